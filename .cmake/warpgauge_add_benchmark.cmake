@@ -4,12 +4,13 @@ cmake_policy(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/gpu_tests.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/cuda_language.cmake")
 
-# warpgauge_add_benchmark(NAME program SOURCES s... [LIBRARIES l...] [GPU] [NO_TEST])
+# warpgauge_add_benchmark(NAME program SOURCES s... [LIBRARIES l...] [GPU] [GPUS n] [NO_TEST])
 # A program of benchmarks, with warpgauge's main(). It measures a GPU when one of its sources is a .cu
-# file, or with GPU. The manifest warpgauge_benchmarks.json in the top build folder lists it, the
-# target warpgauge_benchmarks builds it, and ctest -L bench runs it, unless NO_TEST is given.
+# file, or with GPU. GPUS says how many its benchmarks need, where that is several. The manifest
+# warpgauge_benchmarks.json in the top build folder lists it, the target warpgauge_benchmarks builds
+# it, and ctest -L bench runs it, unless NO_TEST is given.
 function(warpgauge_add_benchmark)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "GPU;NO_TEST" "NAME" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "GPU;NO_TEST" "NAME;GPUS" "SOURCES;LIBRARIES")
   _warpgauge_check_call()
   set(main warpgauge::host_main)
   if(arg_GPU)
@@ -90,6 +91,11 @@ macro(_warpgauge_check_call)
   if(arg_GPU AND NOT TARGET warpgauge::gpu_main)
     message(FATAL_ERROR "${call} measures a GPU, but this warpgauge was built without CUDA")
   endif()
+  if(NOT DEFINED arg_GPUS)
+    set(arg_GPUS 1)
+  elseif(NOT arg_GPUS MATCHES "^[1-9][0-9]*$")
+    message(FATAL_ERROR "${call} needs a number of GPUs from 1 on, and not GPUS ${arg_GPUS}")
+  endif()
   get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(several)
     message(FATAL_ERROR "${call} needs a generator of one build type, as in cmake -G Ninja: a run "
@@ -117,7 +123,7 @@ $<JOIN:$<GENEX_EVAL:${programs}>,,\n>
   _warpgauge_relative_sources(sources ${arg_SOURCES})
   list(JOIN sources "\", \"" sources)
   set_property(TARGET warpgauge_benchmarks APPEND PROPERTY WARPGAUGE_PROGRAMS
-    "{\"name\": \"${arg_NAME}\", \"path\": \"${path}\", \"sources\": [\"${sources}\"], \"device\": ${device}}")
+    "{\"name\": \"${arg_NAME}\", \"path\": \"${path}\", \"sources\": [\"${sources}\"], \"device\": ${device}, \"gpus\": ${arg_GPUS}}")
 endmacro()
 
 # The sources as seen from the top source folder.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caches give: bytes a second by footprint, and the time of one load that waits for the
-// one before. Bound by the L2, beyond its size by device memory; a chase by the latency of either.
+// The caches: bytes per second by footprint, and the latency of a load that depends on the one
+// before. Bound by the L2, or by device memory beyond its size; a chase by the latency of either.
 #include <memory>
 #include <string>
 
@@ -14,8 +14,9 @@ using namespace warpgauge;
 
 constexpr std::size_t blocks_per_sm = 4;  // see kernels/memory/cache_read.cu
 
-/// Integers read past the L1 by the whole device, `read_bytes` in all or a little more. `traffic`:
-/// what bounds them, if none of them is found in a cache.
+/// The whole device reads integers, bypassing the L1, `read_bytes` in total or a little more.
+/// `traffic` is their ceiling, if none of them is in a cache; what is read beyond `read_bytes` then
+/// comes from one, and does not count.
 void read(GpuCase& gpu, std::size_t read_bytes, CacheState cache_state,
           std::optional<Traffic> traffic) {
   const std::size_t n = gpu.param("bytes") / sizeof(std::int32_t);
@@ -24,7 +25,7 @@ void read(GpuCase& gpu, std::size_t read_bytes, CacheState cache_state,
   shape.loads = (read_bytes + bytes_read(shape) - 1) / bytes_read(shape);
   const auto in = gpu.input<std::int32_t>(n);
   const auto out = gpu.output<std::int32_t>(shape.blocks);
-  gpu.moves_bytes(bytes_read(shape), traffic);
+  gpu.moves_bytes(traffic ? read_bytes : bytes_read(shape), traffic);
   gpu.verify(out, {}, [=](const Iteration& at, Window window, double* expected) {
     kernels::read_round_reference(in[at], expected, n, shape, window.first, window.count,
                                   at.stream);
@@ -34,22 +35,22 @@ void read(GpuCase& gpu, std::size_t read_bytes, CacheState cache_state,
       cache_state);
 }
 
-/// Again and again, so that the first time counts little.
+/// Many rounds, so that the first one counts little.
 void read_again(GpuCase& gpu, CacheState cache_state) {
   read(gpu, 512 * mebi, cache_state, std::nullopt);
 }
 
-/// Once, as most kernels read.
+/// One round, as most kernels read.
 void read_once(GpuCase& gpu, CacheState cache_state) {
   read(gpu, gpu.param("bytes"), cache_state, Traffic::device_read);
 }
 
-// By footprint, from the L2 as far as that holds it.
+// By footprint; read from the L2 as far as it fits.
 const GpuBenchmark read_hot{
     "cache/read_hot/i32",
     {{"bytes", {4 * mebi, 24 * mebi, 48 * mebi}, {16 * mebi, 32 * mebi, 40 * mebi, 56 * mebi}}},
     [](GpuCase& gpu) { read_again(gpu, CacheState::hot); }};
-// More than the L2 of an H200 holds: most of each round comes from device memory.
+// More than the L2 of an H200: most of each round comes from device memory.
 const GpuBenchmark read_cold{"cache/read/i32",
                              {{"bytes", {128 * mebi}, {64 * mebi, 96 * mebi, 256 * mebi}}},
                              [](GpuCase& gpu) { read_again(gpu, CacheState::cold); }};
@@ -60,8 +61,8 @@ const GpuBenchmark once_hot{"cache/read_once_hot/i32", once,
 const GpuBenchmark once_cold{"cache/read_once/i32", once,
                              [](GpuCase& gpu) { read_once(gpu, CacheState::cold); }};
 
-/// One thread, one load after the other through a ring of `bytes`: the row's time over its number
-/// of loads is the latency.
+/// One thread follows pointers through a ring of `bytes`: the row's time over its number of loads
+/// is the latency.
 void chase(GpuCase& gpu, CacheState cache_state) {
   const std::size_t bytes = gpu.param("bytes");
   const std::size_t loads = gpu.param("loads");
@@ -74,7 +75,7 @@ void chase(GpuCase& gpu, CacheState cache_state) {
   gpu.verify(out, {}, [=](const Iteration& at, Window, double* expected) {
     ring->reference((at.slot + 1) * loads, expected, at.stream);
   });
-  // Each goes on where the one before it ended, so that none meets what that one has read.
+  // Each chase continues where the one before ended, so that it does not meet what that one read.
   gpu.replay([=](const Iteration& at) { (*ring)(at.slot* loads, loads, out[at], at.stream); },
              cache_state);
 }
@@ -83,8 +84,8 @@ void chase_hot(GpuCase& gpu) {
   chase(gpu, CacheState::hot);
 }
 
-// A pointer each 128 bytes, and loads enough to come by all of them: rings that stay in the L1,
-// that stay in the L2 ...
+// A pointer every 128 bytes, and enough loads to visit all of them: rings that fit into the L1,
+// into the L2 ...
 const GpuBenchmark chase_l1{"cache/chase_hot",
                             {{"bytes", {16 << 10}, {4 << 10, 128 << 10}}, {"loads", {100'000}}},
                             chase_hot};
@@ -94,7 +95,7 @@ const GpuBenchmark chase_more_of_l2{
     "cache/chase_hot", {{"bytes", {}, {8 << 20}}, {"loads", {65'536}}}, chase_hot};
 const GpuBenchmark chase_most_of_l2{
     "cache/chase_hot", {{"bytes", {}, {16 << 20}}, {"loads", {131'072}}}, chase_hot};
-// ... and that no cache holds; 1 GiB is also more than its TLBs reach.
+// ... and into no cache; 1 GiB also exceeds the reach of the TLBs.
 const GpuBenchmark chase_memory{"cache/chase",
                                 {{"bytes", {1 << 30}, {256 << 20}}, {"loads", {1000}}},
                                 [](GpuCase& gpu) { chase(gpu, CacheState::cold); }};

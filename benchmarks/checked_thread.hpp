@@ -7,7 +7,7 @@
 
 namespace warpgauge {
 
-/// A thread that ends with this object at the latest. What it throws, join() throws in its place.
+/// A thread that the destructor joins. join() rethrows what the thread threw.
 class CheckedThread {
  public:
   template <class Run>
@@ -27,7 +27,7 @@ class CheckedThread {
   CheckedThread(const CheckedThread&) = delete;
   CheckedThread& operator=(const CheckedThread&) = delete;
 
-  /// Waits for the end of the thread; not to be called twice.
+  /// Waits for the end of the thread. Call it at most once.
   void join() {
     thread_.join();
     if (failure_) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in, an array out, element by element. Bound by device memory where a thread moves 16 bytes
-// at a time (vec4, vec8, fused, Thrust, CUB), but for GELU of 16 bits and pow, which are bound by
-// arithmetic; by the loads in flight where it moves one element (scalar, grid_stride, misaligned);
-// by launches where n is small. Bytes are those that an operation asks for, each once.
+// Elementwise operations on arrays. If a thread moves 16 bytes at a time (vec4, vec8, fused,
+// Thrust, CUB), device memory is the bound, except for 16-bit GELU and pow, which are bound by
+// arithmetic. If it moves one element (scalar, grid_stride, misaligned), the loads in flight are
+// the bound; if n is small, the launches. Each byte that an operation reads or writes counts once.
 #include <algorithm>
 #include <functional>
 #include <source_location>
@@ -44,7 +44,7 @@ auto unary(Launcher<Op, In, Out> launch, CacheState cache_state = CacheState::co
   };
 }
 
-// 12 bytes an element of floats.
+// 12 bytes per element of floats.
 template <class T>
 auto axpy(AxpyLauncher<T> launch) {
   return [=](GpuCase& gpu) {
@@ -66,7 +66,7 @@ auto axpy(AxpyLauncher<T> launch) {
 template <class T>
 using ChainLauncher = void (*)(const Chain&, const T*, T*, T*, std::size_t, cudaStream_t);
 
-// Four kernels, each of which reads and writes device memory: four times the bytes of one.
+// Four kernels; each reads and writes device memory: four times the bytes of one.
 template <class T>
 auto four_kernels(ChainLauncher<T> launch) {
   return [=](GpuCase& gpu) {
@@ -81,8 +81,8 @@ auto four_kernels(ChainLauncher<T> launch) {
         transform_reference<Chain, T>(in[at] + window.first, expected, window.count, at.stream, op);
       });
     };
-    // Each step rounds to T: x + bias, which counts 0.75 times like the product, 1.32 at most; the
-    // product; the sum, 0.82 at most. 1.01 is for the second order, and for the rounding in float.
+    // Each step rounds to T: x + bias (counts 0.75 times) and the product, each at most 1.32, and
+    // the sum, at most 0.82. 1.01 covers second-order terms and the rounding in float.
     Chain three;
     three.second.bias = 0;
     verify(scratch, three, 2 * 1.32);
@@ -103,8 +103,8 @@ std::function<void(GpuCase&)> by_cub(std::function<void(GpuCase&)> body) {
   };
 }
 
-// Bound by device memory, too, but what that moves are sectors of 32 bytes, of which an operation
-// asks for 4: 8 bytes an element are counted, and at a stride of 8 it moves 36.
+// Also bound by device memory, which moves sectors of 32 bytes. The operation uses 4 bytes of each:
+// 8 bytes per element are counted, and at a stride of 8 the memory moves 36.
 const GpuBenchmark strided{
     "elementwise/copy_strided/f32",
     {{"n", {4 << 20}}, {"stride", {8}, {2, 16, 32}}},
@@ -133,8 +133,8 @@ const GpuBenchmark misaligned{
       gpu.replay([=](const Iteration& at) { copy_misaligned(in[at], out[at], n, at.stream); });
     }};
 
-// The vendor's copy, at the sizes of the kernels beside it. Not at the largest: a graph's copies of
-// 400 MB and more take another, slower way (2.7 TB/s on an H200).
+// The vendor's copy, at the sizes of the kernels beside it. Not at the largest: in a graph, copies
+// of 400 MB and more use another, slower path (2.7 TB/s on an H200).
 void copy_by_vendor(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
   const std::size_t bytes = n * sizeof(float);
@@ -150,7 +150,8 @@ const GpuBenchmark copied{"elementwise/copy_memcpy/f32",
                           {{"n", {16 << 20}, {4 << 10, 256 << 10, 64 << 20}}},
                           copy_by_vendor};
 
-// Elements: from latency-bound through one L2 of data to well past it. 64 MiB are 16 Mi floats.
+// Elements: from latency-bound, through the size of an L2, to well past it. 64 MiB are 16 Mi
+// floats.
 constexpr std::size_t e8 = 100'000'000;  // a size that many write down, and no power of two
 const Axes sweep_of_full{{"n", {}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}};
 const Axes large{{"n", {16 * mebi}, {4 * kibi, 256 * kibi, 256 * mebi}}};
@@ -158,7 +159,7 @@ const Axes large_and_tiny{{"n", {4 * kibi, 16 * mebi}, {256 * kibi, 64 * mebi, 2
 const Axes two_large{{"n", {16 * mebi}, {256 * mebi}}};
 const Axes large_of_full{{"n", {}, {16 * mebi, 256 * mebi}}};
 const Axes one_of_full{{"n", {}, {16 * mebi}}};
-// 16-bit elements: as many bytes as `large`.
+// 16-bit elements: the same bytes as `large`.
 const Axes narrow{{"n", {32 * mebi}, {4 * kibi, 512 * mebi}}};
 const Axes narrow_of_full{{"n", {}, {32 * mebi}}};
 
@@ -180,7 +181,7 @@ const GpuBenchmark floats[] = {
     {"elementwise/square_cub/f32",
      {{"n", {16 * mebi}, {e8, 256 * mebi}}},
      by_cub(unary<Square>(transform_cub))},
-    // Buffers of 2 and of 16 MiB that stay in the L2.
+    // Buffers of 2 and 16 MiB, which stay in the L2.
     {"elementwise/square_vec4_hot/f32",
      {{"n", {2 * mebi}, {256 * kibi}}},
      unary<Square>(transform_vector, CacheState::hot)},
@@ -201,7 +202,7 @@ const GpuBenchmark narrow_floats[] = {
     {"elementwise/gelu_vec8/bf16", narrow, unary<Gelu, Bf16>(transform_vector)},
 };
 
-// 6 bytes an element: 16 at a time on the side of the floats, 8 on the other.
+// 6 bytes per element: 16 at a time on the side of the floats, 8 on the other.
 const GpuBenchmark conversions[] = {
     {"elementwise/convert_vec4/f32_to_bf16", two_large, unary<Copy, float, Bf16>(transform_vector)},
     {"elementwise/convert_vec4/bf16_to_f32", two_large, unary<Copy, Bf16, float>(transform_vector)},
@@ -237,13 +238,13 @@ const GpuBenchmark axpys[] = {
 const GpuBenchmark chain_four{"elementwise/chain_four/f32", two_large,
                               four_kernels<float>(chain_of_four)};
 
-/// Whether a table above has it, with sizes of its own.
+/// Whether a table above already registers `name`, with its own sizes.
 bool is_registered(const std::string& name) {
   const auto& all = GpuBenchmark::all();
   return std::any_of(all.begin(), all.end(), [&](const auto& row) { return row.name == name; });
 }
 
-// Beside them, of the full suite: each operation in each type by each way, at 64 MiB.
+// In the full suite, also: each operation in each type by each method, at 64 MiB.
 const auto everything_else = for_types<float, Bf16, Half>([]<class T>(std::type_identity<T>) {
   const auto here = std::source_location::current();
   std::vector<GpuBenchmark> added;

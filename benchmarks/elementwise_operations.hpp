@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of the family elementwise by name, and how far their results may lie from the
-// exact ones.
+// The operations of the family elementwise, by name, with the tolerances of their results.
 #pragma once
 
 #include <type_traits>
@@ -12,9 +11,8 @@ namespace warpgauge {
 
 inline constexpr double u = unit_roundoff<float>;
 
-/// An operation as names of benchmarks have it, and how far its result in float may lie from the
-/// exact one, for |x| < 1.5: one rounding where nothing else is said.
-/// kernels/elementwise/elementwise_test.hpp derives the others.
+/// An operation, by its name in benchmarks, and the largest error of its result in float for
+/// |x| < 1.5: one rounding by default. kernels/elementwise/elementwise_test.hpp derives the others.
 struct MeasuredOperation {
   const char* name;
   Tolerance in_float{.relative = u};
@@ -39,12 +37,12 @@ inline constexpr MeasuredOperation measured<kernels::Gelu>{"gelu",
 template <>
 inline constexpr MeasuredOperation measured<kernels::GeluTanh>{"gelu_tanh",
                                                                measured<kernels::Gelu>.in_float};
-// a x and the sum; |a x| <= 0.75 * 1.5.
+// Roundings of a x and of the sum; |a x| <= 0.75 * 1.5.
 template <>
 inline constexpr MeasuredOperation measured<kernels::Axpy>{"axpy",
                                                            {.absolute = 1.125 * u, .relative = u}};
 
-/// That, and the rounding to Out, where there is one.
+/// This error, plus that of the rounding to Out, if there is one.
 template <class Op, class In, class Out>
 constexpr Tolerance tolerance() {
   constexpr bool exact =

@@ -1,117 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = A B: bound by arithmetic, 2 m n k operations, where the matrices are large; by device memory,
 // the bytes of B, where A has few rows (skinny); by starting and ending where all are small.
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <type_traits>
 
-#include <warpgauge/core/units.hpp>
-#include <warpgauge/cuda/device_array.hpp>
-#include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include <warpgauge/program/run_context.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
+#include "benchmarks/gemm_measure.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/tensor.hpp"
 
 namespace {
 
 using namespace warpgauge;
-using kernels::CublasGemm;
-using kernels::FloatProducts;
 using kernels::GemmB;
 using kernels::GemmShape;
 
 template <class T>
 using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
 
-/// What bounds a product: arithmetic at the ceiling's rate, or the memory that it is read from.
-struct Limits {
-  std::optional<ComputeCeiling> arithmetic;
-  std::optional<Traffic> memory = Traffic::device_copy;
-};
-
-/// Measures operation(a, b, c, stream) that makes `batch` products of one shape, each C of type
-/// Out.
-template <class In, class Out, class Operation>
-void measure(GpuCase& gpu, GemmShape shape, std::size_t batch, Tolerance tolerance,
-             const Limits& limits, const Operation& operation, GemmB layout = GemmB::row_major,
-             CacheState cache_state = CacheState::cold) {
-  const std::size_t a_count = product({shape.m, shape.k});
-  const std::size_t b_count = product({shape.k, shape.n});
-  const std::size_t c_count = product({shape.m, shape.n});
-  const auto a = gpu.input<In>(product({batch, a_count}));
-  const auto b = gpu.input<In>(product({batch, b_count}));
-  const auto c = gpu.output<Out>(product({batch, c_count}));
-  gpu.moves_bytes(batch * ((a_count + b_count) * sizeof(In) + c_count * sizeof(Out)),
-                  limits.memory);
-  gpu.computes_flops(static_cast<double>(batch) * flops(shape), limits.arithmetic);
-  gpu.verify(c, tolerance, [=](const Iteration& at, Window window, double* expected) {
-    const std::size_t end = window.first + window.count;
-    for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
-      const std::size_t of_batch = i / c_count;
-      const std::size_t count = std::min(end, (of_batch + 1) * c_count) - i;
-      kernels::gemm_reference(a[at] + of_batch * a_count, b[at] + of_batch * b_count,
-                              expected + (i - window.first), shape, i % c_count, count, at.stream,
-                              layout);
-      i += count;
-    }
-  });
-  gpu.replay([=](const Iteration& at) { operation(a[at], b[at], c[at], at.stream); }, cache_state);
-}
-
-template <class T>
-auto seeded(std::size_t count, std::uint64_t seed, cudaStream_t stream) {
-  const auto values = std::make_shared<DeviceArray<T>>(count);
-  detail::fill_seeded(values->data(), count, seed, 0, stream);
-  return values;
-}
-
-/// The vendor's libraries, as measure() takes operations.
-template <class T>
-auto cublas(GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1) {
-  const auto gemm =
-      std::make_shared<CublasGemm>(CublasGemm::default_workspace_bytes,
-                                   arithmetic.tf32 ? FloatProducts::tf32 : FloatProducts::fp32);
-  return [=](const T* a, const T* b, T* c, cudaStream_t stream) {
-    gemm->batched(a, b, c, shape, batch, stream);
-  };
-}
-
-/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond or more, for
-/// the clock is not steady in shorter operations. Tensor cores multiply f16 and bf16 at
-/// one rate, so bf16 stands for both.
-template <class T>
-ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
-  if constexpr (std::is_same_v<T, __half>) {
-    return cublas_ceiling<__nv_bfloat16>(of_elements<__nv_bfloat16>());
-  } else {
-    constexpr std::size_t n = std::is_same_v<T, float> ? 4096 : 8192;
-    const GemmShape shape{n, n, n};
-    // In TF32 that takes a third of a millisecond.
-    const int times = arithmetic.tf32 ? 4 : 1;
-    return {"cuBLAS " + arithmetic.name, times * flops(shape),
-            [=](cudaStream_t stream) -> Operation {
-              const auto gemm = cublas<T>(shape, arithmetic);
-              return [=, a = seeded<T>(n * n, 1, stream), b = seeded<T>(n * n, 2, stream),
-                      c = seeded<T>(n * n, 3, stream)](const Iteration& at) {
-                for (int i = 0; i < times; ++i) {
-                  gemm(a->data(), b->data(), c->data(), at.stream);
-                }
-              };
-            }};
-  }
-}
-
-GemmShape square(const GpuCase& gpu) {
-  const std::size_t n = gpu.param("n");
-  return {n, n, n};
-}
-
 // Bodies of benchmarks, to be registered by name below.
+
+template <class T>
+void multiply_by(GpuCase& gpu, GemmShape shape, Launcher<T> launch,
+                 const Arithmetic& arithmetic = of_elements<T>(),
+                 CacheState cache_state = CacheState::cold) {
+  measure<T, T>(
+      gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
+      limits_of(shape, cublas_ceiling<T>(arithmetic)),
+      [=](const T* a, const T* b, T* c, cudaStream_t stream) { launch(a, b, c, shape, stream); },
+      GemmB::row_major, cache_state);
+}
 
 /// A rung of a ladder, a block of which takes `shared_bytes` of shared memory where that is more
 /// than every GPU has.
@@ -120,26 +44,55 @@ auto rung(Launcher<T> launch, std::size_t shared_bytes = 0,
           const Arithmetic& arithmetic = of_elements<T>()) {
   return [=](GpuCase& gpu) {
     require_shared_memory(gpu.device(), shared_bytes);
-    const GemmShape shape = square(gpu);
-    measure<T, T>(
-        gpu, shape, 1, tolerance<T>(shape.k, arithmetic), {cublas_ceiling<T>(arithmetic)},
-        [=](const T* a, const T* b, T* c, cudaStream_t stream) { launch(a, b, c, shape, stream); });
+    multiply_by<T>(gpu, square(gpu), launch, arithmetic);
   };
 }
 
+void require_wgmma() {
+  if (!kernels::has_wgmma()) {
+    throw Unsupported("needs compute capability 9.0, which alone has wgmma");
+  }
+}
+
+/// A rung of Hopper's ladder.
+template <class T>
+auto wgmma_rung(Launcher<T> launch, ShapeOf shape_of = square,
+                CacheState cache_state = CacheState::cold) {
+  return [=](GpuCase& gpu) {
+    require_wgmma();
+    multiply_by<T>(gpu, shape_of(gpu), launch, of_elements<T>(), cache_state);
+  };
+}
+
+/// The last rung with B as [n,k].
+template <class In, class Out>
+auto wgmma_k_major(const Arithmetic& arithmetic, const std::optional<ComputeCeiling>& ceiling) {
+  return [=](GpuCase& gpu) {
+    require_wgmma();
+    const GemmShape shape = square(gpu);
+    measure<In, Out>(
+        gpu, shape, 1, tolerance<Out>(shape.k, arithmetic), limits_of(shape, ceiling),
+        [=](const In* a, const In* b, Out* c, cudaStream_t stream) {
+          kernels::gemm_wgmma_k_major(a, b, c, shape, stream);
+        },
+        GemmB::transposed);
+  };
+}
+
+/// By cuBLAS, `batch` products in one call.
 template <class T>
 void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
-                        const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold,
-                        Traffic memory = Traffic::device_copy) {
+                        const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold) {
   measure<T, T>(gpu, shape, batch, tolerance<T>(shape.k, arithmetic),
-                {cublas_ceiling<T>(arithmetic), memory}, cublas<T>(shape, arithmetic, batch),
-                GemmB::row_major, cache_state);
+                limits_of(shape, cublas_ceiling<T>(arithmetic)),
+                cublas<T>(shape, arithmetic, batch), GemmB::row_major, cache_state);
 }
 
 template <class T>
-auto by_cublas(const Arithmetic& arithmetic = of_elements<T>(),
+auto by_cublas(ShapeOf shape_of = square, const Arithmetic& arithmetic = of_elements<T>(),
                CacheState cache_state = CacheState::cold) {
-  return [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, square(gpu), 1, arithmetic, cache_state); };
+  return
+      [=](GpuCase& gpu) { multiply_by_cublas<T>(gpu, shape_of(gpu), 1, arithmetic, cache_state); };
 }
 
 /// Many small products in one call.
@@ -150,23 +103,14 @@ auto batched(const Arithmetic& arithmetic = of_elements<T>()) {
   };
 }
 
-/// A few rows times a large matrix.
-template <class T>
-void skinny(GpuCase& gpu) {
-  const std::size_t n = gpu.param("n");
-  multiply_by_cublas<T>(gpu, {gpu.param("m"), n, n}, 1, of_elements<T>(), CacheState::cold,
-                        Traffic::device_read);
-}
-
 /// One row, without a library.
 template <class T>
 void one_row(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
-  measure<T, T>(gpu, {1, n, n}, 1, tolerance<T>(n, of_elements<T>()),
-                {cublas_ceiling<T>(of_elements<T>()), Traffic::device_read},
-                [=](const T* a, const T* b, T* c, cudaStream_t stream) {
-                  kernels::gemv(a, b, c, n, n, stream);
-                });
+  multiply_by<T>(gpu, {1, n, n},
+                 [](const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
+                   kernels::gemv(a, b, c, shape.n, shape.k, stream);
+                 });
 }
 
 using bf16 = __nv_bfloat16;
@@ -208,31 +152,74 @@ const GpuBenchmark tensor_rungs[] = {
      rung<float>(kernels::gemm_mma_sync_tf32, kernels::gemm_mma_sync_shared_bytes, tf32)},
 };
 
+// By Hopper's own instructions. All are row-major ("NN"), as cuBLAS below.
+const Axes from_2048{{"n", {}, {2048, 4096, 8192}}};
+const GpuBenchmark wgmma_rungs[] = {
+    {"gemm/wgmma/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma)},
+    {"gemm/wgmma_large_tile/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_large_tile)},
+    {"gemm/wgmma_producer/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_producer)},
+    {"gemm/wgmma_two_consumers/bf16", from_2048,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_two_consumers)},
+    {"gemm/wgmma_persistent/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_persistent)},
+    {"gemm/wgmma_multicast/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_multicast)},
+    {"gemm/wgmma_tma_store/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_tma_store)},
+    {"gemm/wgmma_l2_order/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_l2_order)},
+    {"gemm/wgmma_ping_pong/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_ping_pong)},
+    {"gemm/wgmma_stmatrix/bf16",
+     {{"n", {4096, 8192}, {256, 512, 1024, 2048}}},
+     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix)},
+    {"gemm/wgmma_stmatrix/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_stmatrix)},
+    // B transposed, as cublaslt_k_major has it.
+    {"gemm/wgmma_k_major/tf32", from_2048,
+     wgmma_k_major<float, float>(tf32, cublas_ceiling<float>(tf32))},
+    {"gemm/wgmma_k_major/e4m3", from_2048,
+     wgmma_k_major<__nv_fp8_e4m3, bf16>(e4m3_in_tensor_cores, std::nullopt)},
+};
+
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
+
+/// cuBLASLt's algorithm for the shape, which the row's label names.
+template <class In, class Out>
+auto by_cublaslt(kernels::LtChoice choice, GemmB layout, const Arithmetic& arithmetic,
+                 const std::optional<ComputeCeiling>& ceiling, ShapeOf shape_of = square,
+                 kernels::Fp8Sums sums = kernels::Fp8Sums::fp32) {
+  return [=](GpuCase& gpu) {
+    if (std::is_same_v<In, __nv_fp8_e4m3> && !kernels::multiplies_fp8()) {
+      throw Unsupported("needs compute capability 8.9");
+    }
+    const GemmShape shape = shape_of(gpu);
+    const auto gemm = std::make_shared<kernels::CublasLtGemm<In, Out>>(shape, layout, choice, sums);
+    measure<In, Out>(
+        gpu, shape, 1, tolerance<Out>(shape.k, arithmetic), limits_of(shape, ceiling),
+        [=](const In* a, const In* b, Out* c, cudaStream_t stream) { (*gemm)(a, b, c, stream); },
+        layout);
+  };
+}
 
 const Axes two_sizes{{"n", {1024, 4096}, {256, 512, 2048, 8192}}};
 const GpuBenchmark libraries[] = {
     {"gemm/cublas/f32", two_sizes, by_cublas<float>()},
-    {"gemm/cublas/tf32", large, by_cublas<float>(tf32)},
+    {"gemm/cublas/tf32", large, by_cublas<float>(square, tf32)},
     {"gemm/cublas/f16", every_size, by_cublas<f16>()},
-    {"gemm/cublas/bf16", two_sizes, by_cublas<bf16>()},
+    {"gemm/cublas/bf16", {{"n", {1024, 4096, 8192}, {256, 512, 2048}}}, by_cublas<bf16>()},
+    // The best that NVIDIA's heuristic knows, which is what a rung is to reach.
+    {"gemm/cublaslt_best/bf16", from_2048,
+     by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
+                             cublas_ceiling<bf16>(of_elements<bf16>()))},
+    {"gemm/cublaslt_k_major/tf32", from_2048,
+     by_cublaslt<float, float>(kernels::LtChoice::fastest, GemmB::transposed, tf32,
+                               cublas_ceiling<float>(tf32))},
+    // The whole sum left to the tensor cores, as the rung does.
+    {"gemm/cublaslt_k_major/e4m3", from_2048,
+     by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::fastest, GemmB::transposed,
+                                      e4m3_in_tensor_cores, std::nullopt, square,
+                                      kernels::Fp8Sums::tensor_cores)},
+    // 8-bit floats summed in fp32, B transposed, C as bf16. It has no ceiling but itself. Of the
+    // full suite alone, for loading its kernels takes a process 1.6 s.
+    {"gemm/cublaslt/e4m3", every_size,
+     by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::first, GemmB::transposed, e4m3,
+                                      std::nullopt)},
 };
-
-// 8-bit floats, B transposed, C as bf16. It has no ceiling but itself. Of the full suite alone, for
-// loading its kernels takes a process 1.6 s.
-const GpuBenchmark fp8{"gemm/cublaslt/e4m3", every_size, [](GpuCase& gpu) {
-                         if (!kernels::multiplies_fp8()) {
-                           throw Unsupported("needs compute capability 8.9");
-                         }
-                         const GemmShape shape = square(gpu);
-                         const auto gemm = std::make_shared<kernels::CublasLtFp8Gemm>(shape);
-                         measure<__nv_fp8_e4m3, bf16>(
-                             gpu, shape, 1, tolerance<bf16>(shape.k, e4m3),
-                             {std::nullopt, std::nullopt},
-                             [=](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, bf16* c,
-                                 cudaStream_t stream) { (*gemm)(a, b, c, stream); },
-                             GemmB::transposed);
-                       }};
 
 // Many small products in one call, as attention has them: bound by memory and by starting up.
 const Axes batches{{"batch", {64}, {512}}, {"n", {256}, {64, 128}}};
@@ -248,9 +235,35 @@ const GpuBenchmark in_batches[] = {
 const Axes few_rows{{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}};
 const Axes few_rows_in_full{{"m", {}, {1, 8, 16}}, {"n", {}, {4096, 8192}}};
 const GpuBenchmark with_few_rows[] = {
-    {"gemm/cublas_skinny/bf16", few_rows, skinny<bf16>},
-    {"gemm/cublas_skinny/f16", few_rows_in_full, skinny<f16>},
-    {"gemm/cublas_skinny/f32", few_rows_in_full, skinny<float>},
+    {"gemm/cublas_skinny/bf16", few_rows, by_cublas<bf16>(rows_times_square)},
+    {"gemm/cublas_skinny/f16", few_rows_in_full, by_cublas<f16>(rows_times_square)},
+    {"gemm/cublas_skinny/f32", few_rows_in_full, by_cublas<float>(rows_times_square)},
+    // By a rung of Hopper's ladder whose clusters split the terms.
+    {"gemm/wgmma_split_k/bf16", few_rows_in_full,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, rows_times_square)},
+    {"gemm/wgmma_split_k/f16", few_rows_in_full,
+     wgmma_rung<f16>(kernels::gemm_wgmma_split_k, rows_times_square)},
+};
+
+// Many rows times a small matrix: bound by reading A and writing C.
+const Axes many_rows{{"m", {}, {65'536}}, {"n", {}, {128, 512}}};
+const GpuBenchmark with_many_rows[] = {
+    {"gemm/cublas_tall/bf16", many_rows, by_cublas<bf16>(rows_times_square)},
+    {"gemm/wgmma_stmatrix_tall/bf16", many_rows,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, rows_times_square)},
+};
+
+// A transformer's: one token, a few sequences' next tokens, a prompt.
+const Axes tokens{{"m", {}, {1, 16, 128, 4096}}, {"n", {}, {4096, 14'336}}};
+const GpuBenchmark in_transformers[] = {
+    {"gemm/cublas_feed_forward/bf16", tokens, by_cublas<bf16>(feed_forward)},
+    {"gemm/cublaslt_best_feed_forward/bf16", tokens,
+     by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
+                             cublas_ceiling<bf16>(of_elements<bf16>()), feed_forward)},
+    {"gemm/wgmma_stmatrix_feed_forward/bf16", tokens,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, feed_forward)},
+    {"gemm/wgmma_split_k_feed_forward/bf16", tokens,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, feed_forward)},
 };
 
 // The same of one row, without a library.
@@ -260,8 +273,12 @@ const GpuBenchmark with_one_row[] = {
 };
 
 // Without rests: what the power limit leaves. Reaching its steady state takes half a second.
-const GpuBenchmark sustained{"gemm/cublas_sustained/bf16",
-                             {{"n", {}, {4096}}},
-                             by_cublas<bf16>(of_elements<bf16>(), CacheState::sustained)};
+const Axes sustained_sizes{{"n", {}, {4096, 8192}}};
+const GpuBenchmark sustained[] = {
+    {"gemm/cublas_sustained/bf16", sustained_sizes,
+     by_cublas<bf16>(square, of_elements<bf16>(), CacheState::sustained)},
+    {"gemm/wgmma_stmatrix_sustained/bf16", sustained_sizes,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, square, CacheState::sustained)},
+};
 
 }  // namespace

@@ -76,7 +76,7 @@ class Token {
   std::uint64_t wait_for_answer() const { return take(back_); }
 
  private:
-  /// `transfer` again and again while a signal interrupts it.
+  /// Repeats `transfer` while a signal interrupts it.
   template <class Transfer>
   static void retry(const char* what, const Transfer& transfer) {
     ssize_t moved = -1;
@@ -143,8 +143,8 @@ void thread_wakeup(HostCase& host) {
   host.host_calls({.call = [&] { sleeper.there_and_back(); }});
 }
 
-/// A file in the folder for temporary ones (TMPDIR, else /tmp) that has no name, so that nothing of
-/// it is left, however the process ends.
+/// A file without a name in the folder for temporary files (TMPDIR, else /tmp): nothing of it is
+/// left, however the process ends.
 class UnnamedFile {
  public:
   UnnamedFile() {
@@ -163,7 +163,7 @@ class UnnamedFile {
 
   using Page = std::array<unsigned char, 4096>;
 
-  /// Back when the page is on the storage.
+  /// Returns when the page is on the storage.
   void write(const Page& page) const {
     if (pwrite(file_, page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
         fdatasync(file_) != 0) {
@@ -185,8 +185,8 @@ class UnnamedFile {
   int file_ = -1;
 };
 
-/// One page written and made durable: bound by the storage below the folder, and by next to
-/// nothing where that is memory (tmpfs).
+/// Writes one page and makes it durable. Bound by the storage below the folder, or by almost
+/// nothing if that is memory (tmpfs).
 void file_sync(HostCase& host) {
   const UnnamedFile file;
   UnnamedFile::Page page{};

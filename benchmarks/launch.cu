@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to start work: the call on the host, from the call to the end of the work, and the
-// device's own time from one kernel to the next. Bound by the driver and by the device's front end,
-// but where a variant says otherwise.
+// The cost of starting work: the call on the host, the time from the call to the end of the work,
+// and the device time from one kernel to the next. Bound by the driver and by the device's front
+// end, unless a variant says otherwise.
 #include <memory>
 #include <string>
 
@@ -26,22 +26,22 @@ void need_hopper(const GpuCase& gpu, const char* what) {
 
 using Make = Operation (*)(GpuCase&);
 
-/// Host time of the call; the device keeps up, so nothing waits.
+/// Host time of the call. The device keeps up, so nothing waits.
 auto issued(Make make) {
   return [=](GpuCase& gpu) { gpu.issue(make(gpu)); };
 }
 
-/// Host time from the call until the host knows that it has ended.
+/// Host time from the call until the host knows that the work has ended.
 auto awaited(Make make) {
   return [=](GpuCase& gpu) { gpu.host_calls(synchronised(make(gpu))); };
 }
 
-/// Device time from one operation to the next, queued on a stream.
+/// Device time from one operation to the next on a stream.
 auto queued(Make make) {
   return [=](GpuCase& gpu) { gpu.stream_period(make(gpu)); };
 }
 
-/// Device time, as nodes of one graph.
+/// Device time as nodes of one graph.
 auto replayed(Make make) {
   return [=](GpuCase& gpu) { gpu.replay(make(gpu)); };
 }
@@ -59,7 +59,7 @@ Operation launch_empty_graph(GpuCase& gpu) {
 }
 
 const Axes arguments{{"argument_bytes", {0}, {64, 1024, 4096}}};
-// Awaited without arguments the default suite has it as sync/stream_behind_kernel.
+// The default suite has the awaited launch without arguments as sync/stream_behind_kernel.
 const Axes some_arguments{{"argument_bytes", {}, {0, 4096}}};
 const GpuBenchmark empty_kernels[] = {
     {"launch/stream_empty", {{"argument_bytes", {0, 4096}, {64, 1024}}}, issued(launch_empty)},
@@ -70,7 +70,7 @@ const GpuBenchmark empty_kernels[] = {
     {"launch/graph_empty_end_to_end", some_arguments, awaited(launch_empty_graph)},
 };
 
-// ---- Blocks: many of them, all at once, in clusters. ----
+// ---- Blocks: many, cooperative, and in clusters. ----
 
 constexpr std::size_t together = 128;  // blocks of one warp: any GPU has room for all at once
 
@@ -101,18 +101,18 @@ Operation launch_clusters(GpuCase& gpu) {
 
 const Axes clusters{{"cluster", {8}, {1, 2, 4}}};
 const GpuBenchmark blocks[] = {
-    // Bound by how fast blocks are handed out to the multiprocessors.
+    // Bound by the rate at which blocks are assigned to the multiprocessors.
     {"launch/grid_device",
      {{"blocks", {16384}, {1, 128, 1024, 131072, 1048576}}},
      replayed(launch_grid)},
-    // The call, and on the device one meeting of all blocks, or of those of each cluster.
+    // The call, and on the device one barrier of all blocks, or of each cluster's.
     {"launch/cooperative", {}, issued(launch_cooperative)},
     {"launch/cooperative_device", {}, replayed(launch_cooperative)},
     {"launch/cluster", clusters, issued(launch_clusters)},
     {"launch/cluster_device", clusters, replayed(launch_clusters)},
 };
 
-// ---- Graphs by their number of nodes: kernels in a row that count themselves. ----
+// ---- Graphs by their number of nodes: kernels in sequence that count themselves. ----
 
 Operation launch_nodes(GpuCase& gpu) {
   const auto tally = std::make_shared<Tally>();
@@ -124,7 +124,7 @@ Operation launch_nodes(GpuCase& gpu) {
   };
 }
 
-// A row of kernels hardly lengthens the call; on the device they bound it.
+// More kernels hardly lengthen the call; on the device they are the bound.
 const Axes some_nodes{{"nodes", {10}, {1, 100, 1000}}};
 const GpuBenchmark graph_launches[] = {
     {"launch/graph_launch", some_nodes, issued(launch_nodes)},
@@ -139,8 +139,8 @@ auto remaking(void (*make)(Remade&, cudaStream_t)) {
   };
 }
 
-// Bound by the host alone: the driver walks the nodes. Instantiation has the end of the one before
-// in it, for neither can be repeated without the other.
+// Bound by the host alone: the driver walks the nodes. Instantiation includes the destruction of
+// the earlier executable graph: neither can be repeated without the other.
 const GpuBenchmark remade_graphs[] = {
     {"launch/graph_instantiate", some_nodes,
      remaking([](Remade& of, cudaStream_t) { of.executable() = ExecutableGraph(of.next()); })},
@@ -179,14 +179,14 @@ Operation as_one_kernel(ChainMemory& memory) {
   };
 }
 
-// Bound by the sixteen calls, by the sixteen kernels on the device, by one of each.
+// Bound by the sixteen calls, by the sixteen kernels on the device, or by one of each.
 const GpuBenchmark chains[] = {
     {"launch/chain_stream", {}, awaited_chain(one_by_one)},
     {"launch/chain_graph", {}, awaited_chain(as_one_graph)},
     {"launch/chain_fused", {}, awaited_chain(as_one_kernel)},
 };
 
-/// A chain of `length` kernels like `step`, in memory of its own each time.
+/// A chain of `length` kernels like `step`, each time in its own memory.
 Operation chain_of(GpuCase& gpu, unsigned length, Step step) {
   const auto in = gpu.input<float>(chain_floats);
   const auto out = gpu.output<float>(chain_floats);
@@ -202,7 +202,7 @@ Operation plain_chain(GpuCase& gpu) {
   return chain_of(gpu, length, kernels::add_one);
 }
 
-/// Each kernel comes up while the one before it still runs.
+/// Each kernel starts while the one before still runs.
 template <unsigned length>
 Operation programmatic_chain(GpuCase& gpu) {
   need_hopper(gpu, "programmatic dependent launch");
@@ -210,8 +210,8 @@ Operation programmatic_chain(GpuCase& gpu) {
 }
 
 // Device time of the chain as nodes of a graph, without and with programmatic dependent launch:
-// sixteen times what stands between two kernels. One link of it: from one to the next on a stream,
-// and the call.
+// sixteen times the gap between two kernels. Of one link: the time from one kernel to the next on a
+// stream, and the call.
 const GpuBenchmark links[] = {
     {"launch/chain_graph_device", {}, replayed(plain_chain<chain_kernels>)},
     {"launch/chain_programmatic_device", {}, replayed(programmatic_chain<chain_kernels>)},
@@ -220,7 +220,7 @@ const GpuBenchmark links[] = {
     {"launch/link_programmatic", {in_full_suite}, issued(programmatic_chain<1>)},
 };
 
-// ---- What libraries add: the call for one element, beside the plain kernel's. ----
+// ---- The overhead of libraries: the call for one element, beside that of the plain kernel. ----
 
 using kernels::Copy;
 
@@ -234,7 +234,7 @@ auto issued_copy(void (*copy)(const float*, float*, std::size_t, cudaStream_t, C
   };
 }
 
-/// A product of 1 x 1, with the stream and the workspace given each time, as frameworks do.
+/// A 1 x 1 product; stream and workspace are set each time, as frameworks do.
 void issue_gemm(GpuCase& gpu) {
   const auto a = gpu.input<float>(1);
   const auto b = gpu.input<float>(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that the launch benchmarks make, launch and change.
+// Graphs that the launch benchmarks create, launch and update.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace warpgauge {
 
-/// The graph of `nodes` times what `operation` launches, in a row.
+/// A graph with `nodes` repetitions of what `operation` launches, in sequence.
 inline Graph graph_of(std::size_t nodes, const Operation& operation, cudaStream_t stream) {
   return Graph::capture(stream, [&] {
     for (std::size_t node = 0; node < nodes; ++node) {
@@ -25,7 +25,7 @@ inline Graph graph_of(std::size_t nodes, const Operation& operation) {
   return graph_of(nodes, operation, stream.get());
 }
 
-/// Launches `graph`, which is on the device already.
+/// Launches `graph`, which is already uploaded.
 inline Operation launching(const Graph& graph) {
   const Stream stream;
   const auto executable = std::make_shared<const ExecutableGraph>(graph, stream.get());
@@ -33,9 +33,9 @@ inline Operation launching(const Graph& graph) {
   return [executable](const Iteration& at) { executable->launch(at.stream); };
 }
 
-/// Throws WrongResult unless `launch` runs `executable`, made of `graph`, which is one kernel, and
-/// that kernel: in its place one that counts does so once a launch, and not once it is gone again.
-/// Leaves a new `executable`, as a program launches one, and not the one that was changed.
+/// Throws WrongResult unless `launch` runs the only kernel of `executable`, which was made from
+/// `graph`. With a counting kernel in its place, each launch must count once; with the kernel back
+/// in place, none may count. Leaves a new `executable` that was never updated.
 inline void require_runs(const Operation& launch, ExecutableGraph& executable, const Graph& graph,
                          const Iteration& at) {
   Tally tally;
@@ -48,7 +48,7 @@ inline void require_runs(const Operation& launch, ExecutableGraph& executable, c
   tally.require(at.stream);
 }
 
-/// Launches a graph of `kernel`, which is one launch, and verifies that this runs it.
+/// Launches a graph of the single launch `kernel`, and verifies that it runs.
 inline Operation launching_proven(GpuCase& gpu, const Operation& kernel) {
   const Stream stream;
   const auto graph = std::make_shared<const Graph>(graph_of(1, kernel, stream.get()));
@@ -59,8 +59,8 @@ inline Operation launching_proven(GpuCase& gpu, const Operation& kernel) {
   return launch;
 }
 
-/// Two graphs of the same kernels with other arguments, and an executable one that is made anew or
-/// changed, from one and the other alternately.
+/// Two graphs of the same kernels with different arguments, and an executable graph that is created
+/// or updated from each of them alternately.
 class Remade {
  public:
   explicit Remade(std::size_t nodes) : nodes_(nodes) {}
@@ -75,8 +75,8 @@ class Remade {
     ones_ = graph_of(nodes_, tally_.counting(1), stream);
   }
 
-  /// The executable graph must count as the graph does that it was last made from; where no graph
-  /// is made executable, the one that was captured last.
+  /// The executable graph must count like the graph that it was last made from, or, if none was
+  /// made executable, like the graph captured last.
   void require(const Iteration& at) {
     if (captured_) {
       executable_ = ExecutableGraph(ones_);

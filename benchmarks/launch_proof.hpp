@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the launch benchmarks show that what they launched has run, also where a graph's fixed
-// pointers leave no room for rotated buffers.
+// How the launch benchmarks prove that their kernels ran, also where the fixed pointers of a graph
+// exclude rotated buffers.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@
 
 namespace warpgauge {
 
-// What is read back here goes through the benchmark's own stream, never the default one, which
-// would change later times (warpgauge/cuda/device_array.hpp).
+// Results are read back on the benchmark's stream. The default stream would change later times
+// (warpgauge/cuda/device_array.hpp).
 
-/// Every kernel that was launched must have run, and once.
+/// Every launched kernel must have run exactly once.
 class Tally {
  public:
-  /// A kernel that adds `step` to the count. Whoever launches it calls launched().
+  /// A kernel that adds `step` to the count. After each launch, call launched().
   Operation counting(std::uint64_t step) {
     return [count = count_.data(), step](const Iteration& at) {
       kernels::tally(count, step, at.stream);
@@ -37,7 +37,7 @@ class Tally {
   }
   void launched(std::uint64_t counts) { launched_ += counts; }
 
-  /// Throws WrongResult unless all that was launched before on `stream` was counted.
+  /// Throws WrongResult unless all earlier launches on `stream` were counted.
   void require(cudaStream_t stream) const {
     const unsigned long long counted = count_.download(stream).front();
     if (counted != launched_) {
@@ -51,10 +51,9 @@ class Tally {
   std::uint64_t launched_ = 0;
 };
 
-/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/probes.hpp) so many times,
-/// each as one warp, and nothing else: read from what it puts on a stream that is captured. An
-/// empty kernel leaves no other trace: that what was launched has run, only the synchronisation
-/// shows, which reports no error.
+/// Throws WrongResult unless `operation` issues `kernel` (kernels/launch/probes.hpp) exactly
+/// `times` times, each as one warp, and nothing else: read from a captured stream. An empty kernel
+/// leaves no other trace: only a synchronisation without an error shows that it ran.
 inline void require_launches(const Operation& operation, const void* kernel, std::size_t times,
                              const Iteration& at) {
   const Graph issued = Graph::capture(at.stream, [&] { operation(at); });
@@ -79,7 +78,7 @@ inline void require_launches(const Operation& operation, const void* kernel, std
   }
 }
 
-/// `operation`, which must launch the empty kernel with so many bytes of arguments once.
+/// `operation`, which must launch the empty kernel once, with this many bytes of arguments.
 inline Operation one_empty(GpuCase& gpu, std::size_t argument_bytes, Operation operation) {
   gpu.verify([=](const Iteration& at) {
     require_launches(operation, kernels::empty_kernel(argument_bytes), 1, at);
@@ -87,8 +86,8 @@ inline Operation one_empty(GpuCase& gpu, std::size_t argument_bytes, Operation o
   return operation;
 }
 
-/// Operation of one launch that must show what `blocks` blocks write which exchange their numbers
-/// in groups of `group` (kernels/launch/blocks.hpp).
+/// An operation of one launch of `blocks` blocks, which exchange their numbers in groups of `group`
+/// (kernels/launch/blocks.hpp); their results are verified.
 inline Operation exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
                             const std::function<void(const Iteration&, float*)>& launch) {
   const auto out = gpu.output<float>(blocks);
@@ -98,12 +97,13 @@ inline Operation exchanging(GpuCase& gpu, std::size_t blocks, std::size_t group,
   return [=](const Iteration& at) { launch(at, out[at]); };
 }
 
-/// A chain of small kernels each of which needs the one before: 16 that add 1 to 4096 floats.
+/// A chain of 16 small kernels, each of which depends on the one before: each adds 1 to 4096
+/// floats.
 inline constexpr std::size_t chain_floats = 4096;
 inline constexpr unsigned chain_kernels = 16;
 inline constexpr double chain_flops = 16.0 * 4096;
 
-/// Each addition to |x| < 1.5 rounds a sum of less than 17.5 once; a missing one is off by 1.
+/// Each addition to |x| < 1.5 rounds a sum below 17.5 once; a missing one is an error of 1.
 inline constexpr Tolerance chain_rounding{.absolute = 16 * 17.5 * unit_roundoff<float>};
 
 /// One kernel of the chain.
@@ -120,7 +120,7 @@ inline void in_one_kernel(const float* in, float* out, cudaStream_t stream) {
   kernels::add_one_fused(in, out, chain_floats, chain_kernels, stream);
 }
 
-/// What a chain reads and writes, the same memory each time, so that a graph can hold it.
+/// The memory of a chain, always the same, so that a graph can hold it.
 class ChainMemory {
  public:
   ChainMemory() {
@@ -131,7 +131,7 @@ class ChainMemory {
   const float* in() const { return in_.data(); }
   float* out() { return out_.data(); }
 
-  /// Throws WrongResult unless a whole chain has gone through `stream` since the last time.
+  /// Throws WrongResult unless a whole chain has run on `stream` since the last check.
   void require(cudaStream_t stream) {
     const std::vector<float> before = in_.download(stream);
     const std::vector<float> after = out_.download(stream);

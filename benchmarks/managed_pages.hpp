@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the pages of managed memory are, by the host's own page table.
+// Where the pages of managed memory are, according to the host's page table.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace warpgauge {
 
-/// How many of the pages of `memory`, which begins with one, the host can reach without a fault.
+/// The number of pages of `memory`, page-aligned, that the host can access without a fault.
 inline std::size_t pages_on_host(void* memory, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> states((bytes + page - 1) / page);
@@ -27,11 +27,10 @@ inline std::size_t pages_on_host(void* memory, std::size_t bytes) {
       states.begin(), states.end(), [](unsigned char state) { return (state & 1U) != 0; }));
 }
 
-/// Throws WrongResult unless all pages of managed memory are on `side`. What moves to the device
-/// leaves the host's page table, whose word this is: it knows of no page on the device, so that one
-/// that is nowhere would pass for one there; its content, which is verified as every input's, would
-/// not. Where the device reads the host's page table itself (ATS) that has the pages of both, and
-/// this asks for nothing.
+/// Throws WrongResult unless all pages of managed memory are on `side`, judged by the host's page
+/// table: pages that migrate to the device leave it. A page that is nowhere would pass for one on
+/// the device, but its content, which is verified like every input's, would be wrong. If the device
+/// uses the host's page table (ATS), the table has the pages of both, and nothing is checked.
 inline void require_pages(void* memory, std::size_t bytes, Side side, const Device& device) {
   int shared = 0;
   WARPGAUGE_CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrPageableMemoryAccessUsesHostPageTables,

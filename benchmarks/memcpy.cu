@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between host and device, and on the device: bound by the bus, the host's memory for
-// pageable copies, the driver's time a call for small ones, and device memory (bytes read and bytes
-// written) on the device. `bytes` are those of one way, `pieces` of `piece_bytes` each where a copy
+// Copies between host and device, and on the device. Bound by the bus; pageable copies by the
+// host's memory; small copies by the driver's time per call; copies on the device by device memory
+// (reads and writes). `bytes` are those of one direction: `pieces` of `piece_bytes` each if a copy
 // has many.
 #include <vector>
 
@@ -28,12 +28,12 @@ void copy_elements(GpuCase& gpu, Way way, std::size_t bytes) {
   if (kind_of(way.from).is_capturable && kind_of(way.to).is_capturable) {
     gpu.replay(operation);
   } else {
-    // The driver stages it through memory of its own while the caller waits.
+    // The driver stages it through its own memory while the caller waits.
     gpu.host_calls(synchronised(operation));
   }
 }
 
-/// Asynchronous: the copy engine's time, but for pageable memory.
+/// Asynchronous: the copy engine's time, except for pageable memory.
 void copy(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   if (bytes % sizeof(float) == 0) {
@@ -43,13 +43,12 @@ void copy(GpuCase& gpu, Way way) {
   }
 }
 
-/// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns when the copy has
-/// ended: the driver's time a call, from a few MiB on the same as an asynchronous copy. Otherwise
-/// (CUDA Runtime API, "API synchronization behavior") the time is that of the call and not of the
-/// copy, so that it is no byte's: from pageable memory it returns when all of it is in memory of
-/// the driver's, which for small sizes is before the copy has ended, and on the device it waits for
-/// nothing. The end is then waited for outside of the time, after each call, so that every call
-/// finds an idle device.
+/// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns after the copy
+/// has ended: for small sizes the driver's time per call, from a few MiB on the same as an
+/// asynchronous copy. Otherwise (CUDA Runtime API, "API synchronization behavior") the time is that
+/// of the call alone, and no rate is stated: from pageable memory it returns when the driver has
+/// staged all of it, for small sizes before the copy has ended; on the device it does not wait. The
+/// engine then waits for the end after each call, untimed, so that every call finds an idle device.
 void copy_blocking(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<std::uint8_t>(bytes, way.from);
@@ -64,8 +63,7 @@ void copy_blocking(GpuCase& gpu, Way way) {
     gpu.host_calls(call);
     return;
   }
-  // cudaMemcpy is not of the iteration's stream but of the default one, which does not wait for
-  // others.
+  // cudaMemcpy uses the default stream, not the iteration's, and does not wait for other streams.
   const Operation wait = [](const Iteration&) {
     WARPGAUGE_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
   };
@@ -74,7 +72,7 @@ void copy_blocking(GpuCase& gpu, Way way) {
   gpu.host_calls(call, wait);
 }
 
-/// By the multiprocessors, which reach into page-locked host memory: bound as the copy engine is.
+/// By the multiprocessors, which access page-locked host memory: the same bound as the copy engine.
 void copy_by_kernel(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<float>(bytes / sizeof(float), way.from);
@@ -86,8 +84,8 @@ void copy_by_kernel(GpuCase& gpu, Way way) {
 }
 
 /// Managed memory moved by cudaMemPrefetchAsync, which no graph can hold: bound by the driver,
-/// which maps and unmaps pages. Every call finds its pages on the other side; verified once more of
-/// calls of its own, for the comparison of what the pages hold moves them to the device.
+/// which maps and unmaps pages. Every call finds its pages on the other side. This is verified by
+/// separate calls, because comparing the contents moves the pages to the device.
 void prefetch_managed(GpuCase& gpu, Side to, Traffic traffic) {
   const std::size_t bytes = gpu.param("bytes");
   const auto data = gpu.input<float>(bytes / sizeof(float), Memory::managed);
@@ -108,7 +106,7 @@ void prefetch_managed(GpuCase& gpu, Side to, Traffic traffic) {
   gpu.host_calls(there, back);
 }
 
-/// Both ways at once, each by a copy engine of its own; the time is that of the later one.
+/// Both directions at once, each by its own copy engine; the time is that of the later one.
 void copy_both_ways(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
   const std::size_t count = bytes / sizeof(float);
@@ -129,8 +127,8 @@ void copy_both_ways(GpuCase& gpu) {
                }});
 }
 
-/// 16 MiB of rows in one call: over the bus as fast as a plain copy but for the shortest rows; on
-/// the device by another way than a plain copy, which reaches 0.4 of its rate on an H200.
+/// 16 MiB of rows in one call. Over the bus it is as fast as a plain copy, except for the shortest
+/// rows; on the device it uses another path, which reaches 0.4 of the rate on an H200.
 void copy_2d(GpuCase& gpu, Way way) {
   const std::size_t width = gpu.param("row_bytes", sizeof(float), 16 * mebi);
   const Rows rows(gpu, way, 16 * mebi / width, width);
@@ -140,7 +138,7 @@ void copy_2d(GpuCase& gpu, Way way) {
   });
 }
 
-/// Small copies one call each: bound by the driver's time a call.
+/// Small copies, one call each: bound by the driver's time per call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
   gpu.host_calls(synchronised([=](const Iteration& at) {
@@ -151,7 +149,7 @@ void copy_in_a_loop(GpuCase& gpu, Way way) {
   }));
 }
 
-/// The same by one cudaMemcpyBatchAsync, which no graph can hold.
+/// The same in one cudaMemcpyBatchAsync, which no graph can hold.
 void copy_in_a_batch(GpuCase& gpu, Way way) {
 #if CUDART_VERSION >= 12080
   constexpr int first_driver = 12080;
@@ -215,7 +213,7 @@ const GpuBenchmark plain[] = {
     {"memcpy/h2d_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, h2d(pageable))},
     {"memcpy/d2h_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, d2h(pageable))},
     {"memcpy/h2d_pinned", bytes({4 * kibi, mebi, 16 * mebi}, 1, gibi), by(copy, h2d(pinned))},
-    // 4 KiB take 7 % longer on a host with two H200s than on one with one: of the full suite.
+    // In the full suite only: 4 KiB take 7 % longer on a host with two H200s than with one.
     {"memcpy/d2h_pinned", bytes({16 * mebi}, 1, gibi), by(copy, d2h(pinned))},
     {"memcpy/h2d_write_combined", bytes({16 * mebi}, 1, gibi), by(copy, h2d(write_combined))},
     {"memcpy/d2h_write_combined", bytes({}, 1, gibi), by(copy, d2h(write_combined))},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways, the sizes and the rows of the family memcpy.
+// Directions, sizes and strided shapes of the family memcpy.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,13 @@ constexpr Way d2h(Memory host) {
 }
 inline constexpr Way d2d{Memory::device, Memory::device};
 
-/// What a copy of `bytes` moves: on the device both are its memory's traffic.
+/// The bytes that a copy of `bytes` moves: on the device, reads and writes both count.
 inline void moves(GpuCase& gpu, Way way, std::size_t bytes) {
   const bool on_device = way.traffic() == Traffic::device_copy;
   gpu.moves_bytes(on_device ? 2 * bytes : bytes, way.traffic());
 }
 
-/// The default suite has `values`, the full one every size from `least` to `most`.
+/// The default suite has `values`; the full suite has every size from `least` to `most`.
 inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std::size_t most) {
   Axis axis{"bytes", values};
   for (const std::size_t size :
@@ -51,7 +51,7 @@ inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std
   return {axis};
 }
 
-/// Every other row of a matrix, or piece of a buffer, packed.
+/// Copies every other row of a matrix, or piece of a buffer, into packed memory.
 struct Rows {
   Buffer<float> source;
   Buffer<float> target;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to have memory: taking it and giving it back, and its first touch. Bound by the
-// driver and the operating system, which map, lock and clear pages; `bytes` are the size asked for.
+// The cost of memory: taking it, giving it back, and touching it first. Bound by the driver and the
+// operating system, which map, lock and clear pages. `bytes` is the requested size.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -22,6 +22,11 @@ using namespace warpgauge;
 
 constexpr std::size_t page = 4 * kibi;
 
+/// Of nothing, there is no last byte to look at.
+std::size_t some_bytes(const GpuCase& gpu) {
+  return gpu.param("bytes", 1, std::numeric_limits<std::size_t>::max());
+}
+
 /// Throws unless the last byte of what the device can reach keeps what the device writes to it.
 void require_usable(void* memory, std::size_t bytes, const Iteration& at) {
   constexpr unsigned char written = 0x5a;
@@ -40,10 +45,10 @@ void require_usable(void* memory, std::size_t bytes, const Iteration& at) {
 struct Allocator {
   std::function<void*(std::size_t bytes, cudaStream_t)> take;
   std::function<void(void*, cudaStream_t)> give_back;
-  /// Throws unless what was given back is where it should be; the stream has ended.
+  /// Throws unless what was given back is where it should be. The stream has ended.
   std::function<void(std::size_t bytes)> require_given_back = [](std::size_t) {};
 
-  /// Takes and gives back, after what `use` does between, also when that throws.
+  /// Takes memory, calls `use` with it, and gives it back, even if `use` throws.
   void pair(std::size_t bytes, const Iteration& at, const std::function<void(void*)>& use) const {
     void* const memory = take(bytes, at.stream);
     try {
@@ -56,10 +61,10 @@ struct Allocator {
   }
 };
 
-/// Verifies that what is taken can be used, and where it goes. Returns the pair as an operation. It
-/// moves no bytes: the time is the driver's and the operating system's, as that of other calls is.
+/// Verifies that the memory can be used, and where it goes. Returns the pair as an operation. It
+/// moves no bytes: like other calls, it takes the time of the driver and the operating system.
 Operation pairs(GpuCase& gpu, const Allocator& allocator) {
-  const std::size_t bytes = gpu.param("bytes");
+  const std::size_t bytes = some_bytes(gpu);
   gpu.verify([=](const Iteration& at) {
     allocator.require_given_back(bytes);
     allocator.pair(bytes, at, [&](void* memory) { require_usable(memory, bytes, at); });
@@ -96,9 +101,9 @@ Allocator by_cuda_malloc_host() {
           [](void* memory, cudaStream_t) { WARPGAUGE_CHECK(cudaFreeHost(memory)); }};
 }
 
-/// From the session's memory pool, which keeps `kept_bytes` that nobody uses. What it should keep
-/// it must have; what it should not keep is given back here, for a driver may do so later than
-/// asked.
+/// From the session's memory pool, which keeps `kept_bytes` of unused memory. The pool must have
+/// what it should keep. What it should not keep is given back here, because a driver may do so
+/// later than asked.
 Allocator by_pool(GpuCase& gpu, std::uint64_t kept_bytes) {
   MemoryPool& pool = gpu.memory_pool(kept_bytes);
   return {[handle = pool.get()](std::size_t bytes, cudaStream_t stream) {
@@ -117,13 +122,13 @@ Allocator by_pool(GpuCase& gpu, std::uint64_t kept_bytes) {
           }};
 }
 
-/// The pool has it already: the call alone, which hands out an address.
+/// The pool has the memory already: measures the call alone, which returns an address.
 void warm_pool(GpuCase& gpu) {
   gpu.issue(pairs(gpu, by_pool(gpu, std::numeric_limits<std::uint64_t>::max())));
 }
 
-/// The pool keeps nothing: every call maps memory, and the synchronisation unmaps it. A driver that
-/// unmaps it later than asked finds it trimmed before the next call.
+/// The pool keeps nothing: every call maps memory, and the synchronisation unmaps it. If a driver
+/// unmaps it later than asked, the pool is trimmed before the next call.
 void cold_pool(GpuCase& gpu) {
   const Allocator pool = by_pool(gpu, 0);
   gpu.host_calls(synchronised(pairs(gpu, pool)),
@@ -143,7 +148,7 @@ PageableMemory allocate_untouched(std::size_t bytes) {
   return memory;
 }
 
-/// The same as a program has it that wants to lock it, which is done page by page.
+/// The same, already touched, as in a program that locks it; locking works page by page.
 PageableMemory allocate_touched(std::size_t bytes) {
   PageableMemory memory = allocate_untouched(bytes);
   std::memset(memory.get(), 0, bytes);
@@ -151,7 +156,7 @@ PageableMemory allocate_touched(std::size_t bytes) {
 }
 
 void register_and_unregister(GpuCase& gpu) {
-  const std::size_t bytes = gpu.param("bytes");
+  const std::size_t bytes = some_bytes(gpu);
   const std::shared_ptr<void> memory = allocate_touched(bytes);
   const Allocator lock{
       [memory](std::size_t wanted, cudaStream_t) {
@@ -162,8 +167,8 @@ void register_and_unregister(GpuCase& gpu) {
   gpu.host_calls(pairs(gpu, lock));
 }
 
-/// Memory that nobody has touched, and what its first touch is to write: another value each time,
-/// for memory may come again with what it held.
+/// Memory that nobody has touched, and the value that its first touch writes. The value changes
+/// each time, because memory may come back with its old contents.
 struct Fresh {
   std::shared_ptr<void> memory;
   unsigned char value = 0;
@@ -199,9 +204,9 @@ void touch_by_device(const Fresh& fresh, std::size_t bytes, cudaStream_t stream)
 using Take = std::function<std::shared_ptr<void>(std::size_t bytes, cudaStream_t)>;
 using Touch = decltype(&touch_by_host);
 
-/// The first touch, a byte a page, of memory that was taken just before, untimed.
+/// The first touch, one byte per page, of memory that was taken just before, untimed.
 void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
-  const std::size_t bytes = gpu.param("bytes");
+  const std::size_t bytes = some_bytes(gpu);
   const auto fresh = std::make_shared<Fresh>();
   gpu.verify([=](const Iteration& at) { fresh->require_touched(bytes, at.stream); });
   gpu.host_calls([=](const Iteration& at) { touch(*fresh, bytes, at.stream); },
@@ -212,8 +217,8 @@ void first_touch(GpuCase& gpu, const Take& take, Touch touch) {
                  });
 }
 
-/// Of a pool that gives all back to the device each time, and must have done so by then: what it
-/// kept would be mapped, and perhaps touched, already.
+/// From a pool that gives everything back to the device each time, and must have done so by then:
+/// memory that it kept would be mapped already, and perhaps touched.
 Take from_cold_pool(GpuCase& gpu) {
   return [allocator = by_pool(gpu, 0)](std::size_t bytes, cudaStream_t stream) {
     WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
@@ -230,8 +235,8 @@ Take taking(GpuCase& /*gpu*/) {
   return [](std::size_t bytes, cudaStream_t) { return allocate(bytes); };
 }
 
-// On a host with two H200s what maps memory takes 2.4 times as long as on one with one, and 4 KiB,
-// which need no mapping, 1.5 times: full suite.
+// On a host with two H200s, calls that map memory take 2.4 times as long as on a host with one;
+// those for 4 KiB, which map none, take 1.5 times as long. So these run in the full suite.
 const Axes sizes{
     {"bytes", {}, {4 * kibi, 64 * kibi, mebi, 16 * mebi, 64 * mebi, 256 * mebi, gibi}}};
 
@@ -269,15 +274,15 @@ auto touching(Take (*take)(GpuCase&), Touch touch) {
 }
 
 const GpuBenchmark first_touches[] = {
-    // A fault for a page or a few, which in the device's case the driver on the host serves while
-    // the kernel waits. On an H200 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever
-    // the caller runs and whatever it touches (the driver's thread has its own core, it seems): too
+    // A fault per page or few pages. In the device's case, the driver on the host serves it while
+    // the kernel waits. On an H200, 16 MiB take 0.9 ms in one process and 1.4 in the next, wherever
+    // the caller runs and whatever it touches (the driver's thread seems to have its own core): too
     // far apart for the default suite.
     {"memory/first_touch_managed_by_device", touched_sizes,
      touching(taking<allocate_managed>, touch_by_device)},
     {"memory/first_touch_managed_by_host", touched_sizes,
      touching(taking<allocate_managed>, touch_by_host)},
-    // Nothing is left to be paid but misses of the TLBs: every page is there when the call returns.
+    // Only TLB misses are left to pay: every page exists when the call returns.
     {"memory/first_touch_malloc_by_device", touched_sizes,
      touching(taking<allocate_device>, touch_by_device)},
     {"memory/first_touch_malloc_async_cold_by_device", touched_sizes,
@@ -286,7 +291,7 @@ const GpuBenchmark first_touches[] = {
      touching(taking<allocate_pinned>, touch_by_host)},
     {"memory/first_touch_malloc_host_by_device", touched_sizes,
      touching(taking<allocate_pinned>, touch_by_device)},
-    // A fault for each page, which the operating system serves with a page of zeros.
+    // A fault per page, which the operating system serves with a page of zeros.
     {"memory/first_touch_pageable_by_host", touched_sizes,
      touching(taking<allocate_untouched>, touch_by_host)},
 };

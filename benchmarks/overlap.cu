@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies beside computation, and kernels beside each other, in 1 to 8 streams: 32 MiB go to the
-// device in chunks, are computed with, and come back. Bound by the longest of the three stages
-// (`copies_alone`, `compute_alone`: what a perfect overlap would take), where one stream takes
-// their sum. `bytes` are those of one way and limit_fraction is of the pinned copy to the device,
-// so it says how near a pipeline comes to hiding everything else; one stream can reach a third.
-// On an H200 with 16 chunks: one stream 2.14 ms, two 1.16, four 0.84, both copies alone 0.66.
+// device in chunks, are computed with, and come back. Bound by the longest of the three stages, the
+// time of a perfect overlap (`copies_alone`, `compute_alone`); one stream takes their sum. `bytes`
+// counts one way. limit_fraction is relative to the pinned copy to the device, so it says how near
+// a pipeline comes to hiding everything else; one stream can reach a third. On an H200 with 16
+// chunks: one stream 2.14 ms, two 1.16, four 0.84, both copies alone 0.66.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -22,13 +22,13 @@ using namespace warpgauge;
 constexpr std::size_t total_bytes = std::size_t{32} << 20;
 constexpr std::size_t total = total_bytes / sizeof(std::int32_t);
 
-// Computing with an element takes an H200 as long as its way over the bus (0.6 ms for all).
+// On an H200, computing with an element takes as long as its transfer (0.6 ms for all).
 constexpr unsigned rounds = 1200;
 
 /// The streams of the family: the engine's own and seven more. A process that has once had eight
-/// runs the kernels of a graph slower for the rest of its life (fixtures/README.md), so every body
-/// here begins by having them, and the order of the benchmarks does not matter. Never given back,
-/// for the same reason.
+/// streams runs the kernels of a graph slower for the rest of its life (fixtures/README.md). So
+/// every body here first creates them, and the order of the benchmarks does not matter. For the
+/// same reason, they are never destroyed.
 class Lanes {
  public:
   static constexpr std::size_t most = 8;
@@ -40,8 +40,8 @@ class Lanes {
 
   using StreamOf = std::function<cudaStream_t(std::size_t lane)>;
 
-  /// What `issue` puts on `count` streams starts together behind what is on the iteration's, which
-  /// is the first of them and goes on when all have ended.
+  /// What `issue` puts on `count` streams starts together, after earlier work on the iteration's
+  /// stream. That is the first of them, and continues when all have ended.
   void run(std::size_t count, const Iteration& at,
            const std::function<void(const StreamOf&)>& issue) const {
     begun_.record(at.stream);
@@ -72,7 +72,7 @@ void verify_rounds(GpuCase& gpu, const Buffer<std::int32_t>& output,
   });
 }
 
-/// Chunk by chunk to the device, computed with, and back, each chunk in the next of the streams.
+/// Each chunk goes to the device, is computed with, and comes back, on the next of the streams.
 Operation pipeline(GpuCase& gpu) {
   const std::size_t streams = gpu.param("streams", 1, Lanes::most);
   const std::size_t chunk = total / gpu.param("chunks", 1, total);

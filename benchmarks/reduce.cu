@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks at every element of something large: reductions, softmax, layer norm, transpose,
-// histogram, scan; CUB and Thrust beside. All but contended atomics and the transpose that writes
-// single words are bound by device memory.
+// Operations that read all of a large array: reductions, softmax, layer norm, transpose, histogram
+// and scan, compared with CUB and Thrust. All are bound by device memory, except contended atomics
+// and the transpose that writes single words.
 #include <memory>
 
 #include <warpgauge/core/units.hpp>
@@ -18,9 +18,9 @@ namespace {
 using namespace warpgauge;
 using namespace warpgauge::kernels;
 
-// Terms are of either sign and at most 2.25, so that partial sums of m terms are about 1.5 sqrt(m),
-// and the errors of n additions add up like a random walk, to about u sqrt(n) 1.5 sqrt(m) with the
-// thousands of terms that a thread adds: 0.1 at most. A term left out, or twice, is 0.25 or more.
+// Terms have either sign and are at most 2.25: partial sums of m terms are about 1.5 sqrt(m). The
+// errors of n additions add up like a random walk to about u sqrt(n) 1.5 sqrt(m), for the thousands
+// of terms that a thread adds 0.1 at most. A term lost or counted twice is 0.25 or more.
 constexpr Tolerance less_than_a_term{.absolute = 0.2};
 
 /// As many floats as the benchmark's n.
@@ -28,8 +28,8 @@ Buffer<float> floats(GpuCase& gpu) {
   return gpu.input<float>(gpu.param("n"));
 }
 
-/// call(in..., out, n, stream) as an operation that only reads, 4 bytes an element and input, and
-/// leaves in `out` what reference(in..., expected, n, stream) writes.
+/// Calls call(in..., out, n, stream), which only reads, 4 bytes per element and input, and leaves
+/// in `out` what reference(in..., expected, n, stream) writes.
 template <class Reference, class Call, class... Input>
 Operation reducing(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
                    const Buffer<float>& out, const Input&... in) {
@@ -53,7 +53,7 @@ void max_by(GpuCase& gpu, const Call& call) {
   const auto in = floats(gpu);
   const auto out = gpu.output<float>(1);
   const Operation operation = reducing(gpu, {}, max_reference, call, out, in);
-  verify_largest(gpu, in, out, call);  // last, for it overwrites `out`
+  verify_largest(gpu, in, out, call);  // last, because it overwrites `out`
   gpu.replay(operation);
 }
 
@@ -98,8 +98,8 @@ const GpuBenchmark reductions[] = {
 };
 
 /// Measures call(in..., n, stream), which waits and returns what reference(in..., expected, n,
-/// stream) writes: time of the host, launch to answer. Bound by the call for a small n, for a large
-/// one by reading device memory once.
+/// stream) writes: host time, from launch to answer. Bound by the call if n is small, by reading
+/// device memory once if it is large.
 template <class Reference, class Call, class... Input>
 void answer(GpuCase& gpu, Tolerance tolerance, const Reference& reference, const Call& call,
             const Input&... in) {
@@ -136,7 +136,7 @@ template <class T>
 constexpr std::size_t matrix_elements = 256 * mebi / sizeof(T);
 constexpr float epsilon = 1e-5F;
 
-/// holds_rows: the kernel keeps a row in registers, of several blocks where it is long.
+/// holds_rows: the kernel keeps a row in registers, of several blocks if it is long.
 template <class T>
 RowsShape rows_of(const GpuCase& gpu, bool holds_rows) {
   const std::size_t columns = gpu.param("columns", 1, matrix_elements<T>);
@@ -152,9 +152,9 @@ using Softmax = void (*)(const T*, T*, RowsShape, cudaStream_t);
 template <class T>
 using LayerNorm = void (*)(const T*, const T*, const T*, T*, RowsShape, float, cudaStream_t);
 
-// Sums of up to 64 Ki elements in 512 threads or more: an element goes through 128 additions in its
-// thread and 20 over the threads, each of which errs by u; a power through 5 u more and up to 5
-// units in the last place, at arguments of 3 at most. Twice that for what is divided by it.
+// Sums of up to 64 Ki elements in 512 threads or more. An element goes through 128 additions in its
+// thread and 20 over the threads, each of which errs by u. A power errs by 5 u more and up to 5
+// units in the last place, at arguments of at most 3. The quotient doubles that.
 constexpr double sums = 512 * unit_roundoff<float>;
 
 template <class T, Softmax<T> launch>
@@ -251,7 +251,7 @@ const Axes keys{{"n", {16 << 20}, {1 << 20, 64 << 20}}};
 const Axes keys_full{{"n", {}, {1 << 20, 16 << 20, 64 << 20}}};
 
 const GpuBenchmark histograms[] = {
-    // Bound by the L2's atomics, one of which takes all keys where they contend.
+    // Bound by the L2's atomics; if keys contend, one of them takes all keys.
     {"reduce/histogram_global_spread/i32", keys_full,
      [](GpuCase& gpu) { count_keys(gpu, spread, histogram_global); }},
     {"reduce/histogram_global_contended/i32",
@@ -267,7 +267,7 @@ const GpuBenchmark histograms[] = {
      [](GpuCase& gpu) { count_keys(gpu, contended, made_for<CubHistogram>(gpu)); }},
 };
 
-/// Of 32-bit integers, whose sums wrap: exact in any order.
+/// 32-bit integers, whose sums wrap: exact in any order.
 template <class Library>
 void scan(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the largest of many is shown to be that of all of them.
+// Verifies that a maximum takes all elements into account.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace warpgauge {
 
-/// The i-th of many indices of n elements: the first, the last, and from there on by the golden
-/// ratio, which spreads them evenly however many there are. `iteration` moves them.
+/// The i-th of many test indices in n elements: the first, the last, and then steps by the golden
+/// ratio, which spread evenly whatever their number. `iteration` shifts them.
 inline std::size_t spread_index(std::size_t i, std::size_t n, std::size_t iteration) {
   if (i < 2) {
     return i * (n - 1);
@@ -22,11 +22,11 @@ inline std::size_t spread_index(std::size_t i, std::size_t n, std::size_t iterat
   return static_cast<std::size_t>(fraction * static_cast<double>(n));
 }
 
-/// Verifies that largest_of(iteration) is the largest element of `in` wherever that lies. Of random
-/// elements the largest, or one as large, lies anywhere: half of them can be left out and it still
-/// comes out. So a larger one is put into one place after the other, which shows what leaves out a
-/// fortieth of the elements in a row, or either end; kernels/reduce/reduce_test.cpp shows single
-/// ones.
+/// Verifies that largest_of(iteration) is the largest element of `in`, wherever it lies. With
+/// random elements, a reduction that leaves out half of them may still find the maximum. So a
+/// larger element is put into one place after the other: this finds a reduction that leaves out a
+/// fortieth of the elements in a row, or either end. kernels/reduce/reduce_test.cpp tests single
+/// elements.
 template <class LargestOf>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& largest_of) {
   gpu.verify([=, n = in.count()](const Iteration& at) {
@@ -52,7 +52,7 @@ void verify_largest(GpuCase& gpu, const Buffer<float>& in, const LargestOf& larg
   });
 }
 
-/// The same of call(in, out, n, stream), which leaves its result in `out` on the device.
+/// The same for call(in, out, n, stream), which writes its result to `out` on the device.
 template <class Call>
 void verify_largest(GpuCase& gpu, const Buffer<float>& in, const Buffer<float>& out,
                     const Call& call) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to wait: each way to synchronise, with nothing to wait for and behind one empty
-// kernel (then launch, run and wake-up together, and for an event its recording). Bound by the
-// driver and the host's polling, but where a variant says otherwise.
+// The cost of waiting: each way to synchronise, with nothing to wait for and after one empty kernel
+// (then launch, run and wake-up together, and for an event its recording). Bound by the driver and
+// the host's polling, unless a variant says otherwise.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace warpgauge;
 
-/// Waits behind a kernel: a wait that does not wait is found out.
+/// Waits after a kernel, which detects a wait that does not wait.
 void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   gpu.verify([=](const Iteration& at) {
     occupy(at.stream);
@@ -29,11 +29,11 @@ void verify_behind_work(GpuCase& gpu, const Wait& way, Then then = as_it_is) {
   });
 }
 
-/// With nothing to wait for any more: the call alone, which is time of the core. What it takes
-/// depends on whether the driver knows the whole device to be idle, as it does from a
-/// cudaDeviceSynchronize to the next launch. Then the stream's takes 0.2 us and the event's too,
-/// else both take 1.3 us. A stream is measured as a program leaves it that launches and waits, an
-/// event on a device that is known to be idle; the full suite has the other state of each.
+/// With nothing left to wait for: the call alone, which is CPU time. It depends on whether the
+/// driver knows that the whole device is idle, as it does from a cudaDeviceSynchronize to the next
+/// launch. Then both a stream and an event take 0.2 us, otherwise 1.3 us. A stream is measured as a
+/// program that launches and waits leaves it, an event on a device that is known to be idle. The
+/// full suite has the other state of each.
 auto idle(Wait (*make)(), Then then = as_it_is) {
   return [=](GpuCase& gpu) {
     const Wait way = make();
@@ -91,8 +91,8 @@ auto scheduled(unsigned schedule, Waiting thread) {
   };
 }
 
-// Bound by the next poll for spinning (which is what CUDA does unasked), by the scheduler's round
-// for yielding, by the interrupt and the thread's wake-up for the others.
+// Bound by the next poll for spinning (CUDA's default), by the scheduler's round for yielding, and
+// by the interrupt and the thread's wake-up for the others.
 const GpuBenchmark by_waiting[] = {
     {"sync/spin_behind_kernel", full_suite, scheduled(cudaDeviceScheduleSpin, Waiting::spins)},
     {"sync/yield_behind_kernel", full_suite, scheduled(cudaDeviceScheduleYield, Waiting::yields)},
@@ -124,7 +124,7 @@ void issue_there_and_back(GpuCase& gpu) {
 }
 
 // Host time of the two calls; device time of an empty kernel on each of two streams that wait for
-// each other; from a kernel's launch on one until the host knows by the other that it has ended.
+// each other; time from launching a kernel on one until the host learns its end from the other.
 const GpuBenchmark two_streams[] = {
     {"sync/stream_wait_event", {}, issue_stream_wait},
     {"sync/stream_wait_event_device", {}, issue_there_and_back},
@@ -170,10 +170,9 @@ auto call_behind_kernel(void (*enqueue)(cudaStream_t, Called*)) {
   };
 }
 
-// Kernel, call and the caller's own waiting together: bound by the wake-up of the driver's thread.
-// As every wake-up of a thread these have two states, 17 and 50 us on machines alike, so that they
-// are not of the default suite.
-// Alone: host time of putting the call on the stream.
+// Kernel, call and the caller's own wait together: bound by the wake-up of the driver's thread.
+// Like every wake-up of a thread it has two states, 17 and 50 us on equal machines, so these are
+// not in the default suite. Alone: host time of putting the call on the stream.
 const GpuBenchmark calls[] = {
     {"sync/host_function_behind_kernel", full_suite, call_behind_kernel(host_function)},
     {"sync/callback_behind_kernel", full_suite, call_behind_kernel(callback)},
@@ -209,8 +208,8 @@ void read_back(GpuCase& gpu, std::size_t count) {
   });
 }
 
-// Each step waits for its own scalar, as .item() does: bound by a launch, a copy and a wake-up a
-// step. And all launches, then one copy: bound by the launches.
+// Each step waits for its own scalar, as .item() does: bound by a launch, a copy and a wake-up per
+// step. Batched, one copy follows all launches: bound by the launches.
 const GpuBenchmark scalars[] = {
     {"sync/scalar_each_step", {{"steps", {16}, {1}}}, [](GpuCase& gpu) { read_back(gpu, 1); }},
     {"sync/scalars_batched",
@@ -260,7 +259,7 @@ void elapsed(GpuCase& gpu) {
       [=](const Iteration&) { pair->seconds = seconds_between(pair->begun, pair->ended); });
 }
 
-// Making one has the end of the one before in it.
+// Creating an event includes the destruction of the one before.
 const GpuBenchmark event_create{"sync/event_create", {}, [](GpuCase& gpu) {
                                   const Replaceable event = verified_event(gpu);
                                   gpu.host_calls([=](const Iteration&) { event->emplace(); });

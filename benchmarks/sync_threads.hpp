@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does while it waits for the device: how that is chosen, and how it is seen.
+// What a thread does while it waits for the device: how to choose it, and how to verify it.
 #pragma once
 
 #include <sched.h>
@@ -17,9 +17,9 @@
 
 namespace warpgauge {
 
-/// What the calling thread does while it waits for the device: a flag of the context, which can be
-/// changed while it is in use (cudaSetDeviceFlags: of an initialised device "the previous flags are
-/// overwritten"). Puts the earlier one back, for other benchmarks follow in this process.
+/// Chooses what the calling thread does while it waits for the device: a flag of the context, which
+/// can be changed while the context is in use (cudaSetDeviceFlags: for an initialised device, "the
+/// previous flags are overwritten"). The destructor restores the earlier flag for later benchmarks.
 class Schedule {
  public:
   explicit Schedule(unsigned schedule) : schedule_(schedule) {
@@ -27,7 +27,7 @@ class Schedule {
     WARPGAUGE_CHECK(cudaSetDeviceFlags((before_ & ~unsigned{cudaDeviceScheduleMask}) | schedule));
   }
 
-  /// Throws WrongResult unless the context holds it.
+  /// Throws WrongResult unless the context has the flag.
   void require_in_force() const {
     unsigned now = 0;
     WARPGAUGE_CHECK(cudaGetDeviceFlags(&now));
@@ -46,7 +46,7 @@ class Schedule {
   unsigned before_ = 0;
 };
 
-/// Seconds of a clock of the system.
+/// Seconds by one of the system's clocks.
 inline double seconds_of(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -61,11 +61,11 @@ inline double fraction_worked(const std::function<void()>& call) {
   return (seconds_of(CLOCK_THREAD_CPUTIME_ID) - worked) / (seconds_of(CLOCK_MONOTONIC) - begun);
 }
 
-/// Keeps the calling thread, and those it starts, on the CPU it runs on; then lets it go where it
-/// could go before.
+/// Keeps the calling thread, and those it starts, on its present CPU; the destructor restores its
+/// affinity.
 class KeptOnOneCpu {
  public:
-  /// Throws Unsupported where the system does not let it.
+  /// Throws Unsupported if the system forbids it.
   KeptOnOneCpu() {
     sched_getaffinity(0, sizeof(before_), &before_);
     cpu_set_t here{};
@@ -82,8 +82,7 @@ class KeptOnOneCpu {
   cpu_set_t before_{};
 };
 
-/// A second thread on the calling thread's core, on which both stay, that yields it again and
-/// again.
+/// A second thread on the calling thread's core that yields in a loop; both stay on this core.
 class Companion {
  public:
   Companion()
@@ -101,7 +100,7 @@ class Companion {
   Companion(const Companion&) = delete;
   Companion& operator=(const Companion&) = delete;
 
-  /// How often it has had the core and yielded it.
+  /// How often it has run and yielded.
   std::int64_t yields() const { return yields_; }
 
  private:
@@ -119,9 +118,9 @@ inline const char* name_of(Waiting waiting) {
   return names.at(static_cast<std::size_t>(waiting));
 }
 
-/// What it did in a call that waits for 1 ms, beside a companion. On an H200's host it works for
-/// 100 % of the wait and lets the companion have none or one iteration when it spins, for 57 % and
-/// 380 yields when it yields, and for 2 % and 2800 when it sleeps.
+/// Its behaviour in a call that waits for 1 ms, beside a companion. On an H200's host it works for
+/// 100 % of the wait and leaves the companion no or one iteration if it spins, 57 % and 380 if it
+/// yields, and 2 % and 2800 if it sleeps.
 inline Waiting seen_waiting(const Timed& timed, const Iteration& at) {
   const Companion companion;
   const std::int64_t yields = companion.yields();
@@ -134,8 +133,8 @@ inline Waiting seen_waiting(const Timed& timed, const Iteration& at) {
   return companion.yields() - yields < 30 ? Waiting::spins : Waiting::yields;
 }
 
-/// Throws WrongResult unless the thread does as it is said to in two of three waits: somebody else
-/// may have the core in one.
+/// Throws WrongResult unless the thread behaves as expected in two of three waits: another process
+/// may use the core in one of them.
 inline void require_waiting(Waiting said, const Timed& timed, const Iteration& at) {
   constexpr int waits = 3;
   int as_said = 0;

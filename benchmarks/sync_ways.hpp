@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to wait that the sync benchmarks time, and how each is shown to wait.
+// The ways to wait that the sync benchmarks time, and how each is verified.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace warpgauge {
 
 inline constexpr double work_seconds = 200e-6;
 
-/// Operation that takes work_seconds, as the global timer counts, whose step may be 1 us.
+/// An operation that takes work_seconds by the global timer, whose step may be 1 us.
 inline void occupy(cudaStream_t stream) {
   detail::delay(static_cast<std::uint64_t>(work_seconds * 1e9), stream);
 }
 
-/// A way to wait for everything on a stream, and what has to follow the operation before that.
+/// A way to wait for everything on a stream, and what must follow the operation before the wait.
 struct Wait {
   Operation wait;
   Operation prepare = [](const Iteration&) {};
@@ -52,7 +52,7 @@ inline bool has_ended(cudaStream_t stream) {
   return true;
 }
 
-/// Asks again and again.
+/// Polls.
 inline Wait by_query() {
   return {[](const Iteration& at) {
     while (!has_ended(at.stream)) {
@@ -66,13 +66,13 @@ inline void require_ended(cudaStream_t stream) {
   }
 }
 
-/// What is timed: `call`, which launches `*kernel`. An empty kernel shows no wait, so that another
-/// takes its place while the call is verified, which is then the very one that is timed.
+/// The timed `call`, which launches `*kernel`. An empty kernel cannot prove a wait, so a longer one
+/// takes its place while this same call is verified.
 struct Timed {
   std::shared_ptr<Operation> kernel;
   Operation call;
 
-  /// Makes the call once, of `other`.
+  /// Makes the call once, with `other` as the kernel.
   void call_with(Operation other, const Iteration& at) const {
     other.swap(*kernel);
     call(at);
@@ -80,7 +80,7 @@ struct Timed {
   }
 };
 
-/// `kernel`, and then the wait for it.
+/// Launches `kernel`, and waits for it.
 inline Timed launch_and_wait(const Operation& kernel, const Wait& way) {
   const auto launched = std::make_shared<Operation>(kernel);
   return {launched, [=](const Iteration& at) {
@@ -90,7 +90,7 @@ inline Timed launch_and_wait(const Operation& kernel, const Wait& way) {
           }};
 }
 
-/// Throws WrongResult unless the call launches its kernel once and returns when that has ended.
+/// Throws WrongResult unless the call launches its kernel once and returns after its end.
 inline void require_waits(const Timed& timed, const Iteration& at) {
   Tally tally;
   const Operation count = tally.counting(1);
@@ -105,7 +105,7 @@ inline void require_waits(const Timed& timed, const Iteration& at) {
   tally.require(at.stream);
 }
 
-/// An event by which one stream is made to wait for another.
+/// An event on which one stream waits for another.
 struct Hop {
   Event event{cudaEventDisableTiming};
   void make_wait(cudaStream_t waiting, cudaStream_t waited_for) const {
@@ -114,14 +114,13 @@ struct Hop {
   }
 };
 
-/// A second stream beside the one that is timed. No more than two streams (fixtures/README.md, "One
-/// stream").
+/// A second stream beside the timed one. No more than two: fixtures/README.md, "One stream".
 struct OtherStream {
   Stream stream;
   Hop there, back;
 };
 
-/// `kernel`, then the same on the other stream, which waits for that, and the first one for it.
+/// `kernel`, then again on the other stream, which waits for it; the first stream waits for both.
 inline Timed there_and_back(const Operation& kernel,
                             const std::shared_ptr<const OtherStream>& other) {
   const auto launched = std::make_shared<Operation>(kernel);
@@ -134,8 +133,8 @@ inline Timed there_and_back(const Operation& kernel,
           }};
 }
 
-/// Throws WrongResult unless the iteration's stream takes the time of both kernels when each takes
-/// work_seconds: a wait that is missing, there or back, leaves one.
+/// Throws WrongResult unless the iteration's stream takes the time of both kernels, work_seconds
+/// each: if one of the two waits is missing, it takes the time of one.
 inline void require_both_waits(const Timed& timed, const Iteration& at) {
   const Event begun;
   const Event ended;
@@ -151,13 +150,13 @@ inline void require_both_waits(const Timed& timed, const Iteration& at) {
   }
 }
 
-/// By the other stream, which is made to wait for the first.
+/// Waits on the other stream, which waits for the first.
 inline Wait by_other(const std::shared_ptr<const OtherStream>& other) {
   return {[other](const Iteration&) { other->stream.synchronize(); },
           [other](const Iteration& at) { other->there.make_wait(other->stream.get(), at.stream); }};
 }
 
-/// Brings the driver into a state.
+/// Puts the driver into a state.
 using Then = void (*)(cudaStream_t);
 
 inline void as_it_is(cudaStream_t) {}

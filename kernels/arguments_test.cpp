@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers refuse, or have nothing to do for, before any CUDA call: needs no GPU.
+// Arguments that the launchers refuse, or that need no work, before any CUDA call. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests that need a GPU share.
+// Shared by the tests that need a GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,7 +22,7 @@
 
 namespace warpgauge::kernels {
 
-/// Skips the test, with the reason, where there is no usable GPU; else gives it a stream.
+/// Skips the test, with the reason, if there is no usable GPU; otherwise gives it a stream.
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class DeviceTest : public ::testing::Test {
     if (devices == 0) {
       GTEST_SKIP() << "no usable GPU: none in this machine";
     }
-    // Not blocking: work sent to the default stream by mistake is then not ordered with ours.
+    // Non-blocking: work sent to the default stream by mistake is then not ordered with the test's.
     stream_.emplace();
   }
 
@@ -47,7 +47,7 @@ class DeviceTest : public ::testing::Test {
   std::optional<Stream> stream_;
 };
 
-/// n finite values of either sign, 0.5 <= |x| <= 1: none is small enough for its loss to hide.
+/// n finite values of either sign, 0.5 <= |x| <= 1: none is so small that losing it goes unnoticed.
 inline std::vector<float> random_values(std::size_t n, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<float> magnitude(0.5F, 1.0F);
@@ -65,7 +65,7 @@ std::vector<T> random_values_as(std::size_t n, unsigned seed) {
   return {values.begin(), values.end()};
 }
 
-/// n integers from -8 to 8 as T, which any type of floating point holds exactly.
+/// n integers from -8 to 8 as T. Every floating-point type holds them exactly.
 template <class T>
 std::vector<T> small_integers(std::size_t n, unsigned seed) {
   std::mt19937 generator(seed);
@@ -76,7 +76,7 @@ std::vector<T> small_integers(std::size_t n, unsigned seed) {
   return values;
 }
 
-/// n integers of any bits: sums of them pass 2^31 at once and wrap over and over.
+/// n integers with random bits: their sums soon exceed 2^31 and wrap many times.
 inline std::vector<std::int32_t> random_integers(std::size_t n, unsigned seed) {
   std::mt19937 generator(seed);
   std::vector<std::int32_t> values(n);
@@ -86,7 +86,7 @@ inline std::vector<std::int32_t> random_integers(std::size_t n, unsigned seed) {
   return values;
 }
 
-/// n outputs on the device, NaN until a kernel writes them, and a guard behind that none may touch.
+/// n outputs on the device, NaN until a kernel writes them, then a guard that none may touch.
 template <class T>
 class GuardedOutput {
  public:
@@ -94,11 +94,11 @@ class GuardedOutput {
 
   T* data() { return memory_.data(); }
 
-  /// Whether a value is still what it was before any kernel wrote it: NaN is expected of some
-  /// outputs, but not this one.
+  /// Whether a value is still as before any kernel wrote it. Some outputs are expected to be NaN,
+  /// but not this one.
   static bool is_poison(T value) { return std::bit_cast<Bits>(value) == poison_bits; }
 
-  /// The outputs, once the guard is found whole. The stream must be synchronised.
+  /// Checks the guard and returns the outputs. The stream must be synchronised.
   std::vector<T> values() const {
     const Stream stream;
     std::vector<T> all = memory_.download(stream.get());
@@ -113,7 +113,7 @@ class GuardedOutput {
   using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
   static_assert(sizeof(Bits) == sizeof(T));
-  // NaNs that no arithmetic makes: their payloads tell them from each other and from its NaN.
+  // NaNs that no arithmetic produces; their payloads differ from each other and from its NaN.
   static constexpr Bits poison_bits = std::numeric_limits<Bits>::max();
   static constexpr Bits guard_bits = static_cast<Bits>(poison_bits - 1);
   static constexpr std::size_t guard_elements = 64;
@@ -128,8 +128,8 @@ class GuardedOutput {
   DeviceArray<T> memory_;
 };
 
-/// Expects every got[i] within most_error(expected[i]) of expected[i], so that NaN differs; the
-/// first that is not is shown. T: any type with a conversion to double.
+/// Expects every got[i] within most_error(expected[i]) of expected[i], so that NaN fails; shows the
+/// first that is not. T: any type that converts to double.
 template <class T, class MostError>
 void expect_within(const std::vector<T>& got, const std::vector<double>& expected,
                    const MostError& most_error) {
@@ -151,8 +151,8 @@ void expect_same(const std::vector<T>& got, const std::vector<double>& expected)
   expect_within(got, expected, [](double) { return 0.0; });
 }
 
-/// Captures what launch() sends to the stream, which fails for an allocation or a synchronisation
-/// on the way, and replays it once.
+/// Captures what launch() sends to the stream and replays it once. An allocation or a
+/// synchronisation on the way fails.
 template <class Launch>
 void capture_and_replay(cudaStream_t stream, const Launch& launch) {
   ExecutableGraph(Graph::capture(stream, launch)).launch(stream);

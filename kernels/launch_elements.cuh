@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel is launched whose threads have an element or a few each.
+// Launches kernels whose threads process one element or a few each.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 
 namespace warpgauge::kernels {
 
-/// How n elements are shared out.
+/// How to distribute n elements over threads.
 struct ElementLaunch {
   const char* launcher;  ///< begins the messages
   std::size_t n;
   unsigned threads;                ///< of a block
   unsigned per_thread = 1;         ///< elements
-  unsigned most_blocks_an_sm = 0;  ///< of a kernel that goes round for the rest; 0: no limit
+  unsigned most_blocks_an_sm = 0;  ///< if the kernel loops over the rest; 0: no limit
 };
 
-/// Launches kernel(arguments...), or nothing for n = 0, whatever the arrays. Throws
-/// std::invalid_argument as require_arrays() and blocks_for(), CudaError, which names the launcher,
-/// for a refused launch.
+/// Launches kernel(arguments...). n = 0 launches nothing, whatever the arrays. Throws
+/// std::invalid_argument like require_arrays() and blocks_for(), and CudaError, which names the
+/// launcher, for a refused launch.
 template <class... Parameters>
 void launch_elements(const ElementLaunch& launch, std::initializer_list<Array> arrays,
                      cudaStream_t stream, void (*kernel)(Parameters...),

@@ -188,10 +188,10 @@ void add_files(Plan& plan) {
   plan.add("npy/nan", lines + floats("nan.npy", NAN) + " 128 1 1\n",
            "nan.npy expects NaN at element 0, which nothing equals", buffers(x));
   const Kernel nan{"source " + written("nan.cu",
-                                       "__global__ void nan(const float* x, float* y) "
+                                       "__global__ void gives_nan(const float* x, float* y) "
                                        "{ y[blockIdx.x * 256 + threadIdx.x] = "
                                        "__int_as_float(-1); }\n"),
-                   "nan"};
+                   "gives_nan"};
   plan.add("reference/nan", nan.text() + "verify y reference 1 1\n" + nan.text(),
            "output[0] is nan, expected nan (which nothing equals)");
   plan.add("npy/short", right, "has not the 4096 elements of 4 bytes",

@@ -16,18 +16,19 @@ import cupti_trace
 from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
+from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.execution import build, discovery, machine_context, selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, gpu_arguments, gpu_environment
 from warpgauge.files import atomic, output_file
 from warpgauge.files.document import failure_of
-from warpgauge.measurement import merge, progress, runner
-from warpgauge.measurement.merge import JsonRow
+from warpgauge.measurement import progress, run_file, runner
+from warpgauge.measurement.run_file import JsonRow
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.system import interrupts, packages
+from warpgauge.system import interrupts, packages, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
-from warpgauge.system.text import typed
+from warpgauge.system.text import plural, typed
 from warpgauge.why import trace_file
 
 FORMAT = "fidelity/1"
@@ -56,7 +57,8 @@ class Fidelity:
         options = self.options
         if options.out is not None:
             output_file.check_fidelity_file(options.out, self.root / "baselines")
-        self._require_family()
+        if options.kernels is None:
+            self._require_family()
         folder = self._built()
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
@@ -69,11 +71,7 @@ class Fidelity:
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
-                library = folder / trace_file.LIBRARY
-                findings = [
-                    self._finding(Binary(binary.path, (name,)), library, scratch, say)
-                    for name in binary.names
-                ]
+                findings = self._findings(binary, folder / trace_file.LIBRARY, scratch, say)
                 if timers is not None:
                     say(f"{timers.path.name}, without CUPTI")
                     rows = self._rows(timers, options.processes, scratch / "naive")
@@ -94,8 +92,9 @@ class Fidelity:
 
     def _built(self) -> Path:
         if self.options.build:
+            process.require_gpu()
             packages.provide(packages.BUILD, self._note)
-            with progress.status(self.notes) as say:
+            with progress.build_status(self.notes) as say:
                 build.build(self.root, "release", say, lambda line: None)
         return self.root / "build" / "release" / "benchmarks"
 
@@ -105,9 +104,12 @@ class Fidelity:
         self._require_program(path)
         if not (folder / trace_file.LIBRARY).exists():
             raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
-        (binary,) = selection.wanted(
-            [discovery.listed(path, scratch)], self.options.filter, scratch
-        )
+        if self.options.kernels is None:
+            all_of_it = discovery.listed(path, scratch)
+        else:
+            kernels = ExternalKernels.of(self.options.kernels)
+            (all_of_it,) = discovery.find(kernels.provide(folder.parent, scratch), scratch)
+        (binary,) = selection.wanted([all_of_it], self.options.filter, scratch)
         if not self.options.naive:
             return binary
         names = tuple(name for name in binary.names if name.startswith(naive.KERNEL))
@@ -149,51 +151,52 @@ class Fidelity:
             print_line(self.results, naive.markdown(lines))
         else:
             naive.print_table(lines, self.results)
+        self._note(finding.summary(findings))  # it explains the exit status
         return naive.status(findings, lines)
 
-    def _finding(
+    def _findings(
         self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
-    ) -> Finding:
-        """Both times of the one benchmark of `binary`. Raises UserError where CUPTI cannot work.
+    ) -> list[Finding]:
+        """Both times of each benchmark. Raises UserError where CUPTI cannot work.
 
         Traced first: when that is not possible nothing else is worth the time.
         """
+        findings = []
+        for name in binary.names:
+            say(f"{name}, with CUPTI")
+            findings.append(self._traced(replace(binary, names=(name,)), library, scratch))
+        traced = [one.name for one in findings if one.error is None]
+        if not traced:
+            return findings
+        say(f"{plural(len(traced), 'benchmark')}, without CUPTI")
+        rows = self._rows(
+            replace(binary, names=tuple(traced)), self.options.processes, scratch / "plain"
+        )
+        plain = {row["name"]: row for row in rows}
+        return [
+            _with_replay(one, plain[one.name]) if one.error is None else one for one in findings
+        ]
+
+    def _traced(self, binary: Binary, library: Path, scratch: Path) -> Finding:
+        """What a process of the one benchmark of `binary` says, and what CUPTI says of it."""
         (name,) = binary.names
-        say(f"{name}, with CUPTI")
         file = scratch / "trace.json"
         file.unlink(missing_ok=True)
         environment = trace_file.environment(library, file, calls=False)
-        traced = self._row(binary, 1, scratch / "traced", environment)
-        if fault := _fault(traced):
+        (row,) = self._rows(binary, 1, scratch / "traced", environment)
+        if fault := _fault(row):
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
-            busy = cupti_trace.busy(trace_file.read_trace(file), _work(traced))
+            busy = cupti_trace.busy(trace_file.read_trace(file), _work(row))
         except trace_file.TraceFault as mismatch:
             return Finding(name, error=str(mismatch))
-        say(f"{name}, without CUPTI")
-        plain = self._row(binary, self.options.processes, scratch / "plain")
-        if fault := _fault(plain):
-            return Finding(name, error=fault)
         return Finding(
             name,
             kernels=busy.kernels,
-            process_medians=plain["process_medians"],
-            replay_ns=plain["real_time"],
-            traced_ns=traced["real_time"],
+            traced_ns=row["real_time"],
             busy_ns=busy.nanoseconds,
             regions=busy.regions,
         )
-
-    def _row(
-        self,
-        binary: Binary,
-        processes: int,
-        folder: Path,
-        environment: Mapping[str, str] = {},
-    ) -> JsonRow:
-        """What fresh processes of this one benchmark say, merged."""
-        (row,) = self._rows(binary, processes, folder, environment)
-        return row
 
     def _rows(
         self,
@@ -202,16 +205,16 @@ class Fidelity:
         folder: Path,
         environment: Mapping[str, str] = {},
     ) -> list[JsonRow]:
-        """The same of several benchmarks."""
+        """What fresh processes of these benchmarks say, merged."""
         plan = Plan(
             lanes=(Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),),
             rounds=range(1, processes + 1),
-            seed=0,  # one binary has but one order
+            seed=0,
             folder=folder,
             gpu_arguments=gpu_arguments(self.options.device),
             environment={**gpu_environment(self.options.device), **environment},
         )
-        return merge.rows([binary], runner.run(plan, _Silent()))
+        return run_file.rows([binary], runner.run(plan, _Silent()))
 
     def _write(self, path: Path, findings: Sequence[Finding], known: Mapping[str, str]) -> None:
         facts = {**machine_context.source(self.root), "processes": str(self.options.processes)}
@@ -219,7 +222,7 @@ class Fidelity:
         rows = [finding.as_json() for finding in findings]
         document = {"context": context, "benchmarks": rows}
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        atomic.replace_all({atomic.resolved(path): text})
+        atomic.write(path, text)
         self._note(f"findings: {os.path.relpath(path)}")
 
     def _note(self, line: str) -> None:
@@ -232,6 +235,12 @@ def _fault(row: JsonRow) -> str:
         return str(failure)
     by_host = "it is timed by the host's clock, of which CUPTI knows nothing"
     return by_host if "host_clock" in row else ""
+
+
+def _with_replay(traced: Finding, plain: JsonRow) -> Finding:
+    if fault := _fault(plain):
+        return Finding(traced.name, error=fault)
+    return replace(traced, process_medians=plain["process_medians"], replay_ns=plain["real_time"])
 
 
 def _work(row: JsonRow) -> cupti_trace.Work:

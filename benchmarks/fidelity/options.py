@@ -27,6 +27,7 @@ class Options:
     device: int | str | None
     out: Path | None
     build: bool
+    kernels: Path | None = None  # a manifest, whose kernels bench_external measures
     naive: bool = False  # the usual timers of one kernel, beside ours and CUPTI's
     markdown: bool = False
 
@@ -34,6 +35,10 @@ class Options:
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
     given = command_line().parse_args(argv)
+    if given.kernels is not None:
+        if given.binary != BINARY:
+            raise UserError("--kernels measures the kernels of a manifest: leave out --binary")
+        given.binary = "external"
     if not given.binary or "/" in given.binary:
         raise UserError(
             f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
@@ -42,7 +47,7 @@ def parse(argv: Sequence[str]) -> Options:
     options = Options(**{**vars(given), "binary": binary})
     require_portable("--filter", options.filter.removeprefix("-"))
     if options.naive and given.binary != BINARY:
-        raise UserError("--naive is of one kernel of its own: leave out --binary")
+        raise UserError("--naive is of one kernel of its own: leave out --binary and --kernels")
     if options.naive and options.out is not None:
         raise UserError("--naive writes no findings: leave out --out")
     if options.markdown and not options.naive:
@@ -66,6 +71,8 @@ def command_line() -> Parser:
     arguments.add_filter(what)
     add = what.add_argument
     add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
+    add("--kernels", metavar="FILE", type=Path,
+        help="a manifest of kernels from elsewhere, instead of a family")
     add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
     add("--naive", action="store_true",
         help="what the usual timers say of one kernel, beside replay times and CUPTI's")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies whose reads do not fit the memory's sectors of 32 bytes. Bound as the scalar copy is, and
-// where a stride leaves most of each sector unused by the sectors that move.
+// Copies whose reads do not match the memory's 32-byte sectors. Bound by the loads in flight, like
+// the scalar copy; if a stride leaves most of each sector unused, by the sectors moved.
 #include <limits>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the elementwise launchers refuse, or have nothing to do for, before any CUDA call.
+// Arguments that the elementwise launchers refuse, or that need no work, before any CUDA call.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -28,7 +28,7 @@ constexpr std::size_t past_scalar = 256 * max_grid_blocks + 1;
 constexpr std::size_t past_vectors = 512 * max_grid_blocks + 1;
 constexpr std::size_t past_cub = 128 * max_grid_blocks + 1;
 
-/// What `launch`, which begins its messages with `name` and asks for `alignment`, refuses.
+/// `launch` begins its messages with `name` and requires `alignment`.
 template <class Launch>
 void expect_refuses_bad_pointers(const std::string& name, std::size_t alignment, Launch launch) {
   SCOPED_TRACE(name);

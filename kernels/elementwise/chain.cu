@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four elementwise kernels where one would do: bound by device memory, four times over.
+// Four elementwise kernels instead of one: bound by device memory, four times over.
 #include "kernels/elementwise/launchers.hpp"
 #include "kernels/elementwise/vector.cuh"
 

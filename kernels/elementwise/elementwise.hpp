@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[i] = op(in[i]): few operations an element, so bound by device memory but where an operation
-// of ops.hpp says otherwise.
+// out[i] = op(in[i]): few operations per element, so bound by device memory unless ops.hpp says
+// otherwise.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,24 +16,24 @@ namespace warpgauge::kernels {
 using Half = __half;
 using Bf16 = __nv_bfloat16;
 
-// All launchers below: Op is one of ops.hpp, In and Out are float, Half or Bf16; the end of each
-// source and launchers.hpp say which combinations there are. in, x and y are device arrays of n
-// elements that do not overlap out, which has n, too. Computed in float and rounded to Out once.
-// Asynchronous on stream, can be captured into a graph. n = 0 does nothing, whatever the pointers.
-// Throw std::invalid_argument for a null or misaligned pointer or an n past the limit named,
-// std::runtime_error for a refused launch.
+// All launchers below: Op is from ops.hpp; In and Out are float, Half or Bf16 (launchers.hpp and
+// the end of each source list the combinations). in, x, y and out are device arrays of n elements;
+// out does not overlap the others. Results are computed in float and rounded to Out once. Launchers
+// are asynchronous on stream and can be captured into a graph. n = 0 does nothing, whatever the
+// pointers. They throw std::invalid_argument for a null or misaligned pointer or an n above the
+// stated limit, and std::runtime_error for a refused launch.
 
-/// One element a thread: the kernel that everybody writes first. n <= 256 * (2^31 - 1).
+/// One element per thread: the kernel that everybody writes first. n <= 256 * (2^31 - 1).
 template <class Op, class In = float, class Out = In>
 void transform_scalar(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
-/// One element a thread and iteration of a loop, by as many threads as the GPU holds at once: the
-/// usual remedy, with the loads of an iteration as narrow as before. Any n.
+/// One element per thread and iteration of a loop, with as many threads as the GPU holds at once.
+/// The usual remedy, but each load is as narrow as before. Any n.
 template <class Op, class In = float, class Out = In>
 void transform_grid_stride(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
-/// 16-byte loads and stores (of a conversion on its wider side); any n, the last elements, too few
-/// for a vector, go one by one. in and out must be aligned to 16 bytes. n <= 512 * (2^31 - 1).
+/// 16-byte loads and stores; a conversion has them on its wider side. A tail too short for a vector
+/// is processed element by element. in and out must be aligned to 16 bytes. n <= 512 * (2^31 - 1).
 template <class Op, class In = float, class Out = In>
 void transform_vector(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
@@ -42,22 +42,22 @@ void transform_vector(const In* in, Out* out, std::size_t n, cudaStream_t stream
 template <class Op, class In = float, class Out = In>
 void transform_thrust(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
-/// Whether the CUB that this was compiled with has what transform_cub and axpy_cub call: from CUDA
-/// 13.0 on. Without it they throw std::runtime_error.
+/// Whether the CUB of this build has what transform_cub and axpy_cub call: CUDA 13.0 and later do.
+/// Without it they throw std::runtime_error.
 bool cub_transforms() noexcept;
 
 /// cub::DeviceTransform::Transform. n <= 128 * (2^31 - 1).
 template <class Op, class In = float, class Out = In>
 void transform_cub(const In* in, Out* out, std::size_t n, cudaStream_t stream, Op op = {});
 
-/// expected[i] = op(double(in[i])), in double precision: what the others are verified against.
+/// expected[i] = op(double(in[i])), in double precision: the reference for the other launchers.
 /// n <= 256 * (2^31 - 1).
 template <class Op, class In = float>
 void transform_reference(const In* in, double* expected, std::size_t n, cudaStream_t stream,
                          Op op = {});
 
-// out[i] = a x[i] + y[i]: two arrays read and a third written, 3 * sizeof(T) bytes an element. T is
-// as In and Out above, and limits are those of transform_...
+// out[i] = a x[i] + y[i] reads two arrays and writes a third, 3 * sizeof(T) bytes per element. T is
+// one of the types of In and Out above; the limits are those of transform_...
 
 template <class T>
 void axpy_scalar(Axpy op, const T* x, const T* y, T* out, std::size_t n, cudaStream_t stream);
@@ -73,16 +73,16 @@ template <class T>
 void axpy_reference(Axpy op, const T* x, const T* y, double* expected, std::size_t n,
                     cudaStream_t stream);
 
-/// The operations of a Chain as four kernels (transform_vector), each of which reads and writes
-/// device memory, as a program does that calls one library function after the other. scratch: n
-/// elements that overlap neither, aligned to 16 bytes; it keeps the third kernel's results. In 16
+/// The operations of a Chain as four kernels (transform_vector). Each reads and writes device
+/// memory, as in a program that calls one library function after the other. scratch has n elements,
+/// overlaps neither in nor out, is aligned to 16 bytes and keeps the third kernel's results. In 16
 /// bits each step is rounded. T: float, __half, __nv_bfloat16.
 template <class T>
 void chain_of_four(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                    cudaStream_t stream);
 
-/// The same by transform_thrust and by transform_cub, whose limits are theirs. in, scratch and out
-/// need no more than their type's alignment.
+/// The same with transform_thrust and transform_cub, and with their limits. in, scratch and out
+/// need only the alignment of T.
 template <class T>
 void chain_of_four_thrust(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                           cudaStream_t stream);
@@ -90,10 +90,10 @@ template <class T>
 void chain_of_four_cub(const Chain& op, const T* in, T* scratch, T* out, std::size_t n,
                        cudaStream_t stream);
 
-/// out[i] = in[i * stride] for i < n, one element a thread; in has (n - 1) * stride + 1 elements.
-/// Memory moves whole sectors of 32 bytes, on an H200 two neighbouring ones together: at a stride
-/// of 8 floats all that lies between is read, too, at 32 half of it. n <= 256 * (2^31 - 1). Also
-/// throws std::invalid_argument for a stride of 0 and where n * stride floats are no 64-bit size.
+/// out[i] = in[i * stride] for i < n, one element per thread; in has (n - 1) * stride + 1 elements.
+/// Memory moves whole 32-byte sectors, on an H200 in pairs of neighbours: at a stride of 8 floats
+/// it reads all floats in between, at 32 half of them. n <= 256 * (2^31 - 1). Also throws
+/// std::invalid_argument if stride is 0 or n * stride floats exceed a 64-bit size in bytes.
 void copy_strided(const float* in, float* out, std::size_t n, std::size_t stride,
                   cudaStream_t stream);
 
@@ -101,9 +101,9 @@ void copy_strided(const float* in, float* out, std::size_t n, std::size_t stride
 void copy_strided_reference(const float* in, double* expected, std::size_t n, std::size_t stride,
                             cudaStream_t stream);
 
-/// out[i] = in[i + 1] for i < n, one element a thread; in has n + 1 elements. in aligned to 128
-/// bytes, so that each warp reads one element of the next cache line: five sectors for four.
-/// n <= 256 * (2^31 - 1).
+/// out[i] = in[i + 1] for i < n, one element per thread; in has n + 1 elements. in must be aligned
+/// to 128 bytes, so that each warp reads one element of the next cache line: five sectors instead
+/// of four. n <= 256 * (2^31 - 1).
 void copy_misaligned(const float* in, float* out, std::size_t n, cudaStream_t stream);
 
 }  // namespace warpgauge::kernels

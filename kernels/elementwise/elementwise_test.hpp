@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the elementwise launchers share: formulas, how far a result may lie from them,
-// and one comparison for all launchers.
+// Shared by the tests of the elementwise launchers: formulas, the largest error that each result
+// may have, and one comparison for all launchers.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace warpgauge::kernels {
 
-// Around a vector of 4 and of 8, a warp, a block; many blocks; many blocks with a tail.
+// Sizes around vectors of 4 and 8, a warp and a block; many blocks; many blocks with a tail.
 inline constexpr std::size_t elementwise_sizes[] = {0,  1,  3,  4,   5,    7,    8,      9,
                                                     31, 32, 33, 511, 1023, 4096, 1000003};
 
-// Written out again, not through the functors that the kernels use.
+// Written out again, independently of the functors that the kernels use.
 inline double formula(Copy, double x) {
   return x;
 }
@@ -42,7 +42,7 @@ inline double formula(GeluTanh, double x) {
   return 0.5 * x * (1 + std::tanh(inner));
 }
 
-/// Rounding to the nearest T errs by at most this times the value.
+/// The largest relative error of rounding to the nearest T.
 template <class T>
 inline constexpr double half_ulp = std::numeric_limits<T>::epsilon() / 2;
 template <>
@@ -53,21 +53,21 @@ inline constexpr double half_ulp<__nv_bfloat16> = 0x1p-8;
 /// The inputs of these tests: 2 <= |x| <= 4.
 inline constexpr double most_input = 4;
 
-// Most error of the operation in float, in units of half_ulp<float>.
+// Largest error of the operation in float, in units of half_ulp<float>.
 inline double roundings(Copy, double /*result*/) {
   return 0;
 }
 inline double roundings(Pow2, double result) {
   return 8 * std::abs(result);  // 4 units in the last place
 }
-/// The roundings of three terms: that of x + bias counts 0.75 times, like the product.
+/// Three roundings; that of x + bias counts 0.75 times, like the product's.
 inline double roundings(Chain, double /*result*/) {
   constexpr double product = 0.75 * (most_input + 0.25);
   return 2 * product + (product + 0.5);
 }
-/// The bracket 1 + erf errs by 2 of erff (2 units in the last place), less than 1 of its argument
-/// (two roundings times t erf'(t) <= 0.49) and 1 of the sum; then come two products. tanhf has 1
-/// unit in the last place, and four roundings of its argument times t / cosh(t)^2 <= 0.45.
+/// The bracket 1 + erf errs by 2 for erff (2 units in the last place), less than 1 for its argument
+/// (two roundings times t erf'(t) <= 0.49) and 1 for the sum. Two products follow. tanhf errs by 1
+/// unit in the last place, and its argument by four roundings times t / cosh(t)^2 <= 0.45.
 inline double roundings(Gelu, double result) {
   return 0.5 * most_input * 4 + 2 * std::abs(result);
 }
@@ -79,7 +79,7 @@ double roundings(Op, double result) {
   return std::abs(result);  // one operation that rounds
 }
 
-/// Most error of op of an In, computed in float and then stored as Out.
+/// Largest error of op on an In that is computed in float and stored as Out.
 template <class In, class Out, class Op>
 double most_error(Op op, double result) {
   constexpr bool exact =
@@ -104,7 +104,7 @@ class TransformTest : public DeviceTest {
  protected:
   using Launcher = void (*)(const In*, Out*, std::size_t, cudaStream_t, Op);
 
-  /// launch, on its own and captured, against the formula for every size.
+  /// Compares the results of launch, called directly and captured, with the formula for every size.
   void expect_matches_formula(Launcher launch) const {
     for (const std::size_t n : elementwise_sizes) {
       SCOPED_TRACE(n);
@@ -125,8 +125,8 @@ class TransformTest : public DeviceTest {
     }
   }
 
-  /// transform_reference, captured, against the formula: both in double, so to a few roundings of
-  /// that.
+  /// Compares transform_reference, captured, with the formula. Both are in double, so they differ
+  /// by a few roundings of that.
   void expect_reference_matches_formula() const {
     for (const std::size_t n : {std::size_t{1}, std::size_t{33}, std::size_t{4099}}) {
       const std::vector<In> host_in = random_elements<In>(n, 7);

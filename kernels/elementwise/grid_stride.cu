@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element a thread and iteration, in as many threads as fit the GPU. Bound by the loads in
-// flight: no more of them than with one element a thread, but no blocks come and go (3.0 of an
-// H200's 4.3 TB/s, with 8 blocks an SM as with 32; 2.1 with 4).
+// One element per thread and iteration, in as many threads as fit the GPU. Bound by the loads in
+// flight. They are no more than with one element per thread, but no blocks come and go (3.0 of an
+// H200's 4.3 TB/s with 8 blocks per SM, as with 32; 2.1 with 4).
 #include "kernels/elementwise/launchers.hpp"
 #include "kernels/launch_elements.cuh"
 

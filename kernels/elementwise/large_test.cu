@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// More elements than a 32-bit index counts. Its own executable, for it skips on small GPUs.
+// More elements than a 32-bit index can count. A separate executable: it skips on small GPUs.
 #include <warpgauge/cuda/device_array.hpp>
 
 #include "kernels/device_test.hpp"

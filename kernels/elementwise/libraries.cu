@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust and CUB as their users call them: bound by device memory. Apart from the kernels, and in
-// one file, because their headers multiply the time to compile.
+// Thrust and CUB as their users call them: bound by device memory. They share one file, apart from
+// the kernels, because their headers multiply the compile time.
 #include <thrust/execution_policy.h>
 #include <thrust/transform.h>
 
@@ -16,16 +16,16 @@
 
 namespace warpgauge::kernels {
 
-// Their errors are thrust::system_error, a std::runtime_error with CUDA's text.
+// Thrust's errors are thrust::system_error, a std::runtime_error with CUDA's text.
 constexpr std::size_t most_for_thrust = std::numeric_limits<std::ptrdiff_t>::max() / 8;
-// A grid of blocks that take at least their 128 threads' worth.
+// CUB's blocks take at least 128 elements, one for each of their 128 threads.
 constexpr std::size_t most_for_cub = 128 * max_grid_blocks;
 
 bool cub_transforms() noexcept {
   return CCCL_MAJOR_VERSION >= 3;
 }
 
-/// cub::DeviceTransform with the arguments in its order; `inputs` is a pointer or a tuple of them.
+/// cub::DeviceTransform with its order of arguments; `inputs`: a pointer or a tuple of pointers.
 template <class Inputs, class Out, class Op>
 void cub_transform(Inputs inputs, Out* out, std::size_t n, Op op, cudaStream_t stream) {
 #if CCCL_MAJOR_VERSION >= 3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed of one element. Each is called with float, by the kernels, which round the
-// result to the output's type once, and with double, by the references.
+// The operations on one element. Kernels call them with float and round the result to the output's
+// type once; references call them with double.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace warpgauge::kernels {
 
-/// x; 0 flops. Between two types: the conversion.
+/// x; 0 flops. Between two types, it is the conversion.
 struct Copy {
   template <class T>
   __host__ __device__ constexpr T operator()(T x) const {
@@ -39,7 +39,7 @@ struct Bias {
 struct Relu {
   template <class T>
   __host__ __device__ constexpr T operator()(T x) const {
-    return x < T{0} ? T{0} : x;  // a NaN stays one
+    return x < T{0} ? T{0} : x;  // keeps NaN
   }
 };
 
@@ -51,9 +51,9 @@ struct Square {
   }
 };
 
-/// pow(x, 2): the same values as Square by the general power function, which the compiler does not
-/// replace by the product: a logarithm and an exponential, about 80 instructions. powf errs by 4
-/// units in the last place at most (CUDA C++ Programming Guide, "Mathematical Functions").
+/// pow(x, 2): the values of Square from the general power function, which the compiler does not
+/// replace by a product: a logarithm and an exponential, about 80 instructions. powf errs by at
+/// most 4 units in the last place (CUDA C++ Programming Guide, "Mathematical Functions").
 struct Pow2 {
   __host__ __device__ float operator()(float x) const { return powf(x, 2.0F); }
   __host__ __device__ double operator()(double x) const { return x * x; }
@@ -78,7 +78,7 @@ struct Chain {
   }
 };
 
-/// x/2 (1 + erf(x / sqrt 2)), exactly GELU (Hendrycks and Gimpel 2016, "Gaussian error linear
+/// x/2 (1 + erf(x / sqrt 2)): exact GELU (Hendrycks and Gimpel 2016, "Gaussian error linear
 /// units").
 struct Gelu {
   __host__ __device__ float operator()(float x) const {
@@ -108,7 +108,7 @@ struct Axpy {
   }
 };
 
-/// op in float, rounded to T: what one element of type T costs one rounding more than.
+/// op in float, with its result rounded to T: for T other than float, one more rounding than op.
 template <class Op, class T>
 struct RoundedTo {
   Op op;

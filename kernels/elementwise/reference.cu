@@ -5,7 +5,7 @@
 
 namespace warpgauge::kernels {
 
-/// Element i of the output is op of the elements i * stride of the inputs.
+/// expected[i] = op(in[i * stride], more[i * stride]...), in double precision.
 template <class Op, class In, class... More>
 __global__ __launch_bounds__(block_threads) void elementwise_reference_kernel(
     double* expected, std::size_t n, std::size_t stride, Op op, const In* in, const More*... more) {

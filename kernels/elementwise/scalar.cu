@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element a thread. Bound by the loads in flight, not by memory: an SM's 2048 threads wait for
-// 8 KiB of floats at most, a quarter of what they wait for with 16-byte loads, and for less while
-// blocks come and go (2.7 of an H200's 4.3 TB/s; 1.5 with elements of 16 bits).
+// One element per thread. Bound by the loads in flight, not by memory: the 2048 threads of an SM
+// have at most 8 KiB of floats in flight, a quarter of what 16-byte loads have, and less while
+// blocks come and go (2.7 of an H200's 4.3 TB/s; 1.5 with 16-bit elements).
 #include "kernels/elementwise/launchers.hpp"
 #include "kernels/launch_elements.cuh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers of other shapes than one array in and one out: axpy, the chain of four kernels, strided
-// and misaligned copies.
+// Launchers with more arrays or other indices than one in and one out: axpy, the chain of four
+// kernels, strided and misaligned copies.
 #include "kernels/elementwise/elementwise_test.hpp"
 
 namespace warpgauge::kernels {
@@ -11,7 +11,7 @@ class AxpyTest : public DeviceTest {
  protected:
   using Launcher = void (*)(Axpy, const T*, const T*, T*, std::size_t, cudaStream_t);
 
-  /// launch, on its own and captured, against a x + y for every size.
+  /// Compares the results of launch, called directly and captured, with a x + y for every size.
   void expect_matches_formula(Launcher launch) const {
     for (const std::size_t n : elementwise_sizes) {
       SCOPED_TRACE(n);
@@ -52,7 +52,7 @@ class AxpyTest : public DeviceTest {
         results.push_back(-1.25 * static_cast<double>(host_x[i]) + static_cast<double>(host_y[i]));
       }
     }
-    /// Two roundings in float, of the product (at most 5) and of the sum, and one to T.
+    /// Two roundings in float, of the product (at most 5) and of the sum, and one rounding to T.
     void expect_axpy(const std::vector<T>& got) const {
       expect_within(got, results, [](double result) {
         const double computed = half_ulp<float> * (5 + std::abs(result));
@@ -104,7 +104,7 @@ class ChainOfFourTest : public DeviceTest {
  protected:
   using Launcher = void (*)(const Chain&, const T*, T*, T*, std::size_t, cudaStream_t);
 
-  /// launch, captured, against the formula for every size: of three kernels and of all four.
+  /// Compares launch, captured, with the formula for every size: after three kernels and four.
   void expect_matches_formula(Launcher launch) const {
     for (const std::size_t n : elementwise_sizes) {
       SCOPED_TRACE(n);
@@ -124,8 +124,8 @@ class ChainOfFourTest : public DeviceTest {
         products.push_back(0.75 * std::fmax(static_cast<double>(x) + 0.25, 0.0));
         results.push_back(products.back() - 0.5);
       }
-      // Each step rounds to T: x + bias, whose error becomes that of a rounding of the product, the
-      // product, the sum. 1.01 covers what is of second order, and that each was a float before.
+      // Each step rounds to T: x + bias (which counts like a rounding of the product), the product,
+      // the sum. 1.01 covers second-order terms and the earlier rounding of each step to float.
       const double rounding = 1.01 * half_ulp<T>;
       expect_within(scratch.values(), products,
                     [=](double product) { return rounding * 2 * product; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16 bytes a load: bound by device memory. GELU of 16-bit types is bound by arithmetic, about 30
-// instructions for 4 bytes moved, and so is pow(x, 2), about 80 for 8.
+// 16 bytes per load: bound by device memory. GELU of 16-bit types (about 30 instructions per 4
+// bytes moved) and pow(x, 2) (about 80 per 8 bytes) are bound by arithmetic.
 #include <type_traits>
 
 #include "kernels/elementwise/launchers.hpp"
@@ -9,9 +9,9 @@
 
 namespace warpgauge::kernels {
 
-/// Vectors a thread, all loaded before the first is used. One is enough to wait for memory; where
-/// arithmetic is the limit, four hide the loads behind it (on an H200 pow and GELU of 16 bits are
-/// 10 to 16 % faster).
+/// Vectors per thread, all loaded before the first is used. If memory is the bound, one is enough.
+/// If arithmetic is, four hide the loads behind it: on an H200, pow and 16-bit GELU are 10 to 16 %
+/// faster.
 template <class Op, class In>
 inline constexpr unsigned vectors_per_thread =
     std::is_same_v<Op, Pow2> ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of the fp32 ladder refuse, or have nothing to do for, before any CUDA call: needs
-// no GPU.
+// Arguments that the rungs of the fp32 ladder refuse, or that need no work, before any CUDA call.
+// Needs no GPU.
 #include "kernels/gemm/arguments.hpp"
 
 #include <gtest/gtest.h>

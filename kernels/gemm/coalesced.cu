@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 2: neighbouring threads make neighbouring columns, so that a warp reads one word of A for
-// all and a whole cache line of B. Bound by L1: two loads for each fused multiply-add.
+// Rung 2: neighbouring threads compute neighbouring columns, so that a warp reads one word of A for
+// all its threads, and a whole cache line of B. Bound by L1: two loads per fused multiply-add.
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
 
@@ -9,7 +9,7 @@ namespace warpgauge::kernels {
 __global__ __launch_bounds__(gemm_tile_threads) void gemm_coalesced_kernel(
     const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
     GemmShape shape, unsigned tile_columns) {
-  // x runs along the columns: all that differs from gemm_naive.
+  // x runs along the columns: the only difference from gemm_naive.
   const std::size_t row = std::size_t{blockIdx.x / tile_columns} * gemm_tile + threadIdx.y;
   const std::size_t column = std::size_t{blockIdx.x % tile_columns} * gemm_tile + threadIdx.x;
   if (row >= shape.m || column >= shape.n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the upper rungs fetch their tiles: 16 bytes at a time where rows allow it, 4 where they do
-// not, zeros past the edges, and asynchronously (cp.async, sm_80 and newer).
+// How the upper rungs fetch their tiles: 16 bytes at a time if rows allow it, else 4; zeros past
+// the edges; and asynchronously (cp.async, sm_80 and newer).
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,13 @@
 
 namespace warpgauge::kernels {
 
-/// Whether every row of a contiguous matrix with this many columns begins at a multiple of 16
-/// bytes.
+/// Whether every row of a contiguous matrix with this many columns is aligned to 16 bytes.
 inline bool rows_are_vectors(const float* matrix, std::size_t columns) {
   return reinterpret_cast<std::uintptr_t>(matrix) % sizeof(float4) == 0 && columns % 4 == 0;
 }
 
-/// from[0] to from[3], of which the first `left` exist: zeros for the others. kWide: from is a
-/// multiple of 16 bytes, and either all four exist or none.
+/// from[0] to from[3]; only the first `left` exist, the others are zeros. kWide: from is a multiple
+/// of 16 bytes, and either all four exist or none.
 template <bool kWide>
 __device__ inline float4 load_four(const float* from, std::size_t left) {
   if constexpr (kWide) {
@@ -48,9 +47,9 @@ __device__ inline unsigned shared_address(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-/// Starts a copy of kBytes, 4 or 16, from device into shared memory, or of zeros where `exists` is
-/// false: nothing is read then. 16 bytes pass the L1 by: every block reads its tiles once. Typed,
-/// for by way of void* nvcc (13.0) orders instructions around it otherwise.
+/// Starts a copy of kBytes, 4 or 16, from device to shared memory. If `exists` is false, it reads
+/// nothing and writes zeros. Copies of 16 bytes bypass the L1: every block reads its tiles once.
+/// The pointers are typed because with void* nvcc (13.0) orders instructions differently.
 template <unsigned kBytes, class To, class From>
 __device__ inline void copy_async(To* to, const From* from, bool exists) {
   static_assert(kBytes == 4 || kBytes == 16);
@@ -67,8 +66,8 @@ __device__ inline void copy_async(To* to, const From* from, bool exists) {
   }
 }
 
-/// Starts such a copy of data that exists, or does nothing at all where `wanted` is false. Without
-/// a branch: one would cut the multiply-adds around it into parts that the compiler cannot mix.
+/// Starts a copy of data that exists, or does nothing if `wanted` is false. It has no branch, which
+/// would split the multiply-adds around it into parts that the compiler cannot mix.
 template <unsigned kBytes>
 __device__ inline void copy_async_if(bool wanted, float* to, const float* from) {
   static_assert(kBytes == 4 || kBytes == 16);
@@ -93,8 +92,8 @@ __device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most kLeft groups of this thread's copies are under way. What other threads
-/// copied is there after a barrier behind it.
+/// Waits until at most kLeft groups of this thread's copies are in flight. Other threads' copies
+/// have arrived after a subsequent barrier.
 template <unsigned kLeft>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");

@@ -57,7 +57,7 @@ CublasGemm::CublasGemm(std::size_t workspace_bytes, FloatProducts floats)
     : floats_(floats),
       workspace_(require_workspace("CublasGemm", workspace_bytes)),
       handle_(create_handle()) {
-  // Leaves float as it is by default. Of 16 bits, sums that are split are else added in 16 bits.
+  // Leaves float at its default. Split sums of 16-bit types would otherwise be added in 16 bits.
   check_cublas("cublasSetMathMode",
                cublasSetMathMode(handle_.get(), CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 }
@@ -82,7 +82,7 @@ void CublasGemm::batched(const T* a, const T* b, T* c, GemmShape shape, std::siz
   const auto elements = [](int rows, int columns) {
     return static_cast<long long>(rows) * static_cast<long long>(columns);
   };
-  // The workspace goes second: cublasSetStream puts cuBLAS's own pool back.
+  // The workspace comes second, because cublasSetStream restores cuBLAS's own pool.
   check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
   check_cublas("cublasSetWorkspace",
                cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
@@ -92,8 +92,8 @@ void CublasGemm::batched(const T* a, const T* b, T* c, GemmShape shape, std::siz
   const cublasComputeType_t compute = std::is_same_v<T, float> && floats_ == FloatProducts::tf32
                                           ? CUBLAS_COMPUTE_32F_FAST_TF32
                                           : CUBLAS_COMPUTE_32F;
-  // cuBLAS reads column by column, so it sees our row-major matrices transposed; it is asked for
-  // C^T[n,m] = B^T[n,k] * A^T[k,m], which is our C.
+  // cuBLAS is column-major and sees our row-major matrices transposed. It computes C^T[n,m] =
+  // B^T[n,k] * A^T[k,m], which is our C.
   if (batch == 1) {
     check_cublas("cublasGemmEx",
                  cublasGemmEx(handle_.get(), CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b, type, n, a,

@@ -3,20 +3,49 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
+#include <vector>
 
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/seeded_data.hpp>
+#include <warpgauge/cuda/stream.hpp>
 #include "kernels/gemm/arguments.hpp"
 
 namespace warpgauge::kernels {
 namespace {
 
-constexpr std::size_t alignment = 16;  // bytes of a row of 8-bit floats, and of every pointer
+constexpr const char* owner = "CublasLtGemm";
+constexpr std::size_t alignment = chunk_bytes;  // of rows and of every pointer
+
+template <class T>
+constexpr cudaDataType_t cuda_type() = delete;
+template <>
+constexpr cudaDataType_t cuda_type<float>() {
+  return CUDA_R_32F;
+}
+template <>
+constexpr cudaDataType_t cuda_type<__half>() {
+  return CUDA_R_16F;
+}
+template <>
+constexpr cudaDataType_t cuda_type<__nv_bfloat16>() {
+  return CUDA_R_16BF;
+}
+template <>
+constexpr cudaDataType_t cuda_type<__nv_fp8_e4m3>() {
+  return CUDA_R_8F_E4M3;
+}
 
 void check_lt(const char* call, cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -25,8 +54,8 @@ void check_lt(const char* call, cublasStatus_t status) {
   }
 }
 
-/// Owns what one of cuBLASLt's create functions made; logs a failure to free it, since destructors
-/// must not throw.
+/// Owns what a create function of cuBLASLt returned. It logs a failure to free it, since
+/// destructors must not throw.
 template <auto destroy>
 struct Destroy {
   template <class T>
@@ -51,19 +80,22 @@ LtHandle create_handle() {
   return LtHandle(handle);
 }
 
-Operation create_operation() {
+Operation create_operation(cublasComputeType_t compute, GemmB layout, Fp8Sums sums) {
   cublasLtMatmulDesc_t created = nullptr;
-  check_lt("cublasLtMatmulDescCreate",
-           cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  check_lt("cublasLtMatmulDescCreate", cublasLtMatmulDescCreate(&created, compute, CUDA_R_32F));
   Operation operation(created);
-  const cublasOperation_t transposed = CUBLAS_OP_T;
-  check_lt("cublasLtMatmulDescSetAttribute",
-           cublasLtMatmulDescSetAttribute(created, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                          sizeof(transposed)));
+  const auto set = [created](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check_lt("cublasLtMatmulDescSetAttribute",
+             cublasLtMatmulDescSetAttribute(created, attribute, &value, sizeof(value)));
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, layout == GemmB::transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (sums == Fp8Sums::tensor_cores) {
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+  }
   return operation;
 }
 
-/// Column by column, as cuBLASLt counts.
+/// Column-major, as in cuBLASLt.
 Layout create_layout(cudaDataType_t type, std::size_t rows, std::size_t columns) {
   cublasLtMatrixLayout_t created = nullptr;
   check_lt(
@@ -89,11 +121,12 @@ Preference create_preference(std::size_t workspace_bytes) {
   return preference;
 }
 
-GemmShape checked(GemmShape shape) {
-  require_terms("CublasLtFp8Gemm", shape);
-  if (shape.k % alignment != 0 || shape.n % alignment != 0) {
-    throw std::invalid_argument(describe("CublasLtFp8Gemm", shape) +
-                                ": cuBLASLt wants k and n to be multiples of 16 for 8-bit floats");
+GemmShape checked(GemmShape shape, std::size_t element_bytes) {
+  require_terms(owner, shape);
+  if (!has_whole_chunks(shape, element_bytes)) {
+    throw std::invalid_argument(describe(owner, shape) +
+                                ": k and n must be multiples of 16 bytes' elements, " +
+                                std::to_string(alignment / element_bytes));
   }
   return shape;
 }
@@ -104,61 +137,123 @@ bool multiplies_fp8() {
   return has_compute_capability(8, 9);
 }
 
-/// cuBLASLt reads column by column, so it sees our row-major matrices transposed; it is asked for
-/// C^T[n,m] = B^T[n,k] * A^T[k,m]. B^T, which is given as [n,k], it sees as [k,n] and transposes
-/// back.
-struct CublasLtFp8Gemm::Plan {
-  Plan(GemmShape shape, std::size_t workspace_bytes)
-      : workspace(require_workspace("CublasLtFp8Gemm", workspace_bytes)),
+/// cuBLASLt is column-major and sees our row-major matrices transposed. It computes C^T[n,m] =
+/// B^T[n,k] * A^T[k,m]. A B given as [n,k] looks like [k,n] to it; it transposes that back.
+template <class In, class Out>
+struct CublasLtGemm<In, Out>::Plan {
+  Plan(GemmShape shape, GemmB b_layout, LtChoice choice, Fp8Sums sums, std::size_t workspace_bytes)
+      : workspace(require_workspace(owner, workspace_bytes)),
         handle(create_handle()),
-        operation(create_operation()),
-        b(create_layout(CUDA_R_8F_E4M3, shape.k, shape.n)),
-        a(create_layout(CUDA_R_8F_E4M3, shape.k, shape.m)),
-        c(create_layout(CUDA_R_16BF, shape.n, shape.m)) {
+        operation(create_operation(
+            std::is_same_v<In, float> ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, b_layout,
+            sums)),
+        b(b_layout == GemmB::transposed ? create_layout(cuda_type<In>(), shape.k, shape.n)
+                                        : create_layout(cuda_type<In>(), shape.n, shape.k)),
+        a(create_layout(cuda_type<In>(), shape.k, shape.m)),
+        c(create_layout(cuda_type<Out>(), shape.n, shape.m)) {
     const Preference preference = create_preference(workspace_bytes);
+    constexpr int most = 16;
+    std::array<cublasLtMatmulHeuristicResult_t, most> candidates{};
     int found = 0;
     check_lt("cublasLtMatmulAlgoGetHeuristic",
              cublasLtMatmulAlgoGetHeuristic(handle.get(), operation.get(), b.get(), a.get(),
-                                            c.get(), c.get(), preference.get(), 1, &best, &found));
+                                            c.get(), c.get(), preference.get(),
+                                            choice == LtChoice::fastest ? most : 1,
+                                            candidates.data(), &found));
     if (found == 0) {
-      throw std::runtime_error("CublasLtFp8Gemm: cuBLASLt knows no algorithm for this shape");
+      throw std::runtime_error(std::string(owner) + ": cuBLASLt knows no algorithm for this shape");
     }
+    algorithm = candidates[0].algo;
+    if (found > 1) {
+      algorithm = fastest(shape, {candidates.data(), static_cast<std::size_t>(found)});
+    }
+  }
+
+  void multiply(const In* a_data, const In* b_data, Out* c_data, const cublasLtMatmulAlgo_t& by,
+                cudaStream_t stream) {
+    const float one = 1;
+    const float zero = 0;
+    check_lt("cublasLtMatmul",
+             cublasLtMatmul(handle.get(), operation.get(), &one, b_data, b.get(), a_data, a.get(),
+                            &zero, c_data, c.get(), c_data, c.get(), &by, workspace.data(),
+                            workspace.size_bytes(), stream));
+  }
+
+  /// Compares the shortest of five times, with a rest of three times their length between products,
+  /// which gives the clock at which a benchmark runs.
+  cublasLtMatmulAlgo_t fastest(GemmShape shape,
+                               std::span<const cublasLtMatmulHeuristicResult_t> candidates) {
+    DeviceArray<In> some_a(shape.m * shape.k);
+    DeviceArray<In> some_b(shape.k * shape.n);
+    DeviceArray<Out> some_c(shape.m * shape.n);
+    const Stream stream;
+    warpgauge::detail::fill_seeded(some_a.data(), some_a.size(), 1, 0, stream.get());
+    warpgauge::detail::fill_seeded(some_b.data(), some_b.size(), 2, 0, stream.get());
+    const auto seconds = [&](const cublasLtMatmulAlgo_t& by) {
+      const Event start;
+      const Event stop;
+      start.record(stream.get());
+      multiply(some_a.data(), some_b.data(), some_c.data(), by, stream.get());
+      stop.record(stream.get());
+      stop.synchronize();
+      return seconds_between(start, stop);
+    };
+    std::vector<double> best(candidates.size(), std::numeric_limits<double>::infinity());
+    for (const auto& candidate : candidates) {
+      seconds(candidate.algo);  // loads its kernel
+    }
+    for (int round = 0; round < 5; ++round) {
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const double took = seconds(candidates[i].algo);
+        best[i] = std::min(best[i], took);
+        std::this_thread::sleep_for(std::chrono::duration<double>(3 * took));
+      }
+    }
+    return candidates[static_cast<std::size_t>(std::ranges::min_element(best) - best.begin())].algo;
   }
 
   DeviceArray<std::byte> workspace;  // first, and so freed last
   LtHandle handle;
   Operation operation;
   Layout b, a, c;
-  cublasLtMatmulHeuristicResult_t best{};
+  cublasLtMatmulAlgo_t algorithm{};
 };
 
-CublasLtFp8Gemm::CublasLtFp8Gemm(GemmShape shape, std::size_t workspace_bytes)
-    : shape_(checked(shape)) {
+template <class In, class Out>
+CublasLtGemm<In, Out>::CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice, Fp8Sums sums,
+                                    std::size_t workspace_bytes)
+    : shape_(checked(shape, sizeof(In))) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_compute_capability("CublasLtFp8Gemm", 8, 9);
-  plan_ = std::make_unique<Plan>(shape, workspace_bytes);
+  if constexpr (sizeof(In) == 1) {
+    require_compute_capability(owner, 8, 9);
+  } else {
+    require_compute_capability(owner, 8);
+  }
+  plan_ = std::make_unique<Plan>(shape, layout, choice, sums, workspace_bytes);
 }
 
-CublasLtFp8Gemm::~CublasLtFp8Gemm() = default;
-CublasLtFp8Gemm::CublasLtFp8Gemm(CublasLtFp8Gemm&&) noexcept = default;
-CublasLtFp8Gemm& CublasLtFp8Gemm::operator=(CublasLtFp8Gemm&&) noexcept = default;
+template <class In, class Out>
+CublasLtGemm<In, Out>::~CublasLtGemm() = default;
+template <class In, class Out>
+CublasLtGemm<In, Out>::CublasLtGemm(CublasLtGemm&&) noexcept = default;
+template <class In, class Out>
+CublasLtGemm<In, Out>& CublasLtGemm<In, Out>::operator=(CublasLtGemm&&) noexcept = default;
 
-void CublasLtFp8Gemm::operator()(const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b_transposed,
-                                 __nv_bfloat16* c, cudaStream_t stream) {
+template <class In, class Out>
+void CublasLtGemm<In, Out>::operator()(const In* a, const In* b, Out* c, cudaStream_t stream) {
   if (shape_.m == 0 || shape_.n == 0) {
     return;
   }
-  require_gemm("CublasLtFp8Gemm", a, b_transposed, alignment, shape_);
-  require_pointer("CublasLtFp8Gemm", "c", c, alignment);
-  const float one = 1;
-  const float zero = 0;
-  check_lt("cublasLtMatmul",
-           cublasLtMatmul(plan_->handle.get(), plan_->operation.get(), &one, b_transposed,
-                          plan_->b.get(), a, plan_->a.get(), &zero, c, plan_->c.get(), c,
-                          plan_->c.get(), &plan_->best.algo, plan_->workspace.data(),
-                          plan_->workspace.size_bytes(), stream));
+  require_gemm(owner, a, b, alignment, shape_);
+  require_pointer(owner, "c", c, alignment);
+  plan_->multiply(a, b, c, plan_->algorithm, stream);
 }
+
+template class CublasLtGemm<__half, __half>;
+template class CublasLtGemm<__nv_bfloat16, __nv_bfloat16>;
+template class CublasLtGemm<float, float>;
+template class CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16>;
 
 }  // namespace warpgauge::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 7: while a tile is multiplied, the next is copied into a second buffer (cp.async), past the
-// registers. Bound by shared memory and the instructions beside the multiply-adds.
+// Rung 7: while a tile is multiplied, the next is copied to a second buffer without passing through
+// registers (cp.async). Bound by shared memory and by instructions other than multiply-adds.
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
@@ -10,12 +10,12 @@ namespace warpgauge::kernels {
 inline constexpr unsigned tile_buffered = 128;     // edge of a block's square of outputs
 inline constexpr unsigned depth_buffered = 8;      // terms of a tile
 inline constexpr unsigned threads_buffered = 256;  // a square of 16 x 16, 8 x 8 outputs each
-// Four words of padding: the 32 words that a warp copies into the transposed tile at a time, four
-// rows at eight terms, then lie in 32 banks.
+// Four words of padding. The 32 words that a warp copies to the transposed tile at once (four rows
+// at eight terms) then lie in 32 banks.
 inline constexpr unsigned a_row_buffered = tile_buffered + 4;
 
-/// kWide: the rows of B and C begin at multiples of 16 bytes. A is transposed on its way, so that
-/// it goes by 4 bytes in any case.
+/// kWide: the rows of B and C begin at multiples of 16 bytes. A is always copied 4 bytes at a time,
+/// because it is transposed on the way.
 template <bool kWide>
 __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kernel(
     const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,
@@ -30,8 +30,8 @@ __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kern
     return first < all ? all - first : 0;
   };
 
-  // What this thread copies: one term of four rows of A, and of B one vector, or four words of
-  // every second term. Past the edge it copies the last row or column, whose sums are dropped.
+  // What this thread copies: one term of four rows of A; of B one vector, or four words of every
+  // second term. Past the edge it copies the last row or column, whose sums are dropped.
   constexpr unsigned a_rows = threads_buffered / depth_buffered;
   constexpr unsigned a_copies = tile_buffered / a_rows;
   const unsigned a_term = threadIdx.x % depth_buffered;
@@ -47,7 +47,7 @@ __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kern
   const unsigned b_column = threadIdx.x * width % tile_buffered;
   const float* b_from = b + b_term * shape.n + min(first_column + b_column, shape.n - width);
 
-  // Behind the last tile it writes zeros that nobody reads: a branch would cost more.
+  // After the last tile it writes zeros that nobody reads: a branch would cost more.
   const auto copy_tile = [&](unsigned buffer, std::size_t first) {
 #pragma unroll
     for (unsigned i = 0; i < a_copies; ++i) {
@@ -92,7 +92,7 @@ __global__ __launch_bounds__(threads_buffered, 2) void gemm_double_buffered_kern
     }
     buffer = 1 - buffer;
   }
-  wait_for_copies<0>();  // none may still be under way when the block's shared memory is given up
+  wait_for_copies<0>();  // no copy may be in flight when the block releases its shared memory
 #pragma unroll
   for (unsigned i = 0; i < 8; ++i) {
     const std::size_t row = first_row + i / 4 * 64 + y + i % 4;

@@ -9,7 +9,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-// One element, edges on every side of a tile, whole tiles only, edges again behind many tiles.
+// One element; edges on every side of a tile; whole tiles only; edges again after many tiles.
 constexpr GemmShape shapes[] = {{1, 1, 1},    {31, 1, 2},      {1, 33, 5},     {32, 32, 32},
                                 {33, 17, 65}, {128, 128, 128}, {257, 129, 511}};
 
@@ -43,7 +43,7 @@ class GemmTest : public DeviceTest {
   }
 
   /// Expects |actual - expected| <= absolute + relative |expected| everywhere; names the first
-  /// element that is not.
+  /// element that fails.
   template <class T>
   static void expect_close(const std::vector<T>& actual, const std::vector<double>& expected,
                            double absolute, double relative = 0) {
@@ -61,21 +61,21 @@ class GemmTest : public DeviceTest {
   }
 
   /// 2 k units in the last place of 1 in fp32. Rounding errors of signed terms add up like a random
-  /// walk, to under 0.5 k here; tensor cores cut off instead of rounding, once for several terms.
-  /// One lost term is off by 0.25 or more, and TF32 by 1e-3, so both fail.
+  /// walk, to less than 0.5 k here; tensor cores truncate instead of rounding, once for several
+  /// terms. A lost term is off by 0.25 or more, and TF32 by 1e-3, so both fail.
   static double sum_tolerance(GemmShape shape) {
     return 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
   }
 
-  /// What storing the sum adds. A float stores the sum as it is. A bf16 has 8 bits of significand
-  /// and rounds by half a unit in the last of them: at most 2^-8 of the value. That is 0.05 at the
-  /// usual |c| = sqrt(k / 3) <= 13, which a lost term still exceeds, and sums kept in bf16 too.
+  /// The relative error of storing the sum. A float stores it as it is. A bf16 has 8 bits of
+  /// significand and rounds by at most half a unit in the last, 2^-8 of the value: 0.05 at the
+  /// usual |c| = sqrt(k / 3) <= 13. A lost term still exceeds that, and so do sums kept in bf16.
   template <class T>
   static constexpr double storing_tolerance() {
     return std::is_same_v<T, float> ? 0 : 0x1p-8;
   }
 
-  /// launch, on its own and captured, against gemm_reference for every shape.
+  /// Compares launch, called directly and captured, with gemm_reference for every shape.
   template <class T, class Launcher>
   void expect_matches_reference(Launcher& launch) const {
     for (const GemmShape shape : shapes) {

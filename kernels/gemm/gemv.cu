@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block makes 32 outputs: its threads go down the rows of B with 16-byte loads, several in
-// flight, and add up at the end. Bound by device memory: B is read once and nothing of it used
-// twice.
+// A block computes 32 outputs. Its threads go down the rows of B with 16-byte loads, several in
+// flight, and add up their sums at the end. Bound by device memory: B is read once and not reused.
 #include <cuda_fp16.h>
 
 #include <cstring>
@@ -14,7 +13,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned gemv_per_load = 8;  // elements of 16 bits in 16 bytes
 
-/// Columns a block makes, its threads, and the loads each has on the way at once.
+/// Columns of a block, its threads, and the loads that each thread keeps in flight.
 template <unsigned Columns, unsigned Threads, unsigned InFlight>
 struct GemvTile {
   static constexpr unsigned columns = Columns, threads = Threads, in_flight = InFlight;
@@ -22,7 +21,7 @@ struct GemvTile {
   static constexpr unsigned rows = Threads / lanes;           ///< read at once
 };
 
-/// Eight elements of a row of B from column on; zeros past its end.
+/// Eight elements of a row of B from `column` on; zeros past the end of the row.
 template <bool WholeLoads, class T>
 __device__ inline void load_row(T (&to)[gemv_per_load], const T* __restrict__ row,
                                 std::size_t column, std::size_t n) {
@@ -75,7 +74,7 @@ __global__ __launch_bounds__(Tile::threads) void gemv_kernel(const T* __restrict
     add(static_cast<float>(a[row]), last);
   }
 
-  // Lanes of the same columns add up, then warps.
+  // First adds the lanes that have the same columns, then the warps.
 #pragma unroll
   for (unsigned i = 0; i < gemv_per_load; ++i) {
 #pragma unroll

@@ -11,15 +11,15 @@ struct Size {
   std::size_t n, k;
 };
 
-// One element; columns and rows that end inside a block's; rows of whole 16 bytes and between them,
-// fewer and more of them than a block has in flight.
+// One element; columns and rows that end inside a block's; rows aligned and not aligned to 16
+// bytes, fewer and more of them than a block has in flight.
 constexpr Size sizes[] = {{1, 1},  {31, 33},    {33, 5},    {40, 128},
                           {64, 7}, {257, 1025}, {72, 2051}, {1000, 129}};
 
 class GemvTest : public DeviceTest {
  protected:
-  /// Sums of k terms in fp32 within 2 k units in the last place of 1, of which one lost term is
-  /// 0.25 or more; stored with a roundoff of `roundoff`.
+  /// Sums of k terms in fp32 are within 2 k units in the last place of 1; a lost term is 0.25 or
+  /// more. Storing them has a roundoff of `roundoff`.
   template <class T>
   void expect_matches_reference(double roundoff) {
     for (const Size size : sizes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C[m,n] = A[m,k] * B[k,n] in fp32 without tensor cores, rung by rung: each changes one thing of
-// the one before. Shapes, errors and limits as in gemm.hpp, which has the first and the third rung.
+// C[m,n] = A[m,k] * B[k,n] in fp32 without tensor cores, rung by rung: each changes one thing.
+// Shapes, errors and limits are those of gemm.hpp, which declares the first and the third rung.
 #pragma once
 
 #include <array>
@@ -9,24 +9,24 @@
 
 namespace warpgauge::kernels {
 
-// All launchers below take any shape and need pointers aligned to 4 bytes only. Those that copy 16
-// bytes at a time do so where rows begin at multiples of 16 bytes (the pointer and n, for A also
-// k), and else run a variant of their kernel that copies 4. At most 2^31 - 1 output tiles (the
-// table at the end says of what size).
+// All launchers below take any shape and need pointers aligned to 4 bytes only. Rungs that copy 16
+// bytes at a time do so if rows are aligned to 16 bytes (by the pointer and n, for A also k).
+// Otherwise they run a variant of their kernel that copies 4. At most 2^31 - 1 output tiles, whose
+// size is in the table at the end.
 
-/// Rung 2. Neighbouring threads make neighbouring columns: loads are whole cache lines. Bound by
-/// L1, with two loads for each multiply-add.
+/// Rung 2. Neighbouring threads compute neighbouring columns, so that loads are whole cache lines.
+/// Bound by L1, with two loads per multiply-add.
 void gemm_coalesced(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
 
-/// Rung 4. 8 outputs a thread, in registers. Bound by shared memory: 9 loads for 8 multiply-adds.
+/// Rung 4. 8 outputs per thread, in registers. Bound by shared memory, 9 loads per 8 multiply-adds.
 void gemm_register_1d(const float* a, const float* b, float* c, GemmShape shape,
                       cudaStream_t stream);
 
-/// Rung 5. 8 x 8 outputs a thread, in registers. Bound by shared memory and by waiting for tiles.
+/// Rung 5. 8 x 8 outputs per thread, in registers. Bound by shared memory and waiting for tiles.
 void gemm_register_2d(const float* a, const float* b, float* c, GemmShape shape,
                       cudaStream_t stream);
 
-/// Rung 6. 16 bytes a load and store, of device and of shared memory. Bound by waiting for tiles.
+/// Rung 6. 16-byte loads and stores, in device and shared memory. Bound by waiting for tiles.
 void gemm_vectorized(const float* a, const float* b, float* c, GemmShape shape,
                      cudaStream_t stream);
 
@@ -35,11 +35,11 @@ void gemm_vectorized(const float* a, const float* b, float* c, GemmShape shape,
 void gemm_double_buffered(const float* a, const float* b, float* c, GemmShape shape,
                           cudaStream_t stream);
 
-/// Rung 8. Each warp makes a 64 x 64 square, 16 x 8 outputs a thread, several copies ahead. Bound
-/// by the rate of multiply-adds.
+/// Rung 8. Each warp computes a 64 x 64 square, 16 x 8 outputs per thread, with copies two tiles
+/// ahead. Bound by the rate of multiply-adds.
 void gemm_warp_tile(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);
 
-/// A rung: its name, its launcher, and the outputs that a block makes.
+/// A rung: its name, its launcher, and the outputs that a block computes.
 struct GemmRung {
   const char* name;
   void (*launch)(const float* a, const float* b, float* c, GemmShape shape, cudaStream_t stream);

@@ -11,16 +11,16 @@
 namespace warpgauge::kernels {
 namespace {
 
-/// first: by how many floats the matrices begin behind a multiple of 16 bytes.
+/// first: the number of floats from a multiple of 16 bytes to the start of each matrix.
 struct Case {
   GemmShape shape;
   std::size_t first = 0;
 };
 
-// Edges on every side of a tile and none, rows that begin at multiples of 16 bytes and rows that do
-// not, k from below one tile to more tiles than a rung keeps at once, whole and with every kind of
-// rest, more than the eight rows of tiles that blocks visit together. Small, since racecheck takes
-// 50 times as long.
+// Edges on every side of a tile and none; rows aligned and not aligned to 16 bytes; k from less
+// than a tile to more tiles than a rung keeps at once, without and with every kind of remainder;
+// more than the eight rows of tiles that blocks visit together. Small, since racecheck takes 50
+// times as long.
 constexpr Case cases[] = {
     {{1, 1, 1}},      {{31, 1, 2}},        {{1, 33, 5}},     {{33, 31, 1}},   {{32, 32, 32}},
     {{129, 4, 16}},   {{4, 132, 8}},       {{128, 128, 32}}, {{60, 68, 44}},  {{257, 129, 65}},
@@ -28,7 +28,7 @@ constexpr Case cases[] = {
     {{20, 36, 127}},  {{1157, 260, 9}},
 };
 
-/// Values on the device, and NaNs behind them: a result that used one is NaN.
+/// Values on the device, followed by NaNs: a result that used one is NaN.
 class Input {
  public:
   Input(std::size_t n, std::size_t first, unsigned seed) : first_(first) {
@@ -63,8 +63,8 @@ TEST_P(GemmLadderTest, MatchesTheReference) {
     GetParam().launch(a.data(), b.data(), direct.data(), shape, stream());
     synchronize();
     // 2 k units in the last place of 1. Rounding errors of k signed terms of at most 1 add up like
-    // a random walk, to under 0.5 k of them here; a term that is lost or taken twice is off by 0.25
-    // or more, at the largest k here 8000 times the tolerance.
+    // a random walk, to less than 0.5 k of them here. A term that is lost or taken twice is off by
+    // 0.25 or more, at the largest k here 8000 times the tolerance.
     const auto tolerance = [&](double) {
       return 2 * static_cast<double>(shape.k) * std::numeric_limits<float>::epsilon();
     };
@@ -76,10 +76,10 @@ TEST_P(GemmLadderTest, MatchesTheReference) {
 }
 
 TEST_P(GemmLadderTest, AnInfiniteInputReachesItsOwnRowOnly) {
-  // Zeros past the end of k, times an infinity that was read for one, would be NaN.
+  // An infinity read past the end of k, times a zero, would give NaN.
   constexpr GemmShape shape{3, 5, 17};
   std::vector<float> host_a(shape.m * shape.k, 1.0F);
-  host_a[shape.k] = std::numeric_limits<float>::infinity();  // row 1, behind the end of row 0
+  host_a[shape.k] = std::numeric_limits<float>::infinity();  // row 1, right after row 0
   const DeviceArray<float> a(host_a);
   const DeviceArray<float> b(std::vector<float>(shape.k * shape.n, 1.0F));
   GuardedOutput<float> c(shape.m * shape.n);

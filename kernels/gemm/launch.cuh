@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every rung, on tensor cores or not, is launched.
+// Launches every rung, on tensor cores or not.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace warpgauge::kernels {
 
-/// What a rung asks for, beside its kernel.
+/// The launch parameters of a rung, except its kernel.
 struct GemmLaunch {
   const char* launcher;                    ///< begins the messages
   unsigned tile_rows, tile_columns;        ///< outputs of a block
@@ -19,8 +19,8 @@ struct GemmLaunch {
   unsigned dynamic_shared_bytes = 0;
 };
 
-/// Launches a kernel of (a, b, c, shape, columns of tiles) or (a, b, c, shape, rows and columns of
-/// tiles), a block for each tile. Refuses and throws as the launchers of gemm.hpp.
+/// Launches kernel(a, b, c, shape, columns of tiles) or kernel(a, b, c, shape, rows, columns of
+/// tiles) with one block per tile. Checks its arguments and throws like the launchers of gemm.hpp.
 template <class T, class... TileCounts>
 void launch_gemm(const GemmLaunch& launch,
                  void (*kernel)(const T*, const T*, T*, GemmShape, TileCounts...), const T* a,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gemm_test.cpp leaves of the libraries: cuBLAS in f16 and TF32, batched, skinny, cuBLASLt's
-// fp8.
+// Library calls that gemm_test.cpp does not cover: cuBLAS in f16 and TF32, batched and skinny;
+// cuBLASLt's fp8.
 #include <cuda_fp16.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Odd ones, one row as in decoding, whole tiles.
+// Odd sizes; one row, as in decoding; whole tiles.
 constexpr GemmShape shapes[] = {{1, 1, 1},      {31, 33, 5},     {1, 264, 512},
                                 {16, 136, 256}, {128, 128, 128}, {257, 129, 511}};
 
@@ -31,7 +31,7 @@ class GemmLibraryTest : public DeviceTest {
                   [=](double value) { return most.absolute + most.relative * std::abs(value); });
   }
 
-  /// gemm(a, b, c) on its own and captured, against the reference. The largest error of the first.
+  /// Compares gemm(a, b, c), direct and captured, with the reference. Returns the direct error.
   template <class In, class Out, class Gemm>
   double expect_matches_reference(GemmShape shape, std::size_t batch, Errors most, GemmB layout,
                                   const Gemm& gemm) {
@@ -85,11 +85,10 @@ TEST_F(GemmLibraryTest, CublasOfF16MatchesReference) {
   }
 }
 
-// Cutting a float off to 11 bits of significand loses up to 2^-10 of it, and 2^-9 of a product.
-// What the products lose on average moves the sum by as much of itself; the rest is a random walk
-// of k steps, each of a spread of at most 2^-10 times a product, which is 0.58 in the root mean
-// square: eight times its standard deviation is 5 * 2^-10 sqrt(k). One lost term is off by 0.25 or
-// more.
+// Truncating a float to 11 bits of significand loses up to 2^-10 of it, and 2^-9 of a product. The
+// mean loss of the products moves the sum by the same fraction. The rest is a random walk of k
+// steps, each with a spread of at most 2^-10 times a product, whose root mean square is 0.58: eight
+// standard deviations are 5 * 2^-10 sqrt(k). A lost term is off by 0.25 or more.
 TEST_F(GemmLibraryTest, CublasOfTf32MatchesReference) {
   CublasGemm cublas(CublasGemm::default_workspace_bytes, FloatProducts::tf32);
   for (const GemmShape shape : shapes) {
@@ -97,9 +96,9 @@ TEST_F(GemmLibraryTest, CublasOfTf32MatchesReference) {
     const double largest = expect_matches_reference<float, float>(
         shape, 1, {sum_error(shape) + walk, 0x1p-9}, GemmB::row_major,
         [&](const float* a, const float* b, float* c) { cublas(a, b, c, shape, stream()); });
-    // And TF32 is used, not only allowed: what the products lose, 2^-12 of each in the mean if they
-    // are rounded, comes to 0.002 over 128 terms of either sign, of which the largest of many
-    // outputs has more; sums of whole floats err by 3e-5 at most.
+    // TF32 must be used, not only allowed. If products are rounded, each loses 2^-12 in the mean;
+    // that comes to 0.002 over 128 terms of either sign, and to more in the largest of many
+    // outputs. Sums of whole floats err by at most 3e-5.
     if (shape.m == 128 && has_tf32()) {
       EXPECT_GT(largest, sum_error(shape)) << "the products are those of whole floats";
     }
@@ -119,21 +118,45 @@ TEST_F(GemmLibraryTest, BatchedCublasMatchesReference) {
 }
 
 // Products of two e4m3 between 0.5 and 1 are multiples of 2^-8. A tensor core that adds 32 of them
-// to a sum keeps at least 13 bits below the leading one of the largest; below 128 that is an error
-// of 2^-7 for each 32 terms. One lost term is off by 0.25 or more.
+// to a sum keeps at least 13 bits below the leading bit of the largest. Below 128 that is an error
+// of 2^-7 per 32 terms, even if the tensor cores keep the whole sum. A lost term is off by 0.25 or
+// more.
 TEST_F(GemmLibraryTest, CublasLtOfFp8MatchesReference) {
   if (!multiplies_fp8()) {
     GTEST_SKIP() << "needs compute capability 8.9";
   }
   for (const GemmShape shape : {GemmShape{1, 16, 16}, GemmShape{31, 48, 32}, GemmShape{16, 256, 64},
                                 GemmShape{129, 272, 528}}) {
-    CublasLtFp8Gemm gemm(shape);
-    const double sum = static_cast<double>(shape.k) * 0x1p-12;
-    expect_matches_reference<__nv_fp8_e4m3, __nv_bfloat16>(
-        shape, 1, {sum, 0x1p-8}, GemmB::transposed,
-        [&](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, __nv_bfloat16* c) {
-          gemm(a, b, c, stream());
+    for (const Fp8Sums sums : {Fp8Sums::fp32, Fp8Sums::tensor_cores}) {
+      CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16> gemm(shape, GemmB::transposed, LtChoice::first,
+                                                      sums);
+      const double sum = static_cast<double>(shape.k) * 0x1p-12;
+      expect_matches_reference<__nv_fp8_e4m3, __nv_bfloat16>(
+          shape, 1, {sum, 0x1p-8}, GemmB::transposed,
+          [&](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, __nv_bfloat16* c) {
+            gemm(a, b, c, stream());
+          });
+    }
+  }
+}
+
+TEST_F(GemmLibraryTest, FastestOfCublasLtMatchesReferenceInBothLayoutsOfB) {
+  if (!has_tf32()) {
+    GTEST_SKIP() << "needs compute capability 8.0";
+  }
+  constexpr GemmShape shape{129, 264, 136};
+  for (const GemmB layout : {GemmB::row_major, GemmB::transposed}) {
+    CublasLtGemm<__nv_bfloat16, __nv_bfloat16> bf16(shape, layout, LtChoice::fastest);
+    expect_matches_reference<__nv_bfloat16, __nv_bfloat16>(
+        shape, 1, {sum_error(shape), 0x1p-8}, layout,
+        [&](const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c) {
+          bf16(a, b, c, stream());
         });
+    CublasLtGemm<float, float> tf32(shape, layout, LtChoice::fastest);
+    const double walk = 5 * 0x1p-10 * std::sqrt(static_cast<double>(shape.k));
+    expect_matches_reference<float, float>(
+        shape, 1, {sum_error(shape) + walk, 0x1p-9}, layout,
+        [&](const float* a, const float* b, float* c) { tf32(a, b, c, stream()); });
   }
 }
 
@@ -142,8 +165,8 @@ TEST_F(GemmLibraryTest, CublasLtWorksAfterAMoveAndRefusesBadPointers) {
     GTEST_SKIP() << "needs compute capability 8.9";
   }
   constexpr GemmShape shape{16, 16, 16};
-  CublasLtFp8Gemm first(shape);
-  CublasLtFp8Gemm gemm = std::move(first);
+  CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16> first(shape, GemmB::transposed);
+  CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16> gemm = std::move(first);
   const DeviceArray<__nv_fp8_e4m3> in(random_values_as<__nv_fp8_e4m3>(257, 1));
   GuardedOutput<__nv_bfloat16> out(256);
   EXPECT_THROW(gemm(nullptr, in.data(), out.data(), stream()), std::invalid_argument);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensor cores by their own instruction, mma.sync m16n8k16, fed without a pause: copies to
-// shared memory run stages ahead, swizzled so that ldmatrix meets no bank conflict, and the
-// fragments of the next step are loaded while those of this one are multiplied. Bound by the rate
-// of mma.sync: 622 TFLOP/s on an H200, where cuBLAS reaches 820 by instructions of Hopper's own.
+// Tensor cores by their own instruction, mma.sync m16n8k16, fed without a pause. Copies to shared
+// memory run stages ahead, swizzled so that ldmatrix has no bank conflict. The next step's
+// fragments are loaded while those of this step are multiplied. Bound by the rate of mma.sync: 622
+// TFLOP/s on an H200, where cuBLAS reaches 820 by Hopper's own instructions.
 #include <type_traits>
 
 #include "kernels/gemm/launch.cuh"
@@ -30,19 +30,6 @@ __device__ inline void multiply_add(float (&sums)[4], const unsigned (&a)[4],
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
-}
-
-template <class T>
-__device__ inline unsigned round_two(float low, float high) {
-  unsigned packed = 0;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
-    std::memcpy(&packed, &two, sizeof(packed));
-  } else {
-    const __half2 two = __floats2half2_rn(low, high);
-    std::memcpy(&packed, &two, sizeof(packed));
-  }
-  return packed;
 }
 
 template <class T, class Tile, bool WholeChunks>
@@ -81,7 +68,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   const unsigned warp = threadIdx.x / 32;
   const unsigned warp_row = warp / Tile::warp_columns * Tile::warp_m;
   const unsigned warp_column = warp % Tile::warp_columns * Tile::warp_n;
-  unsigned a_fragments[2][rows][4] = {};  // zeros: before the first stage there is none
+  unsigned a_fragments[2][rows][4] = {};  // zeros, for the step before the first stage
   unsigned b_fragments[2][columns / 2][4] = {};
   const unsigned base = shared_address(memory);
   const auto load_fragments = [&](unsigned stage, unsigned step, unsigned set) {
@@ -123,8 +110,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   multiply(1);
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
-  // A lane holds two neighbours of a row, four bytes. By way of shared memory each stores a chunk,
-  // and eight lanes a whole line.
+  // A lane holds two neighbours of a row, four bytes. Through shared memory, each lane stores a
+  // chunk, and eight lanes a whole line.
   constexpr unsigned c_chunks = Tile::warp_n / chunk_elements<T>;
   constexpr unsigned warp_bytes = Tile::warp_m * Tile::warp_n * sizeof(T);
   static_assert(warp_bytes * (Tile::threads / 32) <= Tile::stages * stage_bytes);

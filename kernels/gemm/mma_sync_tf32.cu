@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats on tensor cores, mma.sync m16n8k8 of TF32, by the same pipeline as of 16 bits. No ldmatrix
-// transposes 32 bits, so B is read word by word, in an order of banks without conflicts; and every
-// fragment is rounded, a few between the multiplications of others. Bound by the rate of mma.sync,
-// 311 TFLOP/s on an H200; without the rounding it is a twentieth faster.
+// Floats on tensor cores: mma.sync m16n8k8 of TF32, in the pipeline of the 16-bit kernel. ldmatrix
+// cannot transpose 32-bit elements, so B is read word by word, in an order without bank conflicts.
+// Every fragment is rounded, a few between the multiplications of others. Bound by the rate of
+// mma.sync, 311 TFLOP/s on an H200; without the rounding it is a twentieth faster.
 #include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
 #include "kernels/gemm/tensor_tiles.cuh"
@@ -13,16 +13,16 @@ namespace warpgauge::kernels {
 inline constexpr unsigned tf32_m = 16;
 inline constexpr unsigned tf32_n = 8;
 inline constexpr unsigned tf32_k = 8;
-/// Offsets of chunks of B: rows k, k + 1, k + 2, k + 3 of the two chunks that eight lanes read
-/// at once lie in different banks.
+/// Offsets of chunks of B. Rows k to k + 3 of the two chunks that eight lanes read at once lie in
+/// different banks.
 template <unsigned Chunks>
 __device__ inline unsigned swizzled_by_pairs(unsigned row, unsigned chunk) {
   static_assert(Chunks % 8 == 0);
   return (row * Chunks + (chunk ^ (row % 4 * 2))) * chunk_bytes;
 }
 
-/// To the nearest of 11 bits of significand; mma.sync would cut off. Hopper has an instruction for
-/// it, which ties to even; before that ties go away from zero.
+/// Rounds to the nearest of 11 bits of significand; mma.sync would truncate. Hopper's instruction
+/// rounds ties to even, the older one away from zero.
 __device__ inline unsigned rounded_to_tf32(unsigned bits) {
   unsigned rounded = 0;
 #if __CUDA_ARCH__ >= 900
@@ -41,8 +41,8 @@ __device__ inline void multiply_add_tf32(float (&sums)[4], const unsigned (&a)[4
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
 
-/// Two neighbours of a row of C; a lane's are 8 bytes, and four lanes' 32, which memory takes at
-/// once.
+/// Stores two neighbours of a row of C: 8 bytes per lane and 32 for four lanes, which memory takes
+/// at once.
 template <bool WholeChunks>
 __device__ inline void store_two(float* c, GemmShape shape, std::size_t row, std::size_t column,
                                  float first, float second) {
@@ -95,7 +95,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
   const unsigned warp = threadIdx.x / 32;
   const unsigned warp_row = warp / Tile::warp_columns * Tile::warp_m;
   const unsigned warp_column = warp % Tile::warp_columns * Tile::warp_n;
-  unsigned a_fragments[2][rows][4] = {};  // zeros: before the first stage there is none
+  unsigned a_fragments[2][rows][4] = {};  // zeros, for the step before the first stage
   unsigned b_fragments[2][pairs][4] = {};
   static_assert(tf32_m % 8 == 0, "rows further on by as many have the same place of chunks");
   const auto load_a = [&](unsigned at, unsigned step, unsigned i) {
@@ -133,8 +133,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
     }
   };
 
-  // What the next step multiplies is loaded and rounded between the multiplications of this one, a
-  // few at a time, and of B just before it is needed: so all units have work, and none is waited
+  // The next step's fragments are loaded and rounded between the multiplications of this one, a few
+  // at a time, those of B just before they are needed. So all units have work, and none is waited
   // for.
   go_through_stages<Tile, steps>(
       shape.k, copy_stage, [&](unsigned slot, unsigned step, std::size_t next, unsigned free) {

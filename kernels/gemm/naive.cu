@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 1: one output a thread, no thought for who reads what together. Bound by L1 transactions.
+// Rung 1: one output per thread, with loads that are not coalesced. Bound by L1 transactions.
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/launch.cuh"
 
@@ -10,7 +10,7 @@ __global__ __launch_bounds__(gemm_tile_threads) void gemm_naive_kernel(const flo
                                                                        float* __restrict__ c,
                                                                        GemmShape shape,
                                                                        unsigned tile_columns) {
-  // x runs down the rows: that is what the coalesced rung changes.
+  // x runs down the rows; the coalesced rung changes that.
   const std::size_t row = std::size_t{blockIdx.x / tile_columns} * gemm_tile + threadIdx.x;
   const std::size_t column = std::size_t{blockIdx.x % tile_columns} * gemm_tile + threadIdx.y;
   if (row >= shape.m || column >= shape.n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One column of 16 rows a thread, in double: each element of B that is read and converted is used
-// 16 times, so that checking a product costs little beside making it.
+// Each thread computes one column of 16 rows, in double. It uses each element of B that it reads
+// and converts 16 times, so that checking a product costs little compared with computing it.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
@@ -36,7 +36,7 @@ __global__ __launch_bounds__(gemm_reference_threads) void gemm_reference_kernel(
           row < shape.m && k < shape.k ? static_cast<double>(a[row * shape.k + k]) : 0;
     }
     __syncthreads();
-#pragma unroll 8  // so many reads of B on their way at once
+#pragma unroll 8  // reads of B in flight
     for (unsigned i = 0; i < gemm_reference_depth; ++i) {
       const std::size_t k = first_k + i;
       const double value = inside && k < shape.k

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gemm_test.cpp leaves of the reference: f16, e4m3, B transposed, windows of many tiles.
+// References that gemm_test.cpp does not cover: f16, e4m3, transposed B, windows of many tiles.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 class GemmReferenceTest : public DeviceTest {
  protected:
-  /// The elements of C from first on, against a plain loop on the host.
+  /// Compares the elements of C from `first` on with a plain loop on the host.
   template <class T>
   void expect_matches_the_host(GemmShape shape, GemmB layout, std::size_t first,
                                std::size_t count) const {

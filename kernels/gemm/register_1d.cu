@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 4: eight outputs of one column a thread, in registers, so that a word of B serves eight
-// multiply-adds. Bound by shared memory: still nine loads from it for eight multiply-adds.
+// Rung 4: each thread computes eight outputs of one column in registers, so that a word of B serves
+// eight multiply-adds. Still bound by shared memory: nine loads from it for eight multiply-adds.
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
 
 namespace warpgauge::kernels {
 
-inline constexpr unsigned outputs_1d = 8;     // a thread, one below the other
+inline constexpr unsigned outputs_1d = 8;     // of a thread, one below the other
 inline constexpr unsigned tile_1d = 64;       // edge of a block's square of outputs
 inline constexpr unsigned tile_depth_1d = 8;  // terms that are in shared memory at once
 inline constexpr unsigned threads_1d = tile_1d * tile_1d / outputs_1d;
-// Each thread copies one element of either tile.
+// Each thread copies one element of each tile.
 static_assert(threads_1d == tile_1d * tile_depth_1d);
 
 __global__ __launch_bounds__(threads_1d) void gemm_register_1d_kernel(const float* __restrict__ a,
@@ -22,7 +22,7 @@ __global__ __launch_bounds__(threads_1d) void gemm_register_1d_kernel(const floa
   __shared__ float b_tile[tile_depth_1d][tile_1d];
   const std::size_t first_row = std::size_t{blockIdx.x / tile_columns} * tile_1d;
   const std::size_t first_column = std::size_t{blockIdx.x % tile_columns} * tile_1d;
-  // A warp makes 32 neighbouring columns of the same rows: it reads one word of a_tile for all.
+  // A warp computes 32 neighbouring columns of the same rows: all share one word of a_tile.
   const unsigned x = threadIdx.x % tile_1d;
   const unsigned y = threadIdx.x / tile_1d * outputs_1d;
   const unsigned a_row = threadIdx.x / tile_depth_1d;  // what this thread copies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 5: a square of 8 x 8 outputs a thread, in registers: 16 words from shared memory serve 64
-// multiply-adds. Bound by shared memory still, which these loads keep busy as long as the
-// multiply-adds take, and by waiting for tiles.
+// Rung 5: each thread computes a square of 8 x 8 outputs in registers, so that 16 words from shared
+// memory serve 64 multiply-adds. Still bound by shared memory, whose loads take as long as the
+// multiply-adds, and by waiting for tiles.
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
 
@@ -12,10 +12,10 @@ inline constexpr unsigned edge_2d = 16;    // edge of a block's square of thread
 inline constexpr unsigned tile_2d = edge_2d * outputs_2d;
 inline constexpr unsigned tile_depth_2d = 8;  // terms that are in shared memory at once
 inline constexpr unsigned threads_2d = edge_2d * edge_2d;
-// Four words of padding: the 32 words that a warp stores into the transposed tile at a time, four
-// rows at eight terms, then lie in 32 banks.
+// Four words of padding. The 32 words that a warp stores to the transposed tile at once (four rows
+// at eight terms) then lie in 32 banks.
 inline constexpr unsigned a_row_2d = tile_2d + 4;
-inline constexpr unsigned copies_2d = tile_2d * tile_depth_2d / threads_2d;  // a thread and tile
+inline constexpr unsigned copies_2d = tile_2d * tile_depth_2d / threads_2d;  // per thread and tile
 
 __global__ __launch_bounds__(threads_2d,
                              2) void gemm_register_2d_kernel(const float* __restrict__ a,
@@ -26,12 +26,12 @@ __global__ __launch_bounds__(threads_2d,
   __shared__ float b_tile[tile_depth_2d][tile_2d];
   const std::size_t first_row = std::size_t{blockIdx.x / tile_columns} * tile_2d;
   const std::size_t first_column = std::size_t{blockIdx.x % tile_columns} * tile_2d;
-  // A thread's outputs are edge_2d apart, so that neighbours read neighbouring words: no two of a
-  // warp in the same bank.
+  // A thread's outputs are edge_2d apart, so that neighbours read neighbouring words, and no two
+  // threads of a warp use the same bank.
   const unsigned x = threadIdx.x % edge_2d;
   const unsigned y = threadIdx.x / edge_2d;
 
-  // What this thread copies. Past the edge it is the last row or column, whose sums are dropped.
+  // What this thread copies: past the edge the last row or column, whose sums are dropped.
   constexpr unsigned a_rows = threads_2d / tile_depth_2d;
   constexpr unsigned b_terms = threads_2d / tile_2d;
   const unsigned a_row = threadIdx.x / tile_depth_2d;
@@ -47,8 +47,8 @@ __global__ __launch_bounds__(threads_2d,
 
   float sums[outputs_2d][outputs_2d] = {};
   for (std::size_t first = 0; first < shape.k; first += tile_depth_2d) {
-    // All loads before the first store, so that they wait together. Zeros past the end of k add
-    // nothing to the sums; what is loaded there is the last term, so that no load needs a branch.
+    // All loads come before the first store and so wait together. Past the end of k they load the
+    // last term, so that none needs a branch, and store zeros, which add nothing.
     float a_next[copies_2d];
     float b_next[copies_2d];
     const std::size_t last = shape.k - 1 - first;

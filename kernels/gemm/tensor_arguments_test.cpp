@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tensor-core rungs and cuBLASLt's class refuse, or have nothing to do for, before any
-// launch: needs no GPU.
+// Arguments that the tensor-core rungs and cuBLASLt's class refuse, or that need no work, before
+// any launch. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -30,7 +30,7 @@ struct Pointers {
 struct Rung {
   std::string name;
   void (*launch)(Pointers, GemmShape);
-  std::string tile;  ///< of its outputs, as its refusal has it
+  std::string tile;  ///< of its outputs, as its message names it
 };
 
 template <class T, void (*launch)(const T*, const T*, T*, GemmShape, cudaStream_t)>
@@ -131,17 +131,19 @@ TEST(Gemv, BadArgumentsAreRefused) {
             "gemv: 68719476705 elements need more than 2147483647 blocks of 32");
 }
 
-TEST(CublasLtFp8, ShapesItCannotMultiplyAreRefused) {
-  EXPECT_EQ(refusal([] { CublasLtFp8Gemm({1, 16, 0}); }),
-            "CublasLtFp8Gemm: m=1 n=16 k=0 sums nothing: k must be at least 1");
-  EXPECT_EQ(refusal([] { CublasLtFp8Gemm({1, 16, 8}); }),
-            "CublasLtFp8Gemm: m=1 n=16 k=8: cuBLASLt wants k and n to be multiples of 16 for 8-bit "
-            "floats");
-  EXPECT_NE(refusal([] { CublasLtFp8Gemm({16, 1, 16}); }), "");
+using E4m3Gemm = CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16>;
+
+TEST(CublasLt, ShapesItCannotMultiplyAreRefused) {
+  EXPECT_EQ(refusal([] { E4m3Gemm({1, 16, 0}, GemmB::transposed); }),
+            "CublasLtGemm: m=1 n=16 k=0 sums nothing: k must be at least 1");
+  EXPECT_EQ(refusal([] { E4m3Gemm({1, 16, 8}, GemmB::transposed); }),
+            "CublasLtGemm: m=1 n=16 k=8: k and n must be multiples of 16 bytes' elements, 16");
+  EXPECT_NE(refusal([] { E4m3Gemm({16, 1, 16}, GemmB::transposed); }), "");
+  EXPECT_NE(refusal([] { CublasLtGemm<float, float>({16, 16, 2}, GemmB::row_major); }), "");
 }
 
-TEST(CublasLtFp8, NoOutputsDoNothing) {
-  CublasLtFp8Gemm none({0, 16, 16});
+TEST(CublasLt, NoOutputsDoNothing) {
+  E4m3Gemm none({0, 16, 16}, GemmB::transposed, LtChoice::fastest);
   EXPECT_NO_THROW(none(nullptr, nullptr, nullptr, nullptr));
 }
 

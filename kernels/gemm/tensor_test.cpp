@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rung on tensor cores against the reference, on its own and captured.
+// Compares every rung on tensor cores, called directly and captured, with the reference.
 #include "kernels/gemm/tensor.hpp"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace warpgauge::kernels {
 namespace {
 
-// One element; edges on every side of a tile; rows that begin between 16 bytes, and past several
-// tiles and stages; then the same with rows of whole 16 bytes: one chunk, edges, whole tiles, more
-// than the eight rows of tiles that blocks visit together.
+// One element; edges on every side of a tile; rows not aligned to 16 bytes, also over several tiles
+// and stages. Then aligned rows: one chunk, edges, whole tiles, more than the eight rows of tiles
+// that blocks visit together.
 constexpr GemmShape shapes[] = {{1, 1, 1},       {31, 1, 2},     {1, 33, 5},     {33, 17, 65},
                                 {129, 257, 175}, {16, 8, 8},     {31, 40, 24},   {128, 256, 64},
                                 {145, 264, 200}, {300, 136, 40}, {1157, 264, 24}};
@@ -26,7 +26,7 @@ template <class T>
 struct Rung {
   const char* name;
   Launcher<T> launch;
-  std::size_t shared_bytes = 0;  ///< of a block, where not every device has them
+  std::size_t shared_bytes = 0;  ///< of a block, if not every device has them
 };
 
 template <class T>
@@ -40,7 +40,7 @@ std::vector<Rung<T>> all_rungs() {
   }
 }
 
-/// Those that this device can run.
+/// The rungs that this device can run.
 template <class T>
 std::vector<Rung<T>> rungs() {
   const int present = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
@@ -51,8 +51,8 @@ std::vector<Rung<T>> rungs() {
   return all;
 }
 
-/// What the hardware multiplies: a float is rounded to the nearest of 11 bits of significand. None
-/// of the inputs is a tie, which devices round differently.
+/// What the hardware multiplies: a float is rounded to the nearest of 11 bits of significand. No
+/// input is a tie, which devices round differently.
 template <class T>
 T multiplied(T value) {
   return value;
@@ -62,7 +62,7 @@ float multiplied(float value) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xFFFFE000U);
 }
 
-/// random_values() as T holds them, but none that is a tie when it is rounded to TF32.
+/// random_values() as T holds them, without values that are ties when rounded to TF32.
 template <class T>
 std::vector<T> no_ties(std::size_t n, unsigned seed) {
   std::vector<float> values = random_values(n, seed);
@@ -74,8 +74,8 @@ std::vector<T> no_ties(std::size_t n, unsigned seed) {
 
 class GemmTensorTest : public DeviceTest {
  protected:
-  /// Expects of every rung of T, on its own and captured, of inputs(n, seed) in every shape, that
-  /// expect(results, what the reference makes of the inputs as they are multiplied, shape) holds.
+  /// Runs every rung of T, directly and captured, on inputs(n, seed) in every shape. Checks each
+  /// with expect(results, reference results of the inputs as they are multiplied, shape).
   template <class T, class Expect>
   void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), const Expect& expect) {
     if (rungs<T>().empty()) {
@@ -111,8 +111,8 @@ class GemmTensorTest : public DeviceTest {
   }
 
   /// Products of values that are exact in T are exact in fp32, and 2 k units in the last place of 1
-  /// cover their sums, as gemm_test.cpp explains; a lost term is off by 0.25 or more, and a float
-  /// that is cut off instead of rounded by 1e-3. What is stored as 16 bits is rounded once.
+  /// cover their sums, as gemm_test.cpp explains. A lost term is off by 0.25 or more, and a float
+  /// truncated instead of rounded by 1e-3. 16-bit results are rounded once.
   template <class T>
   void expect_all_rungs_match_the_reference() {
     expect_of_all_rungs<T>(no_ties<T>, [](const std::vector<T>& got,
@@ -123,8 +123,8 @@ class GemmTensorTest : public DeviceTest {
     });
   }
 
-  /// Of integers up to 8, products and sums of up to 256 are exact in fp32 in any order, so that a
-  /// result is the exact one rounded to T.
+  /// Products of integers up to 8, and sums of up to 256 of them, are exact in fp32 in any order.
+  /// So a result is the exact one rounded to T.
   template <class T>
   void expect_all_rungs_are_exact() {
     expect_of_all_rungs<T>(small_integers<T>,
@@ -136,8 +136,8 @@ class GemmTensorTest : public DeviceTest {
                            });
   }
 
-  /// A NaN, of any payload, or an infinity in one row of A shows in that row of C, all of it, and
-  /// in no other.
+  /// A NaN of any payload, or an infinity, in one row of A affects all of that row of C and no
+  /// other row.
   template <class T>
   void expect_what_is_not_finite_shows_in_its_row() {
     if (rungs<T>().empty()) {

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tensor-core rungs share on the device: tiles of A and B on their way to shared memory,
-// which tile of C a block makes, and how it goes through k, stages ahead of what is multiplied.
+// Device code that the tensor-core rungs share: copies of tiles to shared memory, the tile of C
+// that a block computes, and the loop over k, whose copies run stages ahead of the multiplications.
 #pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/copies.cuh"
 
 namespace warpgauge::kernels {
 
-/// What a block makes of C, how deep it goes in k at a time, how many such stages lie in shared
-/// memory, and what each of its warps makes.
+/// The tile of C of a block, the terms of a stage, the number of stages in shared memory, the tile
+/// of a warp, the blocks per SM, and the group.
 template <unsigned M, unsigned N, unsigned K, unsigned Stages, unsigned WarpM, unsigned WarpN,
           unsigned Blocks, unsigned Group>
 struct MmaTile {
@@ -26,10 +30,10 @@ struct MmaTile {
 template <class T>
 inline constexpr unsigned chunk_elements = chunk_bytes / sizeof(T);
 
-/// Where chunk `chunk` of row `row` lies in a tile of `Chunks` chunks a row, in bytes. The chunks
-/// of a row change places with the row, so that eight rows' chunks of one column, as ldmatrix reads
-/// them, lie in eight different groups of banks; in rows of 64 bytes, two rows share the 128 bytes
-/// of all banks.
+/// Byte offset of chunk `chunk` of row `row` in a tile of `Chunks` chunks per row. Each row
+/// permutes its chunks, so that eight rows' chunks of one column, as ldmatrix reads them, lie in
+/// eight different groups of banks. With rows of 64 bytes, two rows share the 128 bytes of all
+/// banks.
 template <unsigned Chunks>
 __device__ inline unsigned swizzled(unsigned row, unsigned chunk) {
   static_assert(Chunks == 4 || Chunks % 8 == 0);
@@ -37,17 +41,17 @@ __device__ inline unsigned swizzled(unsigned row, unsigned chunk) {
   return (row * Chunks + (chunk ^ shift)) * chunk_bytes;
 }
 
-/// Rows padded by one chunk instead: for wmma, which knows a stride and no swizzle.
+/// Pads rows by one chunk instead: for wmma, which takes a stride but no swizzle.
 template <unsigned Chunks>
 __device__ inline unsigned padded(unsigned row, unsigned chunk) {
   return (row * (Chunks + 1) + chunk) * chunk_bytes;
 }
 
-/// Begins to copy slice `slice` of `Slices` of a tile to shared memory: Rows x Columns elements
-/// from `origin` on, of a row-major matrix with `stride` elements a row, by all Threads of the
-/// block. Zeros stand for what is past the first `rows` rows or `columns` columns. ChunkOffset:
-/// byte offset of (row, chunk), as swizzled. WholeChunks: the matrix's rows are whole chunks.
-/// Otherwise elements go one by one, and have arrived when this returns.
+/// Starts to copy slice `slice` of `Slices` of a tile to shared memory, by all Threads of the
+/// block. The tile is Rows x Columns elements from `origin` on, in a row-major matrix with `stride`
+/// elements per row. Elements after the first `rows` rows or `columns` columns become zeros.
+/// ChunkOffset: byte offset of (row, chunk), as swizzled(). WholeChunks: the matrix's rows are
+/// whole chunks. Otherwise elements are copied one by one, and have arrived on return.
 template <bool WholeChunks, unsigned Rows, unsigned Columns, unsigned Threads, unsigned Slices,
           class T, class ChunkOffset>
 __device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ origin,
@@ -82,18 +86,18 @@ __device__ inline void copy_tile(unsigned char* tile, const T* __restrict__ orig
   }
 }
 
-/// How many of `most` elements from `first` on are before `end`.
+/// How many of the `most` elements from `first` on lie before `end`.
 __device__ inline unsigned elements_left(std::size_t first, std::size_t end, unsigned most) {
   return first >= end ? 0 : end - first < most ? static_cast<unsigned>(end - first) : most;
 }
 
-/// Stores a chunk of a row-major matrix of rows x columns, or as much of it as is inside.
+/// Stores a chunk of a row-major matrix of rows x columns, or the part of it that is inside.
 template <bool WholeChunks, class T>
 __device__ inline void store_chunk(T* matrix, std::size_t rows, std::size_t columns,
                                    std::size_t row, std::size_t column, const uint4& whole) {
   T* const to = matrix + row * columns + column;
   if constexpr (WholeChunks) {
-    // As one instruction, which nvcc makes of some assignments and not of others.
+    // Forces one instruction, which nvcc makes of some assignments, but not of others.
     asm volatile(
         "{.reg .pred inside; setp.ne.b32 inside, %5, 0;"
         " @inside st.global.v4.b32 [%0], {%1, %2, %3, %4};}" ::"l"(to),
@@ -112,8 +116,22 @@ __device__ inline void store_chunk(T* matrix, std::size_t rows, std::size_t colu
   }
 }
 
-/// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32 bits) from shared memory; lane i names
-/// row i % 8 of matrix i / 8.
+/// Two 32-bit results, each rounded to T, in one word: the first in the lower half.
+template <class T>
+__device__ inline unsigned round_two(float low, float high) {
+  unsigned packed = 0;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
+    std::memcpy(&packed, &two, sizeof(packed));
+  } else {
+    const __half2 two = __floats2half2_rn(low, high);
+    std::memcpy(&packed, &two, sizeof(packed));
+  }
+  return packed;
+}
+
+/// Loads four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32 bits) from shared memory. Lane i
+/// gives the address of row i % 8 of matrix i / 8.
 __device__ inline void load_matrices(unsigned (&to)[4], unsigned row_address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -121,7 +139,7 @@ __device__ inline void load_matrices(unsigned (&to)[4], unsigned row_address) {
                : "memory");
 }
 
-/// The same of 16-bit elements, each matrix transposed.
+/// The same for 16-bit elements, with each matrix transposed.
 __device__ inline void load_matrices_transposed(unsigned (&to)[4], unsigned row_address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -129,13 +147,13 @@ __device__ inline void load_matrices_transposed(unsigned (&to)[4], unsigned row_
                : "memory");
 }
 
-/// The tiles of C, as row and column counted in tiles.
+/// A tile of C: its row and column, counted in tiles.
 struct GemmTile {
   std::size_t row, column;
 };
 
-/// The tile that this block makes. Blocks that run at the same time make tiles `group` rows high
-/// and a few columns wide, so that what they read of A and B is in the L2.
+/// The tile that this block computes. Concurrent blocks cover `group` rows of tiles and a few
+/// columns, so that what they read of A and B is in the L2.
 __device__ inline GemmTile tile_of_block(std::size_t tile_rows, std::size_t tile_columns,
                                          unsigned group) {
   const std::size_t in_group = group * tile_columns;
@@ -146,11 +164,11 @@ __device__ inline GemmTile tile_of_block(std::size_t tile_rows, std::size_t tile
   return {first_row + index % rows, index / rows};
 }
 
-/// Goes through `terms` terms of k, a stage of Tile::k after the other. copy_stage(stage, slot)
-/// begins to copy a stage; do_step(slot, step, next, free) loads the fragments of a step of the
-/// stage in `slot`, multiplies those of the step before, and begins to copy its slice of stage
-/// `next` to slot `free`, past the end too. The fragments of the last step are left to multiply,
-/// and its last copies to wait for.
+/// Goes through `terms` terms of k in stages of Tile::k. copy_stage(stage, slot) starts to copy a
+/// stage. do_step(slot, step, next, free) loads the fragments of a step of the stage in `slot`,
+/// multiplies those of the step before, and starts to copy its slice of stage `next` to slot
+/// `free`, also past the end. The caller multiplies the last step's fragments and waits for the
+/// last copies.
 template <class Tile, unsigned Steps, class CopyStage, class DoStep>
 __device__ inline void go_through_stages(std::size_t terms, const CopyStage& copy_stage,
                                          const DoStep& do_step) {
@@ -165,7 +183,7 @@ __device__ inline void go_through_stages(std::size_t terms, const CopyStage& cop
   unsigned write = Tile::stages - 1;
   for (std::size_t stage = 0; stage < stages; ++stage) {
     // This stage has arrived, and nobody reads the one before it any more: its last fragments are
-    // in registers, and multiplied while this one's first ones are on their way.
+    // in registers, and are multiplied while the first ones of this stage are loaded.
     wait_for_copies<Tile::stages - 2>();
     __syncthreads();
 #pragma unroll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 6: 16 bytes a load and store. For that a thread's outputs stand in fours, and the tile of A
-// is transposed while it is stored. Bound by waiting: nothing is computed while a tile is fetched.
+// Rung 6: 16 bytes per load and store. For this, a thread's outputs stand in fours, and the tile of
+// A is transposed as it is stored. Bound by waiting: nothing is computed while a tile is fetched.
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
@@ -10,10 +10,10 @@ namespace warpgauge::kernels {
 inline constexpr unsigned tile_vectorized = 128;     // edge of a block's square of outputs
 inline constexpr unsigned depth_vectorized = 8;      // terms that are in shared memory at once
 inline constexpr unsigned threads_vectorized = 256;  // a square of 16 x 16, 8 x 8 outputs each
-// Each thread copies four elements of either tile.
+// Each thread copies four elements of each tile.
 static_assert(threads_vectorized * 4 == tile_vectorized * depth_vectorized);
-// Four words of padding: the 32 words that a warp stores into the transposed tile at a time, 16
-// rows at two terms, four terms apart, then lie in 32 banks.
+// Four words of padding. The 32 words that a warp stores to the transposed tile at once (16 rows at
+// two terms, four terms apart) then lie in 32 banks.
 inline constexpr unsigned a_row_vectorized = tile_vectorized + 4;
 
 /// kWide: the rows of all three matrices begin at multiples of 16 bytes.

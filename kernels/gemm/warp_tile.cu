@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rung 8: a warp makes a 64 x 64 square of outputs, a thread 16 x 8, so that 24 words from shared
-// memory serve 128 multiply-adds; they are read one term ahead, and tiles copied two ahead. Bound
-// by the rate at which multiply-adds issue.
+// Rung 8: a warp computes a 64 x 64 square of outputs, a thread 16 x 8, so that 24 words from
+// shared memory serve 128 multiply-adds. Words are read one term ahead, tiles copied two ahead.
+// Bound by the issue rate of multiply-adds.
 #include "kernels/gemm/copies.cuh"
 #include "kernels/gemm/ladder.hpp"
 #include "kernels/gemm/launch.cuh"
@@ -11,30 +11,30 @@ namespace warpgauge::kernels {
 /// The sizes of gemm_warp_tile_kernel.
 struct WarpTile {
   static constexpr unsigned rows = 128, columns = 128;  // outputs of a block
-  // Terms of a tile. Sixteen make half as many barriers, but a loop of 36 KB of instructions, and
-  // were 2 to 8 % slower on an H200.
+  // Terms of a tile. Sixteen halve the number of barriers, but make a loop of 36 KB of
+  // instructions; they were 2 to 8 % slower on an H200.
   static constexpr unsigned depth = 8;
   static constexpr unsigned stages = 3;      // tiles in shared memory
   static constexpr unsigned warp_edge = 64;  // of a warp's square of outputs
   static constexpr unsigned warp_columns = columns / warp_edge;
   static constexpr unsigned threads = rows / warp_edge * warp_columns * 32;
-  // A warp is 4 x 8 threads. A thread's outputs stand in squares of 4 x 4, as far apart as there
-  // are threads between them: neighbours read neighbouring vectors.
+  // A warp is 4 x 8 threads. A thread's outputs are squares of 4 x 4, with those of the other
+  // threads in between: neighbours read neighbouring vectors.
   static constexpr unsigned lane_rows = 4, lane_columns = 8;
   static constexpr unsigned thread_rows = warp_edge / lane_rows;
   static constexpr unsigned thread_columns = warp_edge / lane_columns;
   // A is transposed on its way into shared memory: four threads copy 16 bytes of a row, one word
-  // each. With the padding the 32 words that a warp copies, eight rows at four terms, lie in 32
+  // each. With the padding, the 32 words that a warp copies (eight rows at four terms) lie in 32
   // banks.
   static constexpr unsigned a_terms = 4;
   static constexpr unsigned a_row = rows + 32 / a_terms;
   static constexpr unsigned a_words = depth * a_row, b_words = depth * columns;  // a stage
-  // At which term of a tile copies begin: not all at once and not where the next tile begins, since
-  // reads of shared memory wait behind them. The fastest of 14 pairs, which differ by up to 5 % on
-  // an H200.
+  // The terms of a tile at which copies begin: not all at one term, and not where the next tile
+  // begins, because reads of shared memory wait behind them. The fastest of 14 pairs, which differ
+  // by up to 5 % on an H200.
   static constexpr unsigned copy_a_at = 1, copy_b_at = 5;
-  // Blocks run in groups of this many rows of tiles, column by column, so that those that run at
-  // the same time read the same rows of A and columns of B from the L2.
+  // Blocks run in groups of this many rows of tiles, column by column, so that concurrent blocks
+  // read the same rows of A and columns of B from the L2.
   static constexpr unsigned group_rows = 8;
 };
 
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
       std::size_t{group * T::group_rows + in_group % rows_in_group} * T::rows;
   const std::size_t first_column = std::size_t{in_group / rows_in_group} * T::columns;
 
-  // What this thread copies. Past the edge it is the last row or column, whose sums are dropped.
+  // What this thread copies: past the edge the last row or column, whose sums are dropped.
   constexpr unsigned a_rows_at_once = T::threads / T::a_terms;
   constexpr unsigned a_copies = T::rows / a_rows_at_once;
   const unsigned a_term = threadIdx.x % T::a_terms;
@@ -74,8 +74,8 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   const float* b_from = b + b_term * shape.n + min(first_column + b_column, shape.n - width);
   float* const b_to = b_stages + threadIdx.x * width;
 
-  // The first tile has what is left over when k is cut into whole tiles, so that no other needs to
-  // ask which terms exist; zeros add nothing to the sums.
+  // The first tile takes the remainder of k, so that no other tile has to check which terms exist.
+  // Zeros add nothing to the sums.
   const auto copy_first_tile = [&](unsigned terms) {
 #pragma unroll
     for (unsigned copy = 0; copy < a_copies; ++copy) {
@@ -126,8 +126,8 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   unsigned write = T::stages - 1;  // the stage of the tile to be copied
   unsigned read = 0;               // the stage that is multiplied
 
-  // Two neighbouring threads in neighbouring rows, the next two in the next column: 16-byte reads
-  // of half a warp then go together, for its threads share them in pairs.
+  // Two neighbouring threads are in neighbouring rows, the next two in the next column. The 16-byte
+  // reads of half a warp then go together, because its threads share them in pairs.
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   const unsigned row =
@@ -156,7 +156,7 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   __syncthreads();
   read_term(0, 0);
   for (std::size_t left = tiles; left > 0; --left) {
-    const bool more = left >= T::stages;  // tiles that are not yet copied
+    const bool more = left >= T::stages;  // some tiles are not copied yet
 #pragma unroll
     for (unsigned term = 0; term < T::depth; ++term) {
       if (term == T::depth - 1) {
@@ -173,9 +173,9 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
         commit_copies();
         write = write + 1 == T::stages ? 0 : write + 1;
       }
-      // Along one row of outputs and back along the next: where it turns round, the value of B
-      // stays, too. Each multiply-add then reads two registers, one from either bank, and takes its
-      // third from the one before.
+      // Goes along one row of outputs and back along the next, so that the value of B stays at the
+      // turn. Each multiply-add then reads two registers, one from each bank, and takes its third
+      // operand from the one before.
 #pragma unroll
       for (unsigned i = 0; i < T::thread_rows; ++i) {
 #pragma unroll
@@ -188,8 +188,8 @@ __global__ __launch_bounds__(WarpTile::threads, 2) void gemm_warp_tile_kernel(
   }
   wait_for_copies<0>();
 
-  // One word a store: four would bind the sums to registers whose banks they share with the values
-  // of B, for the whole of the loop.
+  // One word per store. Stores of four would tie the sums, for the whole loop, to registers that
+  // share their banks with the values of B.
 #pragma unroll
   for (unsigned i = 0; i < T::thread_rows; ++i) {
     const std::size_t c_row = first_row + row + i / 4 * 4 * T::lane_rows + i % 4;

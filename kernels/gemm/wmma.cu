@@ -9,8 +9,8 @@
 
 namespace warpgauge::kernels {
 
-// A block's tile of C, how deep it goes in k at a time, and the square of C that each warp makes of
-// 16 x 16 fragments.
+// The edge of a block's tile of C, the terms of a tile, and the edge of the square of C that each
+// warp computes with 16 x 16 fragments.
 inline constexpr unsigned wmma_tile = 64;
 inline constexpr unsigned wmma_depth = 32;
 inline constexpr unsigned wmma_warp = 32;
@@ -76,7 +76,7 @@ __global__ __launch_bounds__(wmma_threads) void gemm_wmma_kernel(const T* __rest
     __syncthreads();  // the next round overwrites the tiles
   }
 
-  // Which lane holds which element is not documented: shared memory sorts them.
+  // Which lane holds which element is not documented, so results go through shared memory.
 #pragma unroll
   for (unsigned i = 0; i < fragments; ++i) {
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcuda::wmma with tiles of 64 x 64 a warp, whose inputs are copied asynchronously, stages ahead,
-// to rows padded against bank conflicts. Bound by the rate of mma.sync, which wmma is made of, and
-// by waiting for its fragments.
+// nvcuda::wmma with 64 x 64 tiles per warp. Inputs are copied asynchronously, stages ahead, to rows
+// padded against bank conflicts. Bound by the rate of mma.sync, which wmma consists of, and by
+// waiting for its fragments.
 #include <mma.h>
 
 #include <cstring>
@@ -23,9 +23,9 @@ struct WmmaMemory {
   static constexpr unsigned bytes = Tile::stages * stage_bytes;
 };
 
-/// wmma::load_matrix_sync from shared memory, row by row. Of bf16 nvcc (13.0) does not see that the
-/// memory is shared, and makes generic loads and transpositions of it instead of ldmatrix, which
-/// halves the kernel's speed: so those ask for it by the PTX that the function stands for.
+/// wmma::load_matrix_sync from shared memory, row by row. For bf16, nvcc (13.0) does not see that
+/// the memory is shared: it emits generic loads and transpositions instead of ldmatrix, which
+/// halves the kernel's speed. So bf16 uses the PTX that the function stands for.
 template <class Use, class T>
 __device__ inline void load_fragment(
     nvcuda::wmma::fragment<Use, 16, 16, 16, T, nvcuda::wmma::row_major>& fragment, const T* from,
@@ -112,7 +112,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
       }
     }
   };
-  // Zeros: before the first stage there is none.
+  // Zeros, for the step before the first stage.
 #pragma unroll
   for (unsigned i = 0; i < rows; ++i) {
     wmma::fill_fragment(a_fragments[1][i], T(0.0F));
@@ -133,8 +133,8 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_wmma_
   multiply(1);
   wait_for_copies<0>();  // also the zeros that were copied past the last stage
 
-  // Which lane holds which element is not documented: each warp sorts its own in shared memory, a
-  // row of fragments at a time.
+  // Which lane holds which element is not documented, so each warp sorts its results in shared
+  // memory, one row of fragments at a time.
   constexpr unsigned c_stride = Tile::warp_n + 8;  // four rows of pairs in all banks
   constexpr unsigned warp_floats = edge * c_stride;
   static_assert(warp_floats * sizeof(float) * (Tile::threads / 32) <= Memory::bytes);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbered, cooperative and clustered blocks: bound by starting and synchronising blocks.
 #include "kernels/launch/blocks.hpp"
 
 #include <cooperative_groups.h>
@@ -42,7 +43,7 @@ __global__ __launch_bounds__(exchange_threads) void exchange_in_cluster_kernel(f
     const unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
     out[blockIdx.x] = *cluster.map_shared_rank(&mine, next);
   }
-  cluster.sync();  // a block's shared memory ends with it
+  cluster.sync();  // no block may exit while another one reads its shared memory
 #endif
 }
 

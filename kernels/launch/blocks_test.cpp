@@ -14,13 +14,13 @@ class BlocksTest : public DeviceTest {
     return major >= 9;
   }
 
-  /// What block number `block` has from the next of its group.
+  /// The number that block `block` gets from the next block of its group.
   static double next_of(std::size_t block, std::size_t group) {
     const bool last = block % group == group - 1;
     return static_cast<double>(last ? block + 1 - group : block + 1);
   }
 
-  /// launch(out) directly and captured.
+  /// Runs launch(out), directly and captured.
   template <class Launch>
   void expect_exchange(std::size_t blocks, std::size_t group, const Launch& launch) const {
     SCOPED_TRACE(::testing::Message() << blocks << " blocks in groups of " << group);
@@ -46,8 +46,8 @@ TEST_F(BlocksTest, EveryBlockHasItsNumber) {
 
 TEST_F(BlocksTest, BlocksOfAGridExchange) {
   for (const std::size_t blocks : {1, 2, 31, 33, 128}) {
-    // A middle for each call: in one that an earlier call has filled, a block that does not wait
-    // for its neighbour would still find that one's number.
+    // Each call has its own middle: in one that an earlier call filled, a block that does not wait
+    // for its neighbour would still find the right number.
     GuardedOutput<float> middles[] = {GuardedOutput<float>(blocks), GuardedOutput<float>(blocks)};
     std::size_t calls = 0;
     expect_exchange(blocks, blocks, [&](float* out) {

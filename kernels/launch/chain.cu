@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links of a chain: bound by what stands between one kernel and the next.
+// Links of a chain: bound by the gap between one kernel and the next.
 #include "kernels/launch/chain.hpp"
 
 #include "kernels/launch_elements.cuh"
@@ -23,8 +23,8 @@ __global__ __launch_bounds__(chain_threads) void add_one_kernel(const float* in,
 __global__ __launch_bounds__(chain_threads) void add_one_early_kernel(const float* in, float* out,
                                                                       std::size_t n) {
 #if __CUDA_ARCH__ >= 900
-  // The next kernel may come up at once, for it waits as this one does: until every block in front
-  // of it has ended and its writes can be read.
+  // The next kernel may start at once, because it waits as this one does, until every block of the
+  // kernel before it has ended and its writes are visible.
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (const std::size_t i = chain_index(); i < n) {

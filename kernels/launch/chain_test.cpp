@@ -18,7 +18,7 @@ class ChainTest : public DeviceTest {
     return present >= major;
   }
 
-  /// run(in, out, n) directly and captured, against in + steps in double.
+  /// Compares run(in, out, n), called directly and captured, with in + steps in double.
   template <class Run>
   void expect_chain(const Run& run) const {
     for (const std::size_t n : sizes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dependent chain a thread; enough warps hide its latency, so that the multipliers are busy.
+// One dependent chain per thread. With enough warps to hide its latency, the multipliers bound it.
 #include "kernels/launch/lcg.hpp"
 
 #include "kernels/launch_elements.cuh"
@@ -9,7 +9,7 @@ namespace warpgauge::kernels {
 inline constexpr unsigned lcg_threads = 256;
 
 Lcg Lcg::repeated(std::uint64_t rounds) const noexcept {
-  // By squaring: two such functions, one after the other, are a third.
+  // By squaring: two such functions, one after the other, are again such a function.
   const auto then = [](Lcg one, Lcg other) {
     return Lcg{one.multiplier * other.multiplier,
                one.increment * other.multiplier + other.increment};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[i] = f(f(... f(in[i]))), f(x) = 1664525 x + 1013904223 modulo 2^32, `rounds` times: as much
-// arithmetic an element as is asked for, with a result that has a closed form.
+// out[i] = f(f(... f(in[i]))), f(x) = 1664525 x + 1013904223 modulo 2^32, `rounds` times: any
+// amount of arithmetic per element, with a result in closed form.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,17 +20,17 @@ struct Lcg {
   Lcg repeated(std::uint64_t rounds) const noexcept;
 };
 
-// Both below: in and out (expected) are arrays of n elements on the device that do not overlap;
-// integers stand for their 32 bits, in two's complement. Asynchronous on stream, can be captured
-// into a graph. n = 0 does nothing. Throw std::invalid_argument for a null or misaligned pointer or
-// an n past 256 * (2^31 - 1), std::runtime_error for a refused launch.
+// Both below: in and out (expected) are device arrays of n elements that do not overlap; integers
+// stand for their 32 bits, in two's complement. Asynchronous on stream; can be captured into a
+// graph. n = 0 does nothing. Throw std::invalid_argument for a null or misaligned pointer or an n
+// above 256 * (2^31 - 1), std::runtime_error for a refused launch.
 
-/// Round by round, one element a thread: a multiplication and an addition a round, each waiting for
-/// the one before. Bound by integer arithmetic from some ten rounds on.
+/// Round by round, one element per thread. A round is a multiplication and an addition, and waits
+/// for the one before. Bound by integer arithmetic from about ten rounds on.
 void lcg_rounds(const std::int32_t* in, std::int32_t* out, std::size_t n, unsigned rounds,
                 cudaStream_t stream);
 
-/// The same by Lcg::repeated(), which does not go through the rounds.
+/// The same by Lcg::repeated(), which does not loop over the rounds.
 void lcg_reference(const std::int32_t* in, double* expected, std::size_t n, unsigned rounds,
                    cudaStream_t stream);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernels bound by their launch (empty, tally) or by a given number of SM cycles (spin).
 #include "kernels/launch/probes.hpp"
 
 #include <stdexcept>
@@ -38,8 +39,8 @@ const void* empty_kernel(std::size_t argument_bytes) {
 }
 
 void launch_empty(std::size_t argument_bytes, cudaStream_t stream) {
-  // cudaLaunchKernel, not <<<>>>, whose host stub would copy the struct once more. CUDA reads as
-  // many bytes as the kernel takes, so one array serves every size.
+  // cudaLaunchKernel, because the host stub of <<<>>> would copy the struct once more. CUDA reads
+  // as many bytes as the kernel takes, so one array serves every size.
   alignas(16) static constexpr std::array<std::byte, empty_argument_bytes.back()> argument{};
   void* arguments[] = {const_cast<std::byte*>(argument.data())};
   WARPGAUGE_CHECK(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels to find something out with: one that does nothing, whose cost is that of its launch, one
-// that counts itself, and one that lasts a given time.
+// Kernels that serve as probes: one does nothing and costs only its launch, one counts its runs,
+// and one lasts a given time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@
 
 namespace warpgauge::kernels {
 
-/// The sizes of argument that launch_empty knows, in bytes. 4096 was the most a kernel could take
+/// The argument sizes that launch_empty knows, in bytes. 4096 was the most that a kernel could take
 /// before CUDA 12.1, which allows 32764 from sm_70 on.
 inline constexpr std::array<std::size_t, 4> empty_argument_bytes{0, 64, 1024, 4096};
 
@@ -20,25 +20,25 @@ inline constexpr std::array<std::size_t, 4> empty_argument_bytes{0, 64, 1024, 40
 const void* empty_kernel(std::size_t argument_bytes);
 
 /// Launches one block of 32 threads of a kernel that takes one struct of argument_bytes by value
-/// (0: no argument) and returns. Asynchronous on stream, can be captured. On the host it does the
-/// launch call and next to nothing else: that call is what the caller times.
-/// Throws std::invalid_argument as empty_kernel, std::runtime_error for a refused launch.
+/// (0: no argument) and returns. Asynchronous on stream; can be captured. The host does almost
+/// nothing but the launch call, which is what the caller times. Throws std::invalid_argument like
+/// empty_kernel, std::runtime_error for a refused launch.
 void launch_empty(std::size_t argument_bytes, cudaStream_t stream);
 
-/// *count += step, by one thread; count is on the device. Launches of several streams at once lose
-/// counts: one stream, or one graph whose nodes follow each other, at a time. Asynchronous on
-/// stream, can be captured into a graph. Throws std::invalid_argument for a null or misaligned
-/// pointer, std::runtime_error for a refused launch.
+/// *count += step, by one thread; count is on the device. Concurrent launches lose counts: use one
+/// stream, or one graph whose nodes follow each other, at a time. Asynchronous on stream; can be
+/// captured into a graph. Throws std::invalid_argument for a null or misaligned pointer,
+/// std::runtime_error for a refused launch.
 void tally(unsigned long long* count, unsigned long long step, cudaStream_t stream);
 
-/// Launches blocks of one warp; at the end each thread writes its number in the grid to
-/// done[number], as any real kernel writes something. Each block reads its SM's clock until
-/// `cycles` have passed since its first reading. In SM cycles, whose counter moves with every one,
-/// and not in nanoseconds, whose counter (globaltimer) may stand still for 1 us: so the length is
-/// steady, and known to what the SM clock is known to. The kernel lasts that long, and the launch
-/// beside it, while all blocks fit on the GPU at once. Asynchronous on stream, can be captured into
-/// a graph. Throws std::invalid_argument for 0 blocks, more than 2^31 - 1 or a null `done`,
-/// std::runtime_error for a refused launch.
+/// Launches blocks of one warp. Each block reads its SM's clock until `cycles` have passed since
+/// its first reading. Each thread then writes its number in the grid to done[number], as any real
+/// kernel writes something. The unit is SM cycles, which their counter counts one by one. The
+/// counter of nanoseconds (globaltimer) may stand still for 1 us. So the length is steady, and
+/// known as exactly as the SM clock. If all blocks fit on the GPU at once, the kernel takes that
+/// long plus its launch. Asynchronous on stream; can be captured into a graph. Throws
+/// std::invalid_argument for 0 blocks, more than 2^31 - 1 or a null `done`, std::runtime_error for
+/// a refused launch.
 void spin(std::uint64_t cycles, unsigned blocks, float* done, cudaStream_t stream);
 
 /// Threads of a block.

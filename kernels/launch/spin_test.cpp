@@ -9,11 +9,11 @@
 namespace warpgauge::kernels {
 namespace {
 
-constexpr std::uint64_t many_cycles = 1'000'000;  // some 0.5 ms: launch and events are 1 % of it
+constexpr std::uint64_t many_cycles = 1'000'000;  // about 0.5 ms: launch and events are 1 % of it
 
 class SpinTest : public DeviceTest {
  protected:
-  /// Least of several: what else the GPU does only adds to a time.
+  /// The shortest of several times: other work on the GPU only adds to a time.
   float milliseconds(std::uint64_t cycles, unsigned blocks) const {
     cudaEvent_t start = nullptr;
     cudaEvent_t stop = nullptr;
@@ -40,7 +40,7 @@ class SpinTest : public DeviceTest {
   }
 };
 
-/// What it expects of times holds without a sanitizer alone.
+/// Its expectations of times hold only without a sanitizer.
 class SpinTimeTest : public SpinTest {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers of caches refuse before any CUDA call: needs no GPU.
+// Arguments that the cache launchers refuse before any CUDA call. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <string>

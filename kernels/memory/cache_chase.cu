@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One load at a time, and each waits for the one before: bound by latency and by nothing else.
+// One load at a time, each waiting for the one before: bound by latency alone.
 #include <bit>
 #include <stdexcept>
 #include <string>
@@ -23,9 +23,9 @@ __device__ inline const ChaseLine* load_next(const ChaseLine* line) {
   return reinterpret_cast<const ChaseLine*>(__ldca(next));  // cached in the L1, too
 }
 
-/// The line that is visited as number `place`: places scattered by a mixture of shifts and odd
-/// multipliers that is one to one on numbers of `bits` bits, for each of its steps is. The
-/// multipliers are those of xxHash and of MurmurHash3's last mixing.
+/// The line at `place` of the order. Shifts and odd multipliers scatter the places; each step is
+/// one to one on numbers of `bits` bits, and so is the whole. The multipliers are those of xxHash
+/// and of MurmurHash3's final mixing.
 __host__ __device__ constexpr std::uint32_t line_at(std::size_t place, unsigned bits) {
   const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
   const unsigned half = (bits + 1) / 2;
@@ -53,7 +53,7 @@ __global__ __launch_bounds__(chase_threads) void chase_kernel(const ChaseLine* r
   for (std::size_t line = threadIdx.x; line < lines_into_l1; line += chase_threads) {
     none = none || load_next(ring + line) == nullptr;
   }
-  // No pointer of the ring is null; the compiler does not know, and so reads them.
+  // No pointer of the ring is null. The compiler does not know this, and so reads them.
   if (__syncthreads_or(none ? 1 : 0) != 0 || threadIdx.x != 0) {
     return;
   }

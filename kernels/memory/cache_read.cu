@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many loads in flight and next to no arithmetic: bound by the cache that holds the data.
+// Many loads in flight and almost no arithmetic: bound by the cache that holds the data.
 #include <stdexcept>
 #include <string>
 
@@ -11,9 +11,9 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned warp_threads = 32;
 inline constexpr unsigned read_warps = read_threads / warp_threads;
-// Four such blocks a multiprocessor reach 8.5 to 9.0 TB/s of an H200's L2 for all footprints from 4
-// to 48 MiB (5.3 at 56). As many threads in blocks of 512 lose a fifth of it at 48; 4 or 16 loads
-// in flight change nothing.
+// Four such blocks per multiprocessor reach 8.5 to 9.0 TB/s of an H200's L2 for all footprints from
+// 4 to 48 MiB (5.3 at 56). The same threads in blocks of 512 lose a fifth of that at 48 MiB; 4 or
+// 16 loads in flight change nothing.
 inline constexpr unsigned reads_in_flight = 8;
 
 __device__ inline unsigned sum_of(uint4 v) {
@@ -63,7 +63,7 @@ __global__ __launch_bounds__(read_threads) void read_round_kernel(const uint4* _
   }
 }
 
-// Block b for expected[b], element by element, by the definition.
+// Block b computes expected[b], element by element, from the definition.
 __global__ void read_round_reference_kernel(const int* in, double* expected, std::size_t vectors,
                                             ReadShape shape, std::size_t first) {
   const std::size_t threads = shape.blocks * read_threads;

@@ -30,8 +30,8 @@ std::vector<double> sums_on_host(const std::vector<std::int32_t>& in, ReadShape 
   return sums;
 }
 
-// One vector for everybody, fewer than threads, an odd number more; loads around the eight that are
-// in flight.
+// Vectors: one for all threads, fewer than threads, an odd number more. Loads: numbers around the
+// eight in flight.
 TEST_F(CacheTest, ReadsRoundAndRound) {
   for (const std::size_t vectors : {1, 31, 33, 10'007}) {
     const std::vector<std::int32_t> values = random_integers(4 * vectors, 1);
@@ -66,7 +66,7 @@ class ChaseTest : public DeviceTest {
     synchronize();
     return expected.values().front();
   }
-  /// Direct, and the same captured.
+  /// Runs the chase directly and captured, and expects the same line.
   double chased(const ChaseRing& ring, std::size_t start, std::size_t loads) const {
     GuardedOutput<std::int32_t> direct(1);
     GuardedOutput<std::int32_t> replayed(1);
@@ -78,7 +78,7 @@ class ChaseTest : public DeviceTest {
 };
 
 TEST_F(ChaseTest, EndsWhereTheFormulaSays) {
-  // Warmed and not; the smallest; an odd and an even number of bits.
+  // Rings read into the L1 first and not; the smallest; an odd and an even number of bits.
   for (const std::size_t bytes : {512, 16 << 10, 128 << 10, 256 << 10, 1 << 20}) {
     SCOPED_TRACE(bytes);
     const ChaseRing ring(bytes);
@@ -107,8 +107,8 @@ TEST_F(ChaseTest, ComesByEveryLineOnce) {
   }
 }
 
-// What a prefetcher or a page of the TLB could guess: neighbours in the order are neighbours in
-// memory for about one in as many lines.
+// A prefetcher or a page of the TLB could guess neighbours in memory. By chance, about one pair of
+// neighbours in the order is such a pair.
 TEST_F(ChaseTest, NeighboursInTheOrderLieApart) {
   const ChaseRing ring(16 << 10);
   int near = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of 16 bytes, one a thread, so that a warp asks for 512 bytes in a row: whole
-// cache lines of device memory, whole packets of the bus.
+// 16-byte loads and stores, one per thread, so that a warp accesses 512 bytes in a row: whole cache
+// lines of device memory, whole packets of the bus, whichever bounds it.
 #include "kernels/memory/copy.hpp"
 
 #include <cstddef>
@@ -34,7 +34,7 @@ __global__ __launch_bounds__(touch_threads) void touch_kernel(unsigned char* mem
                                                               std::size_t touches,
                                                               std::size_t stride,
                                                               unsigned char value) {
-  // Not i * stride < bytes: past the last touch the product may wrap.
+  // Not i * stride < bytes: after the last touch the product may wrap.
   const std::size_t i = std::size_t{blockIdx.x} * touch_threads + threadIdx.x;
   if (i < touches) {
     memory[i * stride] = value;

@@ -10,7 +10,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-/// n bytes in which no two neighbours are alike, and none is a poisoned one.
+/// n bytes: no two neighbours are equal, and none is poison.
 std::vector<unsigned char> numbered_bytes(std::size_t n) {
   std::vector<unsigned char> values(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -23,8 +23,8 @@ constexpr unsigned char poison = 0xFF;
 constexpr unsigned char guard = 0xFE;
 constexpr std::size_t guard_bytes = 64;
 
-/// Poisoned or given bytes that the device reaches, on it or in page-locked host memory, and a
-/// guard behind them.
+/// Poisoned or given bytes that the device can access, in its memory or in page-locked host memory,
+/// followed by a guard.
 class GuardedBytes {
  public:
   GuardedBytes(std::size_t n, bool on_host)
@@ -39,7 +39,7 @@ class GuardedBytes {
 
   unsigned char* data() { return static_cast<unsigned char*>(memory_.get()); }
 
-  /// The bytes, once the guard is found whole. The stream must be synchronised.
+  /// Checks the guard and returns the bytes. The stream must be synchronised.
   std::vector<unsigned char> values() const {
     std::vector<unsigned char> all(n_ + guard_bytes);
     copy(all.data(), memory_.get());
@@ -106,7 +106,7 @@ TEST_F(CopyTest, TouchWritesOneByteAStride) {
   }
 }
 
-// Of the second stride, three are 2 more than 64 bits count: the byte at 2 is not to be written.
+// Three times the second stride wraps to 2 in 64 bits: the byte at 2 must not be written.
 TEST_F(CopyTest, TouchOfLongStridesWritesTheFirstByteAlone) {
   for (const std::size_t stride : {std::size_t{1000}, std::size_t{0x5555'5555'5555'5556}}) {
     SCOPED_TRACE(::testing::Message() << "by " << stride);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies and their helpers refuse, or have nothing to do for, before any CUDA call.
+// Arguments that copies and their helpers refuse, or that need no work, before any CUDA call.
 #include <gtest/gtest.h>
 
 #include <limits>

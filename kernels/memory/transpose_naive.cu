@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element a thread, neighbours of a row by neighbouring threads: reads are whole cache lines,
-// and each write goes to a line of its own. Bound by what the L2 can take of such writes.
+// One element per thread; neighbouring threads read neighbours of a row. Reads are whole cache
+// lines; each write goes to a line of its own. Bound by the rate at which the L2 takes such writes.
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/arguments.hpp"
 #include "kernels/memory/transpose.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One output a thread, from where its place in the output says: no tiles that could be mixed up.
+// One output per thread, computed from its index in the output: no tiles that could be mixed up.
 #include "kernels/launch_elements.cuh"
 #include "kernels/memory/transpose.hpp"
 

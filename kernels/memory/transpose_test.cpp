@@ -8,11 +8,11 @@
 namespace warpgauge::kernels {
 namespace {
 
-// One element, edges on every side of a tile, whole tiles only, many tiles and edges again.
+// One element; edges on every side of a tile; whole tiles only; many tiles and edges again.
 constexpr TransposeShape any_shapes[] = {{1, 1},   {1, 33},    {31, 33},    {33, 31},
                                          {64, 64}, {129, 257}, {1000, 1003}};
-// Multiples of 4: one square of a thread, edges of a tile both ways, whole tiles, many tiles and
-// edges again.
+// Multiples of 4: one square of a thread; edges of a tile both ways; whole tiles; many tiles and
+// edges.
 constexpr TransposeShape shapes_of_vectors[] = {{4, 4},     {4, 68},   {68, 4},
                                                 {128, 128}, {36, 100}, {1000, 1004}};
 
@@ -28,7 +28,7 @@ class TransposeTest : public DeviceTest {
     return out;
   }
 
-  /// launch, on its own and captured, for each shape.
+  /// Runs launch, directly and captured, for each shape.
   template <class T, class Shapes, class Launch>
   void expect_transposes(const Shapes& shapes, const Launch& launch) const {
     for (const TransposeShape shape : shapes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through a tile of 32 x 32 in shared memory, so that reads and writes are whole cache lines: two
-// rungs that differ in one number, the tile's width. Of 32 its columns lie in one bank, and that
-// bounds it; of 33 (padded) they lie in all banks, and device memory bounds it.
+// Through a tile of 32 x 32 in shared memory, so that reads and writes are whole cache lines. Two
+// rungs differ only in the tile's width. At 32, each column lies in one bank, which is the bound.
+// At 33 (padded), columns lie in all banks, and device memory is the bound.
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/arguments.hpp"
 #include "kernels/memory/transpose.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread transposes 4 x 4 elements in its registers, so that device and shared memory see
-// accesses of 16 bytes alone. Bound by device memory.
+// A thread transposes 4 x 4 elements in registers, so that all accesses of device and shared memory
+// are 16 bytes. Bound by device memory.
 #include <stdexcept>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned transpose_square = 4;  // rows and columns of a float4 each way
 
-/// `rows` x `columns` elements of the input a block of `threads`.
+/// `threads` threads of a block transpose `rows` x `columns` elements of the input.
 template <unsigned rows_, unsigned columns_, unsigned threads_>
 struct TransposeTile {
   static constexpr unsigned rows = rows_;
@@ -20,7 +20,7 @@ struct TransposeTile {
   static constexpr unsigned threads = threads_;
   static constexpr unsigned row_vectors = columns / transpose_square;
   static constexpr unsigned column_vectors = rows / transpose_square;
-  static constexpr unsigned squares = row_vectors * column_vectors / threads;  // a thread
+  static constexpr unsigned squares = row_vectors * column_vectors / threads;  // per thread
   static_assert(row_vectors * column_vectors % threads == 0);
   static_assert(column_vectors % 8 == 0, "the swizzle spreads over the 8 groups of 4 banks");
 };
@@ -31,14 +31,14 @@ __global__ __launch_bounds__(Tile::threads) void transpose_vec4_kernel(const flo
                                                                        std::size_t rows,
                                                                        std::size_t columns,
                                                                        unsigned tile_rows) {
-  // Column c of the input is row c here. Its vectors are swizzled, so that the eight threads that
-  // write (same place, rows 4 apart) or read (same row) in one go meet all 32 banks.
+  // Column c of the input is row c here. Its vectors are swizzled, so that eight threads that write
+  // at once (same place, rows 4 apart) or read at once (same row) use all 32 banks.
   __shared__ float4 tile[Tile::columns][Tile::column_vectors];
   const auto place = [](unsigned row, unsigned vector) {
     return vector ^ (row / transpose_square % 8);
   };
-  // Neighbouring blocks go down the input, so that together they write whole rows: an H200 then
-  // reaches 4100 GB/s, and 3990 where they read whole rows.
+  // Neighbouring blocks go down the input, so that together they write whole rows. An H200 then
+  // reaches 4100 GB/s, compared with 3990 if they read whole rows.
   const std::size_t first_row = std::size_t{blockIdx.x % tile_rows} * Tile::rows;
   const std::size_t first_column = std::size_t{blockIdx.x / tile_rows} * Tile::columns;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers of this family refuse, or have nothing to do for, before any CUDA call: needs
-// no GPU. What needs an object with memory on a GPU to be refused stands in the tests of the
-// kernels.
+// Arguments that the launchers of this family refuse, or that need no work, before any CUDA call.
+// Needs no GPU. Refusals that need an object with GPU memory are in the tests of the kernels.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -76,8 +75,8 @@ TEST(Reduce, ThrustRefusesBadArguments) {
             "max_thrust: 18446744073709551615 elements are more than 2305843009213693951");
 }
 
-/// launch(in, out, shape): of vectors it takes pointers aligned to 16 bytes alone, else any
-/// float's.
+/// launch(in, out, shape) takes pointers aligned to 16 bytes if it works on vectors, else to
+/// floats.
 template <class Launch>
 void expect_refuses_bad_rows(const Launch& launch, bool of_vectors) {
   const auto message = [&](const float* in, float* out, RowsShape shape) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block combines its threads' values where speed does not matter.
+// How a block combines the values of its threads if speed does not matter.
 #pragma once
 
 namespace warpgauge::kernels {
 
-/// Leaves the values of all threads combined in values[0], for thread 0 to read; others after a
-/// barrier. As a tree: always in the same order.
+/// Combines the values of all threads into values[0], for thread 0 to read, for others after a
+/// barrier. It does so as a tree, always in the same order.
 template <unsigned threads, class T, class Combine>
 __device__ inline void combine_as_tree(T (&values)[threads], const T& mine,
                                        const Combine& combine) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's reductions, histogram and scan. In a file of their own because CUB multiplies the
-// time to compile.
+// CUB's reductions, histogram and scan. They have their own file because CUB multiplies the compile
+// time.
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
@@ -48,7 +48,7 @@ cudaError_t max(void* storage, std::size_t& bytes, const float* in, float* out, 
 
 cudaError_t histogram(void* storage, std::size_t& bytes, const std::int32_t* keys,
                       std::int32_t* bins, std::size_t n, BinOf bin_of, cudaStream_t stream) {
-  // Levels of unsigned: [0, 256) in 256 bins.
+  // Unsigned levels: [0, 256) in 256 bins.
   return cub::DeviceHistogram::HistogramEven(
       storage, bytes, thrust::make_transform_iterator(keys, bin_of), bins, histogram_bins + 1, 0U,
       histogram_bins, static_cast<int>(n), stream);
@@ -56,13 +56,13 @@ cudaError_t histogram(void* storage, std::size_t& bytes, const std::int32_t* key
 
 cudaError_t scan(void* storage, std::size_t& bytes, const std::int32_t* in, std::int32_t* out,
                  std::size_t n, cudaStream_t stream) {
-  // The same bits as unsigned, whose overflow is defined.
+  // The same bits as unsigned, because unsigned overflow is defined.
   return cub::DeviceScan::InclusiveSum(storage, bytes, reinterpret_cast<const std::uint32_t*>(in),
                                        reinterpret_cast<std::uint32_t*>(out), static_cast<int>(n),
                                        stream);
 }
 
-/// Bytes of temporary storage that CUB asks for; nothing is launched. 1 at the least.
+/// Bytes of temporary storage that CUB asks for, at least 1; nothing is launched.
 template <class Call>
 std::size_t storage_bytes(const Call& call) {
   std::size_t bytes = 0;
@@ -73,7 +73,7 @@ std::size_t storage_bytes(const Call& call) {
 constexpr std::size_t most_ints = 2'147'483'647;
 
 std::size_t reduction_bytes(const char* owner, std::size_t most_elements) {
-  // CUB counts tiles, of 256 elements at the least, in an int.
+  // CUB counts tiles, of at least 256 elements, in an int.
   require_at_most(owner, most_elements, 256 * max_grid_blocks);
   return std::max({
       storage_bytes([=](void* none, std::size_t& bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sum, dot product and largest element, each in one launch. Bound by reading device memory, 4 bytes
-// an element and input.
+// per element and input.
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/reduce/grid.cuh"
 
@@ -21,7 +21,7 @@ struct DotOf {
 struct MaxOf {
   __device__ static float identity() { return -INFINITY; }
   __device__ static float add(float largest, float x) { return combine(largest, x); }
-  // fmaxf() drops NaN. This one, which needs compute capability 8.0, keeps it.
+  // fmaxf() drops NaN. max.NaN keeps it and needs compute capability 8.0.
   __device__ static float combine(float a, float b) {
     float larger = 0;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));

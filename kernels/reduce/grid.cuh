@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sum, dot and max share: the grid reduces in one launch. Every block reduces a stride of the
-// input and publishes its aggregate; the one that began last waits for all and combines them. Bound
-// by reading device memory.
+// Shared by sum, dot and max: the grid reduces in one launch. Every block reduces a stride of the
+// input and publishes its aggregate. The block that began last waits for all and combines them.
+// Bound by reading device memory.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,8 @@ inline constexpr unsigned most_reduce_blocks_per_sm = 2;
 inline constexpr unsigned warp_threads = 32;
 inline constexpr unsigned float4_floats = sizeof(float4) / sizeof(float);
 
-/// `vectors` float4 loads in flight a thread and input. Of what was tried on an H200 this shape is
-/// within 1 % of the fastest from 64 MiB to 1 GiB, with eight vectors of one input or four of
-/// two.
+/// `vectors` float4 loads in flight per thread and input. With eight vectors of one input or four
+/// of two, this shape is within 1 % of the fastest tried on an H200, from 64 MiB to 1 GiB.
 template <unsigned vectors_>
 struct ReduceShape {
   static constexpr unsigned threads = 512;
@@ -29,7 +28,7 @@ struct ReduceShape {
   static constexpr unsigned blocks_per_sm = 2;
 };
 
-/// One of the inputs of a reduction of one array. Op: identity(), add(sum, x), combine(sum, sum).
+/// The input of a reduction of one array. Op: identity(), add(sum, x), combine(sum, sum).
 struct OneInput {
   const float* in;
   using Vector = float4;
@@ -73,7 +72,7 @@ struct TwoInputs {
   }
 };
 
-/// The block's values combined, in thread 0; always in the same order.
+/// Combines the block's values, always in the same order; thread 0 has the result.
 template <class Op, unsigned threads>
 __device__ float combine_block(float value) {
   constexpr unsigned warps = threads / warp_threads;
@@ -83,7 +82,7 @@ __device__ float combine_block(float value) {
     value = Op::combine(value, __shfl_down_sync(~0U, value, half));
   }
   if constexpr (warps > 1) {
-    __syncthreads();  // of_warp may still be read by an earlier call
+    __syncthreads();  // an earlier call may still read of_warp
     if (lane == 0) {
       of_warp[threadIdx.x / warp_threads] = value;
     }
@@ -98,8 +97,8 @@ __device__ float combine_block(float value) {
   return value;
 }
 
-/// The aggregate of this thread's share of the input: runs of `vectors * threads` vectors of the
-/// block, and the last n % 4 elements in block 0.
+/// The aggregate of this thread's share of the input: the block's runs of `vectors * threads`
+/// vectors, and in block 0 the last n % 4 elements.
 template <class Op, class Shape, class Inputs>
 __device__ float reduce_stride(Inputs inputs, std::size_t n) {
   constexpr std::size_t run = std::size_t{Shape::threads} * Shape::vectors;
@@ -129,15 +128,15 @@ __device__ float reduce_stride(Inputs inputs, std::size_t n) {
   return Op::combine(Op::combine(sums[0], sums[1]), Op::combine(sums[2], sums[3]));
 }
 
-/// What the blocks of a launch share. All zero before the first; each launch leaves it ready for
-/// the next, so that a graph can be replayed.
+/// State shared by the blocks of a launch. All zero before the first launch; each launch leaves it
+/// ready for the next, so that a graph can be replayed.
 struct ReduceProgress {
-  unsigned launches;  ///< that have ended; one more, modulo 2^32, marks what this one publishes
+  unsigned launches;  ///< completed; that plus one, modulo 2^32, marks what this launch publishes
   unsigned begun;     ///< blocks
 };
 
-/// Publishes a block's aggregate: in the same word as a mark, so that it needs neither a fence nor
-/// a count.
+/// Publishes a block's aggregate in the same word as a mark, which needs neither a fence nor a
+/// count.
 __device__ inline void publish(unsigned long long* place, unsigned mark, float value) {
   const unsigned long long word =
       static_cast<unsigned long long>(mark) << 32 | __float_as_uint(value);
@@ -153,14 +152,14 @@ __device__ inline float observe(const unsigned long long* place, unsigned mark) 
   return __uint_as_float(static_cast<unsigned>(word));
 }
 
-/// published: one word a block.
+/// published: one word per block.
 template <class Op, class Shape, class Inputs>
 __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_kernel(
     Inputs inputs, float* __restrict__ out, std::size_t n, ReduceProgress* progress,
     unsigned long long* published) {
   __shared__ unsigned shared_mark;
   __shared__ bool begun_last;
-  // Asked for before the loads, needed behind them.
+  // Requested before the loads, needed only after them.
   unsigned before = 0;
   unsigned mark = 0;
   if (threadIdx.x == 0 && gridDim.x > 1) {
@@ -182,7 +181,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_k
   if (threadIdx.x == 0) {
     publish(published + blockIdx.x, mark, of_block);
   }
-  // All others have begun before this one, and so will end without it.
+  // All other blocks began before this one, so they end without it.
   if (!begun_last) {
     return;
   }
@@ -198,8 +197,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks_per_sm) void reduce_k
   }
 }
 
-/// Blocks that n elements keep busy, and no more than run at once; one for none, which writes what
-/// is neutral.
+/// Blocks that n elements keep busy, at most as many as run at once. At least one, which writes the
+/// neutral element if n = 0.
 template <class Shape>
 unsigned reduce_blocks(std::size_t n, unsigned sms) {
   constexpr std::size_t run = std::size_t{Shape::threads} * Shape::vectors * float4_floats;
@@ -219,7 +218,7 @@ inline void require_reduction_input(const char* launcher, const char* name, cons
   }
 }
 
-/// What blocks publish begins here in the words of a GridReduction, in a cache line of its own.
+/// The offset of the published words in a GridReduction's storage: they have their own cache lines.
 inline constexpr std::size_t published_offset = 128 / sizeof(unsigned long long);
 
 template <class Op, class Shape, class Inputs>

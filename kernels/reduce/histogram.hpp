@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each of 256 values occurs: 4 bytes read a key, bound by atomic additions, and by memory
-// bandwidth where these keep up.
+// How often each of 256 values occurs. A key is 4 bytes read. Bound by atomic additions, or by
+// memory bandwidth if these keep up.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,8 +14,8 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned histogram_bins = 256;
 
-/// The bin of a key: its uppermost byte, as far as `mask` lets it through. With mask 255 keys of
-/// random bits are spread over all bins; with 0 all contend for the first.
+/// The bin of a key: its uppermost byte, masked. With mask 255, random keys spread over all bins;
+/// with 0, all contend for the first.
 struct BinOf {
   std::uint8_t mask;
   __host__ __device__ unsigned operator()(std::int32_t key) const {
@@ -23,27 +23,27 @@ struct BinOf {
   }
 };
 
-// All below: keys is a device array of n <= 2^31 - 1, bins (expected) one of histogram_bins that
-// does not overlap it and is written in full, zeros included. Asynchronous on stream, can be
-// captured into a graph. n = 0 writes zeros, whatever keys. Throw std::invalid_argument for a null
-// or misaligned pointer or too large an n, std::runtime_error for a refused launch.
+// All below: keys is a device array of n <= 2^31 - 1; bins (expected) has histogram_bins elements,
+// does not overlap keys and is written in full, zeros included. Asynchronous on stream; can be
+// captured into a graph. n = 0 writes zeros, whatever keys is. Throw std::invalid_argument for a
+// null or misaligned pointer or too large an n, std::runtime_error for a refused launch.
 
-/// One atomic addition in device memory (in truth in the L2) a key.
+/// One atomic addition per key, in device memory (in fact in the L2).
 void histogram_global(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
                       cudaStream_t stream);
 
-/// Each block counts in shared memory and adds what it has to the bins once. keys must be aligned
-/// to 16 bytes.
+/// Each block counts in shared memory and adds its counts to the bins once. keys must be aligned to
+/// 16 bytes.
 void histogram_shared(const std::int32_t* keys, std::int32_t* bins, std::size_t n, BinOf bin_of,
                       cudaStream_t stream);
 
-/// cub::DeviceHistogram::HistogramEven, with its temporary storage allocated once, on the device
-/// that is current at construction. A graph made from this object's calls uses it and must not
-/// outlive it. One stream at a time.
+/// cub::DeviceHistogram::HistogramEven. Its temporary storage is allocated once, on the device that
+/// is current at construction. A graph of this object's calls uses the storage and must not outlive
+/// the object. One stream at a time.
 class CubHistogram {
  public:
-  /// For up to most_keys <= 2^31 - 1. Throws std::invalid_argument for more, std::runtime_error
-  /// when CUDA fails.
+  /// For up to most_keys <= 2^31 - 1. Throws std::invalid_argument for more, std::runtime_error if
+  /// CUDA fails.
   explicit CubHistogram(std::size_t most_keys);
 
   /// n <= most_keys.

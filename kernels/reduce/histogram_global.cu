@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One atomic addition in device memory a key: what is written first. Bound by the L2's atomic
-// units, and where keys agree by the one that has their bin.
+// One atomic addition per key, in device memory: the obvious first version. Bound by the L2's
+// atomic units, or for equal keys by the one unit that has their bin.
 #include "kernels/launch_elements.cuh"
 #include "kernels/reduce/histogram_arguments.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without atomics: a block a bin reads all keys, each thread counts its own, and a tree adds them.
+// No atomics: one block per bin reads all keys, each thread counts its own, and a tree adds them.
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/histogram_arguments.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic additions in shared memory, where a warp's equal keys are added at once, and one in device
-// memory a block and bin. Bound by shared-memory atomics, or by device memory where the keys agree.
+// Atomic additions in shared memory, which add a warp's equal keys at once, and one per block and
+// bin in device memory. Bound by shared-memory atomics, or for equal keys by device memory.
 #include "kernels/launch_elements.cuh"
 #include "kernels/reduce/histogram_arguments.hpp"
 
 namespace warpgauge::kernels {
 
-/// `vectors` int4 loads in flight a thread; `copies` of the bins, so that fewer warps meet in one.
+/// `vectors` int4 loads in flight per thread; `copies` of the bins, so that fewer warps share one.
 template <unsigned threads_, unsigned vectors_, unsigned copies_, unsigned blocks_per_sm_>
 struct HistogramShape {
   static constexpr unsigned threads = threads_;
@@ -19,7 +19,7 @@ template <class Shape>
 __global__ __launch_bounds__(Shape::threads) void histogram_shared_kernel(
     const std::int32_t* __restrict__ keys, std::int32_t* __restrict__ bins, std::size_t n,
     BinOf bin_of) {
-  // One word more than bins, so that copies of one bin lie in different banks.
+  // One word more than there are bins, so that copies of a bin lie in different banks.
   __shared__ unsigned counts[Shape::copies][histogram_bins + 1];
   for (unsigned i = threadIdx.x; i < Shape::copies * (histogram_bins + 1); i += Shape::threads) {
     counts[i / (histogram_bins + 1)][i % (histogram_bins + 1)] = 0;

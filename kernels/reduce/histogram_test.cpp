@@ -8,9 +8,9 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Nothing, less than a vector, around a warp, many blocks with a tail.
+// No keys; less than a vector; around a warp; many blocks with a tail.
 constexpr std::size_t sizes[] = {0, 1, 3, 31, 33, 4096, 1000003};
-// Blocks of 16384 keys go round when there are more than one for each SM: more than twice on 264.
+// Blocks of 16384 keys loop if there are more than one per SM: more than twice on 264 SMs.
 constexpr std::size_t more_than_a_grid_takes_at_once = 10'000'019;
 // All bins, eight of them far apart, one.
 constexpr BinOf all_bins{255};
@@ -19,7 +19,7 @@ constexpr BinOf one_bin{0};
 
 class HistogramTest : public DeviceTest {
  protected:
-  /// The formula of the header written out again: bits 31 to 24, masked.
+  /// The header's formula, written out again: bits 31 to 24, masked.
   static std::vector<double> counted_on_host(const std::vector<std::int32_t>& keys, BinOf bin_of) {
     std::vector<double> bins(histogram_bins);
     for (const std::int32_t key : keys) {
@@ -29,8 +29,8 @@ class HistogramTest : public DeviceTest {
     return bins;
   }
 
-  /// launch, on its own and twice in one graph, for all sizes and masks. The second of two would
-  /// count on where the first left its bins.
+  /// Checks launch, called directly and twice in one graph, for all sizes and masks. The second
+  /// call must not count on from the bins of the first.
   template <class T, class Launch>
   void expect_counts(Launch& launch, const std::vector<std::size_t>& of_sizes = {
                                          std::begin(sizes), std::end(sizes)}) const {

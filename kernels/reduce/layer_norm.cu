@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row stays in registers between its three uses (mean, variance about it, result): one read and
-// one write of device memory, which bounds it; gamma and beta come from the caches.
+// The row stays in registers between its three uses (mean, variance, result). Bound by device
+// memory, which is read once and written once; gamma and beta come from the caches.
 #include "kernels/reduce/row_in_registers.cuh"
 #include "kernels/reduce/row_launch.cuh"
 
@@ -14,7 +14,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
   __shared__ typename RowGroup<Shape>::Storage storage;
   RowGroup<Shape> group(storage);
   const unsigned first = group.first();
-  const unsigned zero = row_vectors >> 31;  // a row has 2^14 at most
+  const unsigned zero = row_vectors >> 31;  // a row has at most 2^14
   const uint4* const factors = reinterpret_cast<const uint4*>(gamma) + first;
   const uint4* const offsets = reinterpret_cast<const uint4*>(beta) + first;
   const float per_element = 1.0F / static_cast<float>(row_vectors * n);
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
     }
     const float variance = group.reduce(squares, 0.0F, Plus{}) * per_element;
     const float scale = rsqrtf(variance + epsilon);
-    // A few vectors of gamma and beta at a time: the row has the registers.
+    // A few vectors of gamma and beta at a time, because the row occupies the registers.
     constexpr unsigned few = n == 4 && Shape::vectors % 2 == 0 && Shape::vectors <= 4 ? 2 : 1;
 #pragma unroll
     for (unsigned i = 0; i < Shape::vectors; i += few) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any row, by a block that reads it twice: once for mean and variance together, once for the
-// results, which for all but huge rows comes from the L2. Bound by device memory and the L2.
+// Any row, in a block that reads it twice: for mean and variance together, and for the results. The
+// second read comes from the L2 unless rows are huge. Bound by device memory and the L2.
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
@@ -12,7 +12,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned welford_threads = 512;
 
-/// Of the elements seen: how many, their mean, and the sum of their squared distances from it.
+/// Of the elements seen: their number, mean, and sum of squared distances from the mean.
 struct Moments {
   float count = 0;
   float mean = 0;
@@ -62,7 +62,7 @@ void layer_norm_online(const T* in, const T* gamma, const T* beta, T* out, RowsS
     return;
   }
   require_countable("layer_norm_online", shape.rows, shape.columns, sizeof(T));
-  // A thread counts the elements that it saw in a float.
+  // A thread counts its elements in a float.
   require_at_most("layer_norm_online", shape.columns, std::size_t{welford_threads} << 24);
   require_arrays("layer_norm_online", {{"in", in}, {"gamma", gamma}, {"beta", beta}, {"out", out}});
   const auto blocks = static_cast<unsigned>(std::min(shape.rows, max_grid_blocks));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many floats to one: sum, dot product and largest element. 4 bytes read an element and input,
+// Many floats to one: sum, dot product and largest element. Reads 4 bytes per element and input;
 // bound by memory bandwidth.
 #pragma once
 
@@ -11,28 +11,27 @@
 
 namespace warpgauge::kernels {
 
-// All below: in, a and b are device arrays of n floats, out (expected) one element on the device
-// that is not among them. Asynchronous on stream, can be captured into a graph. n = 0 writes what
-// is neutral: 0, and for the largest element -infinity, whatever the inputs. Throw
+// All below: in, a and b are device arrays of n floats; out (expected) is one element on the device
+// and not part of them. Asynchronous on stream; can be captured into a graph. n = 0 writes the
+// neutral element (0; for the largest element -infinity), whatever the inputs. Throw
 // std::invalid_argument for a null or misaligned pointer or too large an n, std::runtime_error for
 // a refused launch.
 //
-// The largest element: NaN where any is NaN; +0 is more than -0.
+// The largest element is NaN if any element is NaN; +0 is larger than -0.
 
-/// Each in one launch: blocks leave partial results, and the last of them to finish combines these
-/// in a fixed order, so that a result is the same in every call on the same GPU for the same n. The
-/// partial results lie on the device that is current at construction; a graph made from this
-/// object's calls uses them and must not outlive it. One stream at a time.
-/// Inputs must be aligned to 16 bytes. n <= 2^61 - 1 (bytes are counted in a signed 64-bit
-/// difference).
+/// Each in one launch. Blocks leave partial results, which one of them combines in a fixed order,
+/// so that every call on the same GPU with the same n gives the same result. Partial results lie on
+/// the device that is current at construction; a graph of this object's calls uses them and must
+/// not outlive the object. One stream at a time. Inputs must be aligned to 16 bytes.
+/// n <= 2^61 - 1 (bytes are counted in a signed 64-bit difference).
 class GridReduction {
  public:
-  /// Throws std::runtime_error when CUDA fails.
+  /// Throws std::runtime_error if CUDA fails.
   GridReduction();
 
   /// n - 1 flops.
   void sum(const float* in, float* out, std::size_t n, cudaStream_t stream);
-  /// a[0] b[0] + ... + a[n-1] b[n-1], each product rounded with its addition (fused): 2n - 1 flops.
+  /// a[0] b[0] + ... + a[n-1] b[n-1], with fused multiply-adds: 2n - 1 flops.
   void dot(const float* a, const float* b, float* out, std::size_t n, cudaStream_t stream);
   void max(const float* in, float* out, std::size_t n, cudaStream_t stream);
 
@@ -44,14 +43,14 @@ class GridReduction {
   DeviceArray<unsigned long long> storage_;
 };
 
-/// CUB's device-wide reductions, in float, with their temporary storage allocated once. The order
-/// of the additions is CUB's, and the same in every call on the same GPU for the same n. The
-/// storage lies on the device that is current at construction; a graph made from this object's
-/// calls uses it and must not outlive it. One stream at a time.
+/// CUB's device-wide reductions, in float, with temporary storage that is allocated once. CUB sets
+/// the order of the additions; it is the same in every call on the same GPU for the same n. The
+/// storage lies on the device that is current at construction. A graph of this object's calls uses
+/// it and must not outlive the object. One stream at a time.
 class CubReduction {
  public:
-  /// For up to most_elements <= 256 * (2^31 - 1) floats, which every n may be at most; owner begins
-  /// the messages. Throws std::invalid_argument for more, std::runtime_error when CUDA fails.
+  /// For n up to most_elements <= 256 * (2^31 - 1); owner begins the messages. Throws
+  /// std::invalid_argument for more, std::runtime_error if CUDA fails.
   CubReduction(const char* owner, std::size_t most_elements);
 
  protected:
@@ -69,33 +68,33 @@ class CubSum : CubReduction {
   void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
 };
 
-/// cub::DeviceReduce::TransformReduce over the indices, each of which becomes a product.
+/// cub::DeviceReduce::TransformReduce over the indices, which it transforms to products.
 class CubDot : CubReduction {
  public:
   explicit CubDot(std::size_t most_elements) : CubReduction("CubDot", most_elements) {}
   void operator()(const float* a, const float* b, float* out, std::size_t n, cudaStream_t stream);
 };
 
-/// cub::DeviceReduce::Max. Where an element is NaN the result is any of them; of no elements it is
-/// -infinity or the lowest float, as CUB's version has it.
+/// cub::DeviceReduce::Max. If an element is NaN, the result is any element. Of no elements it is
+/// -infinity or the lowest float, depending on CUB's version.
 class CubMax : CubReduction {
  public:
   explicit CubMax(std::size_t most_elements) : CubReduction("CubMax", most_elements) {}
   void operator()(const float* in, float* out, std::size_t n, cudaStream_t stream);
 };
 
-// Thrust as its users call it: it allocates, waits and returns the result, so that it cannot be
-// captured. n <= 2^61 - 1; n = 0 returns what is neutral. Throw std::invalid_argument as above.
+// Thrust as its users call it: it allocates, waits and returns the result, so it cannot be
+// captured. n <= 2^61 - 1; n = 0 returns the neutral element. Throw std::invalid_argument as above.
 
 /// thrust::reduce.
 float sum_thrust(const float* in, std::size_t n, cudaStream_t stream);
 /// thrust::inner_product.
 float dot_thrust(const float* a, const float* b, std::size_t n, cudaStream_t stream);
-/// thrust::reduce with the larger of two. Where an element is NaN the result is any of them.
+/// thrust::reduce with the larger of two. If an element is NaN, the result is any element.
 float max_thrust(const float* in, std::size_t n, cudaStream_t stream);
 
-// In double precision, in an order that depends on n alone. Each runs in one block, so that it
-// needs no storage for partial results: for verification, not for speed.
+// In double precision, in an order that depends on n alone. Each runs in one block, which needs no
+// storage for partial results: for verification, not for speed.
 
 void sum_reference(const float* in, double* expected, std::size_t n, cudaStream_t stream);
 /// Products of two floats are exact in double.

@@ -11,10 +11,10 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Nothing, one element, around a warp, a block or two of work, many blocks with a tail.
+// No elements; one; around a warp; the work of a block or two; many blocks with a tail.
 constexpr std::size_t sizes[] = {0, 1, 31, 33, 1024, 1025, 4096, 8195, 1000003};
 constexpr std::size_t most_elements = 1000003;
-// Blocks of at most 16384 elements, at most two for each SM, go round: more than twice on 132 SMs.
+// Blocks of up to 16384 elements, at most two per SM, loop: more than twice on 132 SMs.
 constexpr std::size_t more_than_a_grid_takes_at_once = 10'000'019;
 constexpr double u = 0x1p-24;  // unit roundoff of float
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -22,8 +22,8 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 class ReduceTest : public DeviceTest {
  protected:
-  /// What launch(in..., out, n, stream) makes of arrays of n elements: on its own, captured, and
-  /// once more of the same graph's memory.
+  /// The results of launch(in..., out, n, stream) on arrays of n elements: called directly,
+  /// captured, and a second time in the same graph.
   template <class T, class Launch, class... Inputs>
   std::vector<T> results(Launch& launch, const Inputs&... host_in) const {
     const auto on_device = std::make_tuple(DeviceArray<float>(host_in)...);
@@ -43,7 +43,7 @@ class ReduceTest : public DeviceTest {
     return {direct.values()[0], replayed.values()[0], second.values()[0]};
   }
 
-  /// Expects all to be `expected` within tolerance, and the same.
+  /// Expects all results to be `expected` within tolerance, and equal to each other.
   template <class T>
   static void expect_all(const std::vector<T>& results, double expected, double tolerance) {
     for (const T result : results) {
@@ -53,9 +53,9 @@ class ReduceTest : public DeviceTest {
     }
   }
 
-  /// Whole numbers of 1 to 7, or of 0 and 1 where those would come to 2^24: every sum of n of them,
-  /// and of their products with 1, is exact in float, in any order, so that one that is lost or
-  /// counted twice shows, unless it is 0.
+  /// Integers from 1 to 7, or 0 and 1 if the sum would reach 2^24. Every sum of n of them, and of
+  /// their products with 1, is exact in float in any order. So an element lost or counted twice
+  /// shows, unless it is 0.
   static std::vector<float> small_integers(std::size_t n) {
     constexpr std::size_t exact_in_float = std::size_t{1} << 24;
     std::vector<float> values(n);
@@ -80,16 +80,16 @@ class ReduceTest : public DeviceTest {
   }
 
   // An addition errs by at most u of its result. Partial sums of m terms of either sign are a
-  // random walk of about sqrt(m), and the errors of all additions on one level of the tree another:
-  // u sqrt(n) together. Here no element goes through more than 64 levels (some 20 in its thread, 10
-  // in its block, as many again over the blocks), and this adds them as if all had one sign. It is
-  // 0.012 at most: a lost element is off by 0.25 or more, as a product too.
+  // random walk of about sqrt(m), and so are the errors of all additions on one level of the tree:
+  // together u sqrt(n). An element passes at most 64 levels here (some 20 in its thread, 10 in its
+  // block, as many again over the blocks), added here as if all had one sign. The result is at most
+  // 0.012; a lost element or product is off by 0.25 or more.
   static double random_sum_tolerance(std::size_t n) {
     return 64 * u * std::sqrt(static_cast<double>(n));
   }
 
-  // n u sum|x| is more than any order of the additions can err by (Higham 2002, "Accuracy and
-  // Stability of Numerical Algorithms", 4.2), and |x| <= 1; the host's sum errs as much.
+  // No order of the additions errs by more than n u sum|x| (Higham 2002, "Accuracy and Stability of
+  // Numerical Algorithms", 4.2), and |x| <= 1. The host's sum errs as much.
   static double reference_tolerance(std::size_t n) {
     return 2 * static_cast<double>(n) * static_cast<double>(n) * 0x1p-53;
   }
@@ -115,13 +115,13 @@ class ReduceTest : public DeviceTest {
     expect_all(results<T>(launch, ones, integers), sum_on_host(integers), 0);
   }
 
-  /// The largest is found wherever it is: the first, one in the middle, the last.
+  /// The largest element is found at any position: the first, a middle one, the last.
   template <class T = float, class Launch>
   void expect_maxima(Launch& launch, std::size_t n) const {
     SCOPED_TRACE(n);
     std::vector<float> in = random_values(n, 7);
     for (float& value : in) {
-      value -= 4;  // below what an output or a partial result may begin with
+      value -= 4;  // below any initial value of an output or a partial result
     }
     expect_all(results<T>(launch, in), max_on_host(in), 0);
     for (const std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
@@ -226,7 +226,7 @@ TEST_F(ReduceTest, ThrustMatchesTheHost) {
       if (n > 0) {
         std::vector<float> peaked = random_values(n, 9);
         for (float& value : peaked) {
-          value -= 4;  // below what a partial result may begin with
+          value -= 4;  // below any initial value of a partial result
         }
         peaked[at] = -2;
         EXPECT_EQ(max_thrust(DeviceArray<float>(peaked).data(), n, stream()), -2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block: each thread reduces a stride, then the block its threads. Bound by what one SM can
-// load.
+// One block: each thread reduces a stride, then the block reduces its threads. Bound by the load
+// rate of one SM.
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/reduce/block_tree.cuh"
@@ -9,8 +9,8 @@
 namespace warpgauge::kernels {
 
 inline constexpr unsigned reduce_reference_threads = 1024;
-// Loads in flight a thread: 64 KiB an SM, which the latency of device memory (0.7 us) makes 90 GB/s
-// of, most of the 64 bytes a cycle that an SM can take.
+// Loads in flight per thread: 64 KiB per SM, which is 90 GB/s at the latency of device memory (0.7
+// us), most of the 64 bytes per cycle that an SM can take.
 inline constexpr unsigned reduce_reference_loads = 16;
 
 struct SumReference {
@@ -34,7 +34,7 @@ struct MaxReference {
   const float* in;
   static constexpr double neutral = -HUGE_VAL;
   __device__ double at(std::size_t i) const { return static_cast<double>(in[i]); }
-  // NaN wins from either side: it is not less than anything, nor anything than it.
+  // NaN wins on either side: no comparison with it is true.
   __device__ static double combine(double a, double b) { return a < b || b != b ? b : a; }
 };
 

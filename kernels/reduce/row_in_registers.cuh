@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax and layer norm share: a row is read once, 16 bytes a load, stays in the registers of
-// a warp, a block or a cluster of blocks while these reduce it, and is written once.
+// Shared by softmax and layer norm: a row is read once with 16-byte loads, stays in the registers
+// of a warp, a block or a cluster while these reduce it, and is written once.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -11,8 +11,8 @@
 
 namespace warpgauge::kernels {
 
-/// Who holds a row: `blocks` blocks (a cluster when more than one) of `threads` threads, which keep
-/// `vectors` times 16 bytes each.
+/// The threads that hold a row: `blocks` blocks (a cluster if more than one) of `threads` threads,
+/// each with `vectors` times 16 bytes.
 template <unsigned threads_, unsigned vectors_, unsigned blocks_ = 1>
 struct RowShape {
   static constexpr unsigned threads = threads_;
@@ -23,15 +23,15 @@ struct RowShape {
   static constexpr unsigned step = threads * blocks;
   /// 16-byte vectors that a row may have.
   static constexpr unsigned most_vectors = vectors * step;
-  // So that a thread has 64 registers, no more: half of an SM's threads are then there at once.
+  // Limits a thread to 64 registers: half of an SM's threads then fit at once.
   static constexpr unsigned least_blocks_per_sm = 1024 / threads;
 };
 
 template <class T>
 inline constexpr unsigned vector_elements = sizeof(uint4) / sizeof(T);
 
-/// Makes the compiler take bf16 apart anew: what it took out of `bits` before would else stay in
-/// registers, twice as many. `zero` is 0, but the compiler may not know that.
+/// Makes the compiler unpack bf16 again. Otherwise the values that it unpacked from `bits` before
+/// stay in registers, twice as many. `zero` is 0, but the compiler must not know that.
 template <class T>
 __device__ void forget_unpacked(uint4& bits, unsigned zero) {
   if constexpr (sizeof(T) < sizeof(float)) {
@@ -46,7 +46,7 @@ __device__ inline void unpack(uint4 bits, float (&x)[4]) {
   x[3] = __uint_as_float(bits.w);
 }
 
-// A bf16 is the upper half of the float of the same value.
+// A bf16 is the upper half of the float with the same value.
 __device__ inline void unpack(uint4 bits, float (&x)[8]) {
   const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
@@ -56,15 +56,15 @@ __device__ inline void unpack(uint4 bits, float (&x)[8]) {
   }
 }
 
-/// e^x, x <= 0, by one multiplication and the hardware's power of two, which errs by 2^-22 of its
-/// result at most (PTX ISA, "ex2"); less than 2^-126 becomes 0.
+/// e^x for x <= 0, by one multiplication and the hardware's power of two, which errs by at most
+/// 2^-22 of its result (PTX ISA, "ex2"). Results below 2^-126 become 0.
 __device__ inline float power_of_e(float x) {
   float power = 0;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504F));
   return power;
 }
 
-/// 16 bytes of -infinity, which is no row's largest and whose power is 0.
+/// 16 bytes of -infinity: never the largest of a row, and its power is 0.
 template <class T>
 __device__ uint4 nothing() {
   const unsigned word = sizeof(T) == 4 ? 0xff80'0000U : 0xff80'ff80U;
@@ -86,7 +86,7 @@ __device__ inline uint4 pack(const float (&x)[8]) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// Of the elements of one vector, in pairs: as a chain they would wait for one another.
+/// Combines the elements of one vector in pairs: in a chain they would wait for one another.
 template <unsigned n, class Combine>
 __device__ float fold(const float (&x)[n], Combine combine) {
   if constexpr (n == 4) {
@@ -105,12 +105,12 @@ struct Larger {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-/// Stands for the threads that hold one row; all of them call every member together.
+/// The threads that hold one row. All of them call every member together.
 template <class Shape>
 class RowGroup {
  public:
-  /// Shared memory of a block: two sets, so that a reduction does not overwrite what slower threads
-  /// still read of the one before it.
+  /// Shared memory of a block. It has two sets, so that a reduction does not overwrite what slower
+  /// threads still read of the previous one.
   struct Storage {
     float partials[2][Shape::blocks * Shape::warps];
   };
@@ -118,17 +118,17 @@ class RowGroup {
   __device__ explicit RowGroup(Storage& storage) : storage_(storage) {
 #if __CUDA_ARCH__ >= 900
     if constexpr (Shape::blocks > 1) {
-      // No block may write to another's shared memory before that one runs; reduce() waits.
+      // No block may write to another's shared memory before that runs; reduce() waits for it.
       cooperative_groups::this_cluster().barrier_arrive();
     }
 #endif
   }
 
-  /// The first of the row's 16-byte vectors that this thread holds; the others follow Shape::step
-  /// apart.
+  /// The first 16-byte vector of the row that this thread holds; the others follow at steps of
+  /// Shape::step.
   __device__ unsigned first() const { return rank() * Shape::threads + threadIdx.x; }
 
-  /// All values of the group combined, in every thread, always in the same order.
+  /// Combines all values of the group, always in the same order; every thread has the result.
   template <class Combine>
   __device__ float reduce(float value, float identity, Combine combine) {
     value = reduce_warp(value, combine);
@@ -176,7 +176,7 @@ class RowGroup {
     return 0;
   }
 
-  // A butterfly: every lane ends with the same bits, for each adds the same pairs.
+  // A butterfly: every lane ends with the same bits, because each adds the same pairs.
   template <class Combine>
   __device__ static float reduce_warp(float value, Combine combine) {
 #pragma unroll

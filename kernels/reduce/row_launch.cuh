@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads hold a row of how many bytes, and the launch of a kernel that does.
+// Chooses the threads that hold a row by its bytes, and launches a kernel with them.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace warpgauge::kernels {
 
-/// Throws std::invalid_argument for a row of T that registers do not hold, or of no whole number of
-/// 16-byte vectors, and where a signed 64-bit difference does not count the bytes of the matrix.
+/// Throws std::invalid_argument for a row of T that does not fit in registers or is not whole
+/// 16-byte vectors, and if a signed 64-bit difference cannot count the bytes of the matrix.
 template <class T>
 void require_held_rows(const char* launcher, RowsShape shape) {
   require_countable(launcher, shape.rows, shape.columns, sizeof(T));
@@ -27,7 +27,7 @@ void require_held_rows(const char* launcher, RowsShape shape) {
   }
 }
 
-/// A block or cluster a row, up to what a grid holds; the kernel goes round for the rest.
+/// One block or cluster per row, up to what a grid holds; the kernel loops over the other rows.
 template <class Shape, auto kernel, class... Arguments>
 void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
                  Arguments... arguments) {
@@ -49,8 +49,8 @@ void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
   WARPGAUGE_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-/// Calls launch(RowShape, vectors of a row) with the smallest shape that holds a row of T, which
-/// require_held_rows() has accepted.
+/// Calls launch(RowShape, vectors of a row) with the smallest shape that holds a row of T.
+/// require_held_rows() must have accepted the row.
 template <class T, class Launch>
 void with_row_shape(RowsShape shape, const Launch& launch) {
   const auto vectors = static_cast<unsigned>(shape.columns / vector_elements<T>);
@@ -61,8 +61,8 @@ void with_row_shape(RowsShape shape, const Launch& launch) {
     launch(tried, vectors);
     return true;
   };
-  // Smallest first, from 4 KiB on by twos, for a shape that is half empty takes as long as a full
-  // one; the last holds most_held_row_bytes.
+  // Smallest first; from 4 KiB on, each is twice the one before, because a half-empty shape takes
+  // as long as a full one. The last holds most_held_row_bytes.
   static_cast<void>(fits(RowShape<64, 4>{}) || fits(RowShape<128, 4>{}) ||
                     fits(RowShape<256, 4>{}) || fits(RowShape<256, 8>{}) ||
                     fits(RowShape<512, 8>{}) || fits(RowShape<512, 8, 2>{}) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In double precision, a block a row, which goes through it as often as the formula does: for
+// In double precision, one block per row, which goes through it as often as the formula does: for
 // verification, not for speed.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned row_reference_threads = 512;
 
-/// fold over value(i) of all columns, in every thread; scratch is the block's.
+/// Folds value(i) over all columns; every thread has the result. scratch belongs to the block.
 template <class Value, class Fold>
 __device__ double over_row(std::size_t columns, double start,
                            double (&scratch)[row_reference_threads], const Value& value,
@@ -21,17 +21,17 @@ __device__ double over_row(std::size_t columns, double start,
   for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
     result = fold(result, value(i));
   }
-  __syncthreads();  // scratch may still be read from before
+  __syncthreads();  // an earlier call may still read scratch
   combine_as_tree(scratch, result, fold);
   __syncthreads();
   return scratch[0];
 }
 
-/// Of a flattened matrix, the elements from first on; the block's rows begin with first's.
+/// The elements of a flattened matrix from `first` on; the block's rows begin with first's row.
 struct RowsWindow {
   std::size_t columns, first, count;
 
-  /// store(i) for every column i of the row that lies in the window, with where it goes.
+  /// Calls store(i, its place in the output) for every column i of the row inside the window.
   template <class Store>
   __device__ void for_each(std::size_t row, const Store& store) const {
     for (std::size_t i = threadIdx.x; i < columns; i += row_reference_threads) {
@@ -84,7 +84,7 @@ __global__ __launch_bounds__(row_reference_threads) void layer_norm_reference_ke
 
 namespace {
 
-/// Calls launch(rows that the window touches, a block for each up to what a grid holds).
+/// Calls launch(rows that the window touches, blocks: one per row, up to what a grid holds).
 template <class Launch>
 void launch_over(const char* launcher, RowsShape shape, RowsWindow window,
                  std::initializer_list<Array> arrays, const Launch& launch) {

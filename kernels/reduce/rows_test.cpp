@@ -17,7 +17,7 @@ TYPED_TEST(RowsTest, ReferencesMatchTheHost) {
   };
   for (const RowsShape shape : any_shapes) {
     const auto values = random_values(shape.rows * shape.columns, 1);
-    // Double errs by 2^-53 where float does by u.
+    // Double errs by 2^-53, not by float's u.
     this->template expect_rows<double>(shape, values, this->softmax_of(softmax_whole),
                                        this->softmax_on_host, {1e-12, 0});
     this->template expect_rows<double>(shape, values, this->layer_norm_of(layer_norm_whole),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of softmax and layer norm share: the formulas on the host, rows in which an error
-// shows, and how far a result may lie from the formula.
+// Shared by the tests of softmax and layer norm: the formulas on the host, rows in which an error
+// shows, and the tolerances.
 #pragma once
 
 #include <cmath>
@@ -16,12 +16,12 @@ inline constexpr float epsilon = 1e-5F;
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Of any number of columns: one element, less and more than a warp, more than a block, many rows.
+// Any number of columns: one element, fewer and more than a warp, more than a block, many rows.
 inline constexpr RowsShape any_shapes[] = {{1, 1}, {31, 33},     {33, 31},
                                            {5, 1}, {1000, 1003}, {2, 65537}};
 
 /// Whole vectors of either type: one, and what each shape of threads holds, up to a cluster of four
-/// blocks; some of them not filled.
+/// blocks; some shapes are not full.
 template <class T>
 std::vector<RowsShape> held_shapes() {
   std::vector<RowsShape> shapes = {{1, 8},     {7, 1000},  {9, 1024}, {3, 2048},
@@ -34,9 +34,9 @@ std::vector<RowsShape> held_shapes() {
   return shapes;
 }
 
-/// Where a row's elements are the first or last of a vector, a thread, a warp, a block or a rank of
-/// a cluster, which all hold powers of two or eighths of a row: in groups of up to eight, for a row
-/// each.
+/// Positions where elements are the first or last of a vector, a thread, a warp, a block or a rank
+/// of a cluster, which all hold powers of two or eighths of a row. Groups of up to eight positions;
+/// each group is tested in its own row.
 inline std::vector<std::vector<std::size_t>> edges(std::size_t columns) {
   std::set<std::size_t> places = {0, columns - 1};
   for (std::size_t edge = 1; edge < columns; edge *= 2) {
@@ -58,7 +58,7 @@ inline std::vector<std::vector<std::size_t>> edges(std::size_t columns) {
 
 inline constexpr RowsShape extremes{7, 1024};  // a row for each of them
 
-/// Rounding to T, once.
+/// The relative error of rounding to T once.
 template <class T>
 inline constexpr double storing = sizeof(T) == sizeof(float) ? u : 0x1p-8;
 
@@ -78,7 +78,7 @@ class RowsTest : public DeviceTest {
     DeviceArray<T> device;
   };
 
-  /// A NaN that was written where NaN is expected, and else within tolerance.
+  /// Expects NaN that was written where NaN is expected, otherwise values within tolerance.
   template <class Out>
   static void expect_close(const std::vector<Out>& actual, std::vector<double> expected,
                            Tolerances tolerance) {
@@ -95,8 +95,8 @@ class RowsTest : public DeviceTest {
     });
   }
 
-  /// launch(in, gamma, beta, out, shape, stream), on its own and captured, against reference() of
-  /// the values as T holds them.
+  /// Compares launch(in, gamma, beta, out, shape, stream), called directly and captured, with
+  /// reference() of the values as T holds them.
   template <class Out = T, class Launch, class Reference>
   void expect_rows(RowsShape shape, const Values& values, const Launch& launch,
                    const Reference& reference, Tolerances tolerance) const {
@@ -141,7 +141,7 @@ class RowsTest : public DeviceTest {
     return out;
   }
 
-  /// With gamma[i] = 1 + (i % 5) / 4 and beta[i] = (i % 3) / 2, which every type here holds
+  /// Uses gamma[i] = 1 + (i % 5) / 4 and beta[i] = (i % 3) / 2, which every type here holds
   /// exactly.
   static std::vector<double> layer_norm_on_host(const std::vector<double>& in, RowsShape shape) {
     std::vector<double> out(in.size());
@@ -174,25 +174,25 @@ class RowsTest : public DeviceTest {
                cudaStream_t stream) { launch(in, gamma, beta, out, shape, epsilon, stream); };
   };
 
-  // Elements of -1 to 1: x - m and the powers' arguments err by up to 2 u, the powers by another 4
-  // units in the last place (8 u; CUDA C++ Programming Guide, "Intrinsic Functions"), their sum by
-  // u for each addition that an element goes through: 64 in its thread (128 online, where each may
-  // be rescaled too), 20 over the threads. Twice that for the quotient, and all as if of one sign.
+  // Elements are -1 to 1. x - m and the powers' arguments err by up to 2 u, and the powers by
+  // another 4 units in the last place (8 u; CUDA C++ Programming Guide, "Intrinsic Functions"). The
+  // sum errs by u per addition of an element: 64 in its thread (128 online, if rescaled each time),
+  // 20 over the threads. The quotient doubles that; all errors count as if of one sign.
   static constexpr Tolerances of_softmax{0, 512 * u + storing<T>};
-  // Sums err as above, so that mean and variance, both at most 1, err by 200 u at most; the result
+  // Sums err as above, so that mean and variance, both at most 1, err by at most 200 u. The result
   // has about twice the distance from the mean (the deviation is 0.77), times gamma of up to 2.
   static constexpr Tolerances of_layer_norm{1024 * u, storing<T>};
 
-  /// launch of equal elements must share 1 evenly: of floats, a power counted twice, or not, moves
-  /// the shares by 128 u or more at the sizes here.
+  /// Equal elements must share 1 evenly. In float, a power lost or counted twice moves the shares
+  /// by 128 u or more at the sizes here.
   template <class Launch>
   void expect_even_shares(RowsShape shape, const Launch& launch) const {
     expect_rows(shape, Values(shape.rows * shape.columns, 0.5F), softmax_of(launch),
                 softmax_on_host, {0, 4 * u + storing<T>});
   }
 
-  /// launch of rows that are -infinity but for up to eight equal elements, which share 1: one that
-  /// is lost or counted twice moves the shares by an eighth, in either type. All others are 0.
+  /// Rows are -infinity except for up to eight equal elements, which share 1. One that is lost or
+  /// counted twice moves the shares by an eighth, in either type. All other results are 0.
   template <class Launch>
   void expect_few_share(std::size_t columns, const Launch& launch) const {
     const auto groups = edges(columns);
@@ -206,10 +206,10 @@ class RowsTest : public DeviceTest {
                 {0, 4 * u + storing<T>});
   }
 
-  /// launch of elements that are -1 and 1 in turn, as many of each: all sums are exact, 1 / columns
-  /// errs by u where it is no power of two and so moves the variance by 2 u, and the root and what
-  /// comes behind it err by 6 u, times gamma of up to 2. Of floats, a square that is lost moves the
-  /// result by 1 / (2 columns), 128 u or more at the sizes here.
+  /// Elements alternate between -1 and 1, as many of each. All sums are exact. 1 / columns errs by
+  /// u unless it is a power of two, which moves the variance by 2 u; the root and what follows err
+  /// by 6 u, times gamma of up to 2. In float, a lost square moves the result by 1 / (2 columns),
+  /// which is 128 u or more at the sizes here.
   template <class Launch>
   void expect_exact_moments(RowsShape shape, const Launch& launch) const {
     Values values(shape.rows * shape.columns);
@@ -219,11 +219,11 @@ class RowsTest : public DeviceTest {
     expect_rows(shape, values, layer_norm_of(launch), layer_norm_on_host, {32 * u, storing<T>});
   }
 
-  /// launch of rows of zeros but for up to eight elements of 1 and -1 in turn: one that is lost
-  /// moves the variance by an eighth or more, in either type. The variance errs by 200 u of itself
-  /// at most, as above, and so its root by 100 u; the mean is 0, or 1 / columns in one row, and
-  /// errs by u of what it passes through, at most 1 in one thread's elements of the row. So the
-  /// product with gamma errs by 256 u of itself, and that is at most 1 (beta) more than the result.
+  /// Rows are zero except for up to eight elements that alternate between 1 and -1. A lost one
+  /// moves the variance by an eighth or more, in either type. The variance errs by at most 200 u of
+  /// itself, as above, and so its root by 100 u. The mean is 0, or 1 / columns in one row, and errs
+  /// by u of the largest partial sum, at most 1 in one thread's elements. So the product with gamma
+  /// errs by 256 u of itself, which is at most 1 (beta) more than the result.
   template <class Launch>
   void expect_few_apart(std::size_t columns, const Launch& launch) const {
     const auto groups = edges(columns);
@@ -237,20 +237,20 @@ class RowsTest : public DeviceTest {
                 {1024 * u, 256 * u + storing<T>});
   }
 
-  /// launch of rows of 0.5 must give beta: sums are exact, the mean errs by 2 u of 0.5, and the
-  /// distance from it, u, is multiplied by the root of 1 / epsilon, 316, and by gamma of up to 2.
-  /// An element that is lost moves the mean by 0.5 / columns, and by that factor the result: by
-  /// more than 0.001 at the sizes here, against 1024 u = 6e-5 where beta is 0, in either type.
+  /// Rows of 0.5 must give beta. Sums are exact; the mean errs by 2 u of 0.5. The distance from it,
+  /// u, is multiplied by the root of 1 / epsilon, 316, and by gamma of up to 2. A lost element
+  /// moves the mean by 0.5 / columns, and the result by that times the same factor: by more than
+  /// 0.001 at the sizes here, compared with 1024 u = 6e-5 where beta is 0, in either type.
   template <class Launch>
   void expect_beta_of_constant_rows(RowsShape shape, const Launch& launch) const {
     expect_rows(shape, Values(shape.rows * shape.columns, 0.5F), layer_norm_of(launch),
                 layer_norm_on_host, {1024 * u, storing<T>});
   }
 
-  /// launch of elements of 100 to 200 of either sign, whose powers overflow in float where the
-  /// row's largest is not subtracted first. The argument of a power, up to 400, errs by u of it,
-  /// and the power by 1.2 units in the last place for each of it; what is less than float's least
-  /// number is lost.
+  /// Elements are 100 to 200 of either sign, so that powers overflow in float unless the row's
+  /// largest is subtracted first. The argument of a power, up to 400, errs by u of itself, and the
+  /// power by 1.2 units in the last place for each unit of the argument. Results below float's
+  /// least number are lost.
   template <class Launch>
   void expect_no_overflow(RowsShape shape, const Launch& launch) const {
     Values values = random_values(shape.rows * shape.columns, 8);
@@ -263,12 +263,11 @@ class RowsTest : public DeviceTest {
   void expect_softmax_of_extremes(const Launch& launch) const {
     Values values = random_values(extremes.rows * extremes.columns, 3);
     const auto row = [&values](std::size_t i) { return values.begin() + i * extremes.columns; };
-    std::fill(row(1), row(1) + 1000, -infinity);  // masked, as of whole threads
+    std::fill(row(1), row(1) + 1000, -infinity);  // masked, including all elements of some threads
     std::fill(row(2), row(3), -infinity);
     row(3)[700] = infinity;
     row(4)[1023] = nan;
-    // Near the largest value of either type, and where a power does not overflow but their sum
-    // does.
+    // Near the largest value of either type; and powers that do not overflow, but whose sum does.
     std::transform(row(5), row(6), row(5), [](float x) { return 0x1p126F * x; });
     std::transform(row(6), values.end(), row(6), [](float x) { return 88 + x; });
     expect_rows(extremes, values, softmax_of(launch), softmax_on_host,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch that reads each element once: a block scans a tile, publishes its aggregate, and
-// looks back over what the tiles before it have published (Merrill and Garland 2016, "Single-pass
-// parallel prefix scan with decoupled look-back"). Bound by device memory.
+// One launch that reads each element once. A block scans a tile, publishes its aggregate, and looks
+// back over what earlier tiles have published (Merrill and Garland 2016, "Single-pass parallel
+// prefix scan with decoupled look-back"). Bound by device memory.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@
 
 namespace warpgauge::kernels {
 
-/// `vectors` int4 a thread.
+/// `vectors` int4 per thread.
 template <unsigned threads_, unsigned vectors_>
 struct ScanShape {
   static constexpr unsigned threads = threads_;
@@ -19,17 +19,17 @@ struct ScanShape {
   static constexpr unsigned tile = threads * vectors * 4;
 };
 
-/// What the blocks of a launch share. All zero before the first; each launch leaves it ready for
-/// the next, so that a graph can be replayed.
+/// State shared by the blocks of a launch. All zero before the first launch; each launch leaves it
+/// ready for the next, so that a graph can be replayed.
 struct ScanProgress {
-  unsigned launches;  ///< that have ended, modulo 2^32; it marks what tiles publish in this one
+  unsigned launches;  ///< completed, modulo 2^32; marks what tiles publish in this launch
   unsigned taken;     ///< tiles that a block has begun
   unsigned finished;  ///< blocks
   unsigned unused;
 };
 
-/// What a tile publishes: a mark, and in the same word, so that it needs no fence, its aggregate or
-/// its inclusive prefix.
+/// What a tile publishes: its aggregate or inclusive prefix, with a mark in the same word, so that
+/// it needs no fence.
 struct TileSum {
   unsigned mark;
   unsigned sum;
@@ -48,16 +48,16 @@ __device__ inline TileSum observe(const unsigned long long* place) {
   return {static_cast<unsigned>(word >> 32), static_cast<unsigned>(word)};
 }
 
-/// The sum of all tiles before `tile`, in every lane of the one warp that asks.
+/// The sum of all tiles before `tile`, in every lane of the one warp that looks back.
 __device__ inline unsigned look_back(const unsigned long long* published, unsigned tile,
                                      unsigned launches) {
-  // Tiles that a lane asks at once: of as many as run at once few have published more than their
+  // Tiles that a lane reads at once. Few of the concurrent tiles have published more than their
   // aggregate.
   constexpr unsigned asked = 4;
   const unsigned lane = threadIdx.x % 32;
   unsigned before = 0;
   for (unsigned end = tile; end > 0; end -= min(end, 32 * asked)) {
-    // Lane 0 has the nearest; those before the first tile are sums of nothing.
+    // Lane 0 has the nearest tile. Before the first tile, sums are of nothing.
     TileSum seen[asked];
 #pragma unroll
     for (unsigned i = 0; i < asked; ++i) {
@@ -92,14 +92,14 @@ __global__ __launch_bounds__(Shape::threads) void scan_lookback_kernel(
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    // In the order in which blocks begin: a block that waits for a tile then waits for a running
-    // one.
+    // Tiles are taken in the order in which blocks begin, so that a block waits only for running
+    // blocks.
     taken = atomicAdd(&progress->taken, 1U);
   }
   const unsigned launches = __ldcg(&progress->launches);
   __syncthreads();
   const unsigned tile = taken;
-  // A warp has `vectors` runs of 32 int4, one behind the other.
+  // A warp has `vectors` consecutive runs of 32 int4.
   const std::size_t first =
       std::size_t{tile} * Shape::tile + (warp * Shape::vectors * 32 + lane) * 4;
   uint4 x[Shape::vectors];
@@ -173,7 +173,7 @@ __global__ __launch_bounds__(Shape::threads) void scan_lookback_kernel(
 
 namespace {
 
-// Large tiles look back less often; small ones leave no SM idle where there are few.
+// Large tiles look back less often; small ones leave no SM idle if there are few elements.
 using Large = ScanShape<1024, 8>;
 using Small = ScanShape<512, 4>;
 constexpr std::size_t small_below = std::size_t{4} << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block, run by run: each thread adds up a few neighbours, the block scans these sums, and what
-// the run came to is carried to the next. Bound by what one SM can load.
+// One block, run by run: each thread sums a few neighbours, the block scans these sums, and the
+// total is carried to the next run. Bound by the load rate of one SM.
 #include <limits>
 
 #include <warpgauge/cuda/check.hpp>
@@ -28,7 +28,7 @@ __global__ __launch_bounds__(scan_reference_threads) void scan_reference_kernel(
       scanned[j] = sum;
     }
     sums[threadIdx.x] = sum;
-    // Hillis and Steele: after the pass over distance d each holds the sum of up to 2d neighbours.
+    // Hillis and Steele: after the pass over distance d, each holds the sum of up to 2d neighbours.
     for (unsigned distance = 1; distance < scan_reference_threads; distance *= 2) {
       __syncthreads();
       const std::uint32_t before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0U;

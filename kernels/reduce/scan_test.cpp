@@ -8,7 +8,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Nothing, one, around a warp, around a run of the reference, many tiles with a tail.
+// No elements; one; around a warp; around a run of the reference; many tiles with a tail.
 constexpr std::size_t sizes[] = {0, 1, 31, 33, 8191, 8193, 1000003};
 
 class ScanTest : public DeviceTest {
@@ -24,7 +24,7 @@ class ScanTest : public DeviceTest {
     return out;
   }
 
-  /// launch, on its own and captured, for all sizes.
+  /// Checks launch, called directly and captured, for all sizes.
   template <class T, class Launch>
   void expect_scans(Launch& launch) const {
     for (const std::size_t n : sizes) {
@@ -83,7 +83,7 @@ TEST_F(ScanTest, LookbackScans) {
   expect_scans<std::int32_t>(moved);
 }
 
-// Each leaves the storage as the next needs it, whatever its size was.
+// Each scan leaves the storage ready for the next, whatever its size.
 TEST_F(ScanTest, LookbackScansAgainAndAgain) {
   constexpr std::size_t n = 100003;
   const std::vector<std::int32_t> host_in = random_integers(n, 11);
@@ -102,8 +102,8 @@ TEST_F(ScanTest, LookbackScansAgainAndAgain) {
   expect_same(shorter.values(), {whole.begin(), whole.begin() + n / 3});
 }
 
-// 512 small tiles, the last without its end, and 513 large ones: four times as many as a tile looks
-// back over in one step. How far one looks is a matter of timing, and so this is done twice.
+// 512 small tiles, the last incomplete, and 513 large ones: four times as many as a tile looks back
+// over in one step. How far it looks depends on timing, so this is done twice.
 TEST_F(ScanTest, LookbackScansByManyTiles) {
   for (const std::size_t n : {(std::size_t{4} << 20) - 5, (std::size_t{16} << 20) + 3}) {
     SCOPED_TRACE(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row stays in registers between its three uses (largest element, sum, result): one read and
-// one write of device memory, which bounds it.
+// The row stays in registers between its three uses (largest element, sum, result). Bound by device
+// memory, which is read once and written once.
 #include "kernels/reduce/row_in_registers.cuh"
 #include "kernels/reduce/row_launch.cuh"
 
@@ -13,7 +13,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void so
   __shared__ typename RowGroup<Shape>::Storage storage;
   RowGroup<Shape> group(storage);
   const unsigned first = group.first();
-  const unsigned zero = row_vectors >> 31;  // a row has 2^14 at most
+  const unsigned zero = row_vectors >> 31;  // a row has at most 2^14
   for (std::size_t row = blockIdx.x / Shape::blocks; row < rows; row += gridDim.x / Shape::blocks) {
     const uint4* const from = reinterpret_cast<const uint4*>(in) + row * row_vectors + first;
     uint4* const to = reinterpret_cast<uint4*>(out) + row * row_vectors + first;
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void so
       unpack(held[j], x);
 #pragma unroll
       for (unsigned i = 0; i < n; ++i) {
-        // Powers of bf16 do not fit where the inputs were, and are cheaper made twice than kept.
+        // Powers of bf16 do not fit in the place of the inputs; computing them twice is cheaper.
         x[i] = scale * (sizeof(T) == sizeof(float) ? x[i] : power_of_e(x[i] - largest));
       }
       if (first + j * Shape::step < row_vectors) {

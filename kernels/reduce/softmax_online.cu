@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any row, by a block that reads it twice: once for the largest element and the sum together, once
-// for the results, which for all but huge rows comes from the L2. Bound by device memory and the
-// L2.
+// Any row, in a block that reads it twice: for the largest element and the sum together, and for
+// the results. The second read comes from the L2 unless rows are huge. Bound by device memory and
+// the L2.
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
@@ -13,7 +13,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned online_threads = 512;
 
-/// The largest element so far and the sum of exp(x - largest) over those seen.
+/// The largest element so far, and the sum of exp(x - largest) over the elements seen.
 struct Normaliser {
   float largest = -INFINITY;
   float sum = 0;
@@ -21,7 +21,7 @@ struct Normaliser {
 
 __device__ inline Normaliser combine_normalisers(Normaliser a, Normaliser b) {
   const float largest = fmaxf(a.largest, b.largest);
-  // Nothing seen yet, or nothing but -infinity: there is no difference to take.
+  // If only -infinity or nothing was seen, there is no difference to take.
   const auto scaled = [&](Normaliser n) {
     return n.largest == largest ? n.sum : n.sum * __expf(n.largest - largest);
   };
@@ -41,7 +41,7 @@ __global__ __launch_bounds__(online_threads) void softmax_online_kernel(const T*
     for (std::size_t i = threadIdx.x; i < columns; i += online_threads) {
       const auto x = static_cast<float>(from[i]);
       if (x > seen.largest) {
-        // Its own power is 1, but for +infinity, which has no difference from itself.
+        // Its own power is 1, except for +infinity, which has no difference from itself.
         seen = {x, seen.sum * __expf(seen.largest - x) + __expf(x - x)};
       } else if (x != -INFINITY) {
         seen.sum += __expf(x - seen.largest);

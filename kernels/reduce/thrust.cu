@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's reductions and scan. Apart from the kernels because Thrust multiplies the time to
-// compile.
+// Thrust's reductions and scan. They have their own file because Thrust multiplies the compile
+// time.
 #include <thrust/execution_policy.h>
 #include <thrust/functional.h>
 #include <thrust/inner_product.h>
@@ -19,8 +19,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-/// What Thrust asks for its temporary storage: one piece at a time, of memory that is there
-/// already.
+/// The allocator of Thrust's temporary storage: one piece at a time, of memory that exists already.
 class OnePiece {
  public:
   using value_type = char;
@@ -38,8 +37,8 @@ class OnePiece {
   DeviceArray<std::byte>* storage_;
 };
 
-/// Thrust's storage is that of CUB's scan: a few words a tile of hundreds of elements, and some
-/// more.
+/// Thrust's storage is that of CUB's scan: a few words per tile of hundreds of elements, plus a
+/// little.
 std::size_t thrust_storage_bytes(std::size_t most_elements) {
   require_at_most("ThrustScan", most_elements, std::numeric_limits<int>::max());
   return (std::size_t{1} << 20) + most_elements / 4;
@@ -49,7 +48,7 @@ constexpr std::size_t most_for_thrust = std::numeric_limits<std::ptrdiff_t>::max
 
 }  // namespace
 
-// Errors of Thrust's are thrust::system_error, a std::runtime_error with CUDA's text.
+// Thrust's errors are thrust::system_error, a std::runtime_error with CUDA's text.
 
 float sum_thrust(const float* in, std::size_t n, cudaStream_t stream) {
   if (n == 0) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a list of checks to its end, one line each, and keeps what the test runners said last."""
+"""Runs a list of checks, one line each, and ends with the test runners' summaries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Check:
     """One check: commands that must all succeed."""
 
     name: str
-    commands: Callable[[], Sequence[Command]]  # asked when its turn comes; OSError, ValueError
+    commands: Callable[[], Sequence[Command]]  # called when it runs; OSError, ValueError
     folder: Path
     tool: str  # the program that it needs, by name or path; a module as "python:NAME"
     after: str = ""  # the check whose failure makes this one pointless

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/test and scripts/lint: what proves the project sound, in two commands."""
+"""scripts/test and scripts/lint: every test, and every linter."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once would make tests of deadlines miss them.
 _MOST_PYTESTS = 8
 _say = partial(print, flush=True)
-# What ccache must overlook to keep what is compiled with a precompiled header.
+# ccache caches objects with a precompiled header only with this.
 _CCACHE = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
-# What cannot run here is compiled for one architecture, and quickly. As every build that is not of
-# the type Release it could record nothing.
+# Without a GPU the code is only compiled: for one architecture, and fast.
 _WITHOUT_GPU = [
     "-DCMAKE_CUDA_ARCHITECTURES=90",
     "-DWARPGAUGE_UNITY=ON",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each finding that is ignored says why, on its line: python -m devtools.ignore_reasons FILE..."""
+"""Every ignored finding gives a reason on its line: python -m devtools.ignore_reasons FILE..."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _DEADLINE_S = 600.0
 
 _GOOD, _SKIPPED, _FAILED = "ok", "skipped", "FAILED"
 
-# What compute-sanitizer exits with for a finding: no test of ours exits with it.
+# The exit status of compute-sanitizer for a finding; no test exits with it.
 _FOUND = 86
 _SAYS = "========="  # how its lines begin
 _SHOWN_LINES = 60
@@ -151,4 +151,4 @@ def _regex(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as fault:
-        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {fault}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {fault}") from None

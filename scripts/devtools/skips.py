@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests the test runners skipped, and why, in the few words of one line. Pure functions."""
+"""The skipped tests of the test runners, and why, as one line. Pure functions."""
 
 from __future__ import annotations
 

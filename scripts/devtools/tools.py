@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linters: the environment's own, of one version everywhere, and not the distribution's."""
+"""The linters of the Python environment, whose versions are locked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/lint checks of the workflows and of the shell in the tree; nothing is looked up."""
+"""The checks by scripts/lint of workflows and of shell scripts, without a network."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from devtools.check_runner import Check, Command
 from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
 
 _ZIZMOR = (ZIZMOR, "--offline", "--no-progress")
-# One's findings are not all among the other's.
+# Neither finds everything that the other does.
 _PERSONAS = ("pedantic", "auditor")
 _OURS = Path(__file__).resolve().parents[1]
 
 # What a script begins with that shellcheck can read.
 _SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+(?:-S\s+)?)?(?:ba|da|k)?sh\b")
 
-# Of others, or made by tools: nothing of ours is in it.
+# Of others, or made by tools.
 _FOREIGN = frozenset((".git", ".venv", "build", "__pycache__"))
 
 

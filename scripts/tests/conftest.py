@@ -12,13 +12,13 @@ import pytest
 
 import builders
 from baselines import Baselines
-from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
 from two_folders import TwoFolders
 from warpgauge.execution import build, gpu_watch
 from warpgauge.measurement import measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
-from warpgauge.system import git, locks, packages
+from warpgauge.system import git, locks, packages, process
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
@@ -29,6 +29,7 @@ Loader = Callable[[object], Record]
 def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake GPU is this test's own: others run at the same time."""
     monkeypatch.setattr(locks, "_GPUS", tmp_path / "gpus")
+    monkeypatch.setattr(process, "GPU_DEVICES", [tmp_path])
     monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
 
 
@@ -106,18 +107,8 @@ def clone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> GitRepository:
     """A git clone with one commit, on a machine with a GPU, whose builds take no time."""
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
-    root = tmp_path / "clone"
-    root.mkdir()
-    made = GitRepository(root, capsys)
-    made.git("init", "--quiet", "--initial-branch=main")
-    (root / ".gitignore").write_text("/build/\n")
+    made = empty_clone(GitRepository, tmp_path, capsys, monkeypatch)
     made.commit({"host": HOST_TIMES, "sync": TIMES})
-    monkeypatch.setattr(build, "build", made.build)
     return made
 
 

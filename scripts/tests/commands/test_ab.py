@@ -263,7 +263,7 @@ def test_an_interrupt_leaves_no_run_file(
     folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders.both("a")
-    monkeypatch.setattr(run_file, "write_all", interrupted)
+    monkeypatch.setattr(run_file, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         folders.beside()
     assert not list((folders.root / "build" / "runs").glob("*.json"))
@@ -280,6 +280,33 @@ def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
     assert (context["gpu_uuid"], context["gpu_name"]) == ("GPU-2", "H200")
     *_, last = Path("there.log").read_text().splitlines()
     assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-2 ")
+
+
+def test_several_gpus_are_all_locked_and_seen(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-2": "H200", "GPU-1": "H200"})
+    monkeypatch.setattr(locks, "_GPUS", tmp_path)
+    folders.both("a")
+    assert folders.beside("--device=0,1", "--out=there.json") is ExitStatus.OK
+    context = json.loads(Path("there.json").read_text())["context"]
+    assert (context["gpu_uuid"], context["gpu_name"]) == ("GPU-1,GPU-2", "H200 x2")
+    *_, last = Path("there.log").read_text().splitlines()
+    assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-1,GPU-2 ")
+    for gpu in ("GPU-1", "GPU-2"):
+        with locks.alone(locks.of_gpu(gpu)), pytest.raises(UserError, match="on this GPU"):
+            folders.beside("--device=0,1", "--no-wait")
+
+
+def test_gpus_of_different_models_are_not_measured_together(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-1": "H200", "GPU-2": "L4"})
+    folders.both("a")
+    with pytest.raises(UserError, match="cannot be measured together: they are H200 and L4"):
+        folders.beside("--device=0,1")
+    with pytest.raises(UserError, match="there is no GPU 2 here: the driver shows 2 GPUs"):
+        folders.beside("--device=1,2")
 
 
 def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders) -> None:

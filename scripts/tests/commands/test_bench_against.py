@@ -39,7 +39,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
     assert f"To reproduce: {again} Report: " in out  # and no word of a baseline
-    assert "round 2 of 6, base and candidate: " in err
+    assert "round 1 of 6, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
@@ -119,7 +119,7 @@ def test_an_interrupt_leaves_the_worktree_usable(
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     monkeypatch.setattr(environment, "ROOT", clone.root)
     with monkeypatch.context() as patched:
-        patched.setattr(run_file, "write_all", interrupted)
+        patched.setattr(run_file, "write", interrupted)
         assert ended("bench", patched, "--against", "HEAD~1", "--quick") == 130
     assert "bench: interrupted before a run file was written" in clone.output()[1]
     assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION

@@ -13,9 +13,9 @@ import pytest
 from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge.commands import one_gpu
+from warpgauge.commands import measuring_command
 from warpgauge.commands.bench_options import parse
-from warpgauge.commands.run_paths import RunPaths
+from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.options import schedule
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
@@ -36,7 +36,7 @@ def rounds(path: Path) -> dict[str, int]:
 
 def ten_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = functools.partial(next, itertools.count(0.0, 10.0))
-    monkeypatch.setattr(one_gpu, "Budget", functools.partial(Budget, clock=clock))
+    monkeypatch.setattr(measuring_command, "Budget", functools.partial(Budget, clock=clock))
 
 
 def recorded(clone: GitRepository) -> None:

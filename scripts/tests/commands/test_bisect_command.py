@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +11,10 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from clone import GitRepository
+from clone import GitRepository, empty_clone
 from warpgauge.commands import bisect
 from warpgauge.execution import build, manifest
 from warpgauge.history.commit_pairs import CommitPairs
-from warpgauge.system import packages
 from warpgauge.system.errors import ExitStatus, UserError
 
 FAST = {"sync": {"sync/busy": 50000.0, "sync/idle": 10000.0}, "host": {"host/copy": 3000.0}}
@@ -87,17 +85,7 @@ class History(GitRepository):
 def history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> History:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
-    root = tmp_path / "clone"
-    root.mkdir()
-    made = History(root, capsys)
-    made.git("init", "--quiet", "--initial-branch=main")
-    (root / ".gitignore").write_text("/build/\n")
-    monkeypatch.setattr(build, "build", made.build)
-    return made
+    return empty_clone(History, tmp_path, capsys, monkeypatch)
 
 
 def made_of(folder: Path) -> frozenset[Path]:

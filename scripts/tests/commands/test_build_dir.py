@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import fake_binary
-from clone import TIMES, GitRepository
+from clone import TIMES, GitRepository, runs_of
+from rounds import interrupted_in_second_round
 from warpgauge.commands import bench
-from warpgauge.execution import manifest, turn_result
-from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution import manifest
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/idle": 2000.0}
@@ -42,7 +41,7 @@ class Project(GitRepository):
         return bench.main(["--seed=1", "--build-dir=out/build", *argv], warpgauge)
 
     def runs(self) -> list[Path]:
-        return sorted((self.folder / "runs").glob("*.json"))
+        return runs_of(self.folder)
 
 
 @pytest.fixture
@@ -96,20 +95,8 @@ def test_sources_with_changes_or_without_a_name_are_no_commits(project: Project)
     assert (dirty["dirty"], unknown["commit"]) == ("true", "")
 
 
-def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deliver = turn_result.deliver
-
-    def interrupted(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
-        if turn.round == 2:
-            raise KeyboardInterrupt
-        return deliver(plan, turn, *rest)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(turn_result, "deliver", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            project.bench("--quick")
+def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(project: Project) -> None:
+    interrupted_in_second_round(lambda: project.bench("--quick"))
     (journal,) = (project.folder / "runs").glob("*.journal")
     assert bench.main(["--resume", str(journal)], project.root) is ExitStatus.NOT_MEASURED
     assert len(project.runs()) == 1

@@ -214,11 +214,13 @@ def test_files_of_both_sides_are_named_apart(
 ) -> None:
     old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
     assert main(["--processes", *old, "--", *new]) == 1
+    apart = capsys.readouterr().out
+    assert main([f"--processes={old[0]}", *old[1:], "--", *new]) == 1
+    assert capsys.readouterr().out == apart
+    assert "Google Benchmark JSON of 7 processes" in apart
+    assert "Google Benchmark JSON of 5 processes" in apart
     assert main(["--format=json", "--processes", *old, "--", *old, "--min-effect", "7"]) == 0
-    shown = capsys.readouterr().out
-    assert "Google Benchmark JSON of 7 processes" in shown
-    assert "Google Benchmark JSON of 5 processes" in shown
-    assert '"minimum_effect": 0.07' in shown
+    assert '"minimum_effect": 0.07' in capsys.readouterr().out
 
 
 def test_a_folder_a_side_holds_its_processes(tmp_path: Path) -> None:
@@ -244,6 +246,10 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
         (["--processes", "a", "--"], "--processes takes the files of both sides: "),
         (["--processes", "--", "b"], "argument --processes: expected at least one argument"),
         (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
+        (["x", "y", "--processes=a"], "--processes takes the files of both sides: "),
+        (["--processes=", "--", "b"], "argument --processes: expected at least one argument"),
+        (["--processes=a", "--processes=b", "--", "c"], "--processes is given twice: "),
+        (["--processes", "a", "--", "b", "--processes", "c"], "--processes is given twice: "),
         (["--processes", "a", "--", "b", "--nosuch"], "unrecognized arguments: --nosuch"),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "the following arguments are required: BASELINE"),

@@ -334,6 +334,29 @@ def test_of_several_gpus_the_first_or_the_chosen_one_is_used(
         kernels.run("old/f32", "new/f32", "--device=2")
 
 
+def test_kernels_get_as_many_gpus_as_they_need_or_are_refused(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = [fake_binary.GPU["gpu_uuid"][:-1] + digit for digit in "12"]
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: dict.fromkeys(gpus, "NVIDIA Fake"))
+    for family in ("old", "new", "ring", "faster_ring"):
+        needs = 2 if family.endswith("ring") else 1
+        times = {f"f32/{point}": time / needs for point, time in POINTS.items()}
+        kernels.make(family, times, gpus=gpus, needs=needs)
+    status = kernels.run("ring/f32", "faster_ring/f32", "--device=1,0", "--out=there.json")
+    assert status is ExitStatus.OK
+    context = json.loads(Path("there.json").read_text())["context"]
+    assert (context["gpu_uuid"], context["gpu_name"]) == (",".join(gpus), "NVIDIA Fake x2")
+    refused = {
+        ("ring/f32", "faster_ring/f32"): "needs 2 GPUs, and 1 is given: --device 0,1 gives two",
+        ("old/f32", "ring/f32"): "needs 2 GPUs, and 1 is given: --device 0,1 gives two",
+        ("old/f32", "new/f32", "--device=0,1"): "needs one GPU: name one of them alone",
+    }
+    for argv, why in refused.items():
+        with pytest.raises(UserError, match=why):
+            kernels.run(*argv)
+
+
 def test_without_a_gpu_nothing_is_measured(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import fake_binary
 from clone import Repository
 from fidelity import command
+from manifests import write_manifest
 from traces import KERNEL, Part, tape, text
 from warpgauge.commands.main import main
 from warpgauge.execution import build
@@ -164,6 +165,23 @@ def test_without_a_working_cupti_nothing_is_measured(
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
+def test_kernels_from_elsewhere_are_held_against_cupti_too(repository: Repository) -> None:
+    manifest = write_manifest(repository.root / "mine")
+    folder = repository.built / "benchmarks"
+    trace = text(tape(64, 7, [KERNEL]).activities)
+    timed = {**TIMED, "kernels": 1.0}
+    fake_binary.make(folder, "external", {}, plans=True, counters={"all": timed}, trace=trace)
+    (folder / trace_file.LIBRARY).touch()
+    out = repository.root / "findings.json"
+    assert run(repository, f"--kernels={manifest}", f"--out={out}") is not ExitStatus.NOT_MEASURED
+    found = json.loads(out.read_text())["benchmarks"]
+    assert [one["name"] for one in found] == [
+        "external/scale/f32/n:256",
+        "external/scale/f32/n:4096",
+    ]
+    assert all(len(one["process_medians_ns"]) == 3 for one in found)
+
+
 def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +231,7 @@ def test_a_family_without_a_source_is_refused_before_the_build(
         ("--binary=", "is no family's name"),
         ("--device=1", "there is no device 1"),
         ("--out=/no/such/folder", "No such file"),
-        *((word, "--help tells what") for word in ("--processes=0", "--device=-1", "--unknown")),
+        *((word, "see --help") for word in ("--processes=0", "--device=-1", "--unknown")),
     ],
 )
 def test_wrong_usage_is_told(repository: Repository, word: str, said: str) -> None:

@@ -105,12 +105,16 @@ def test_a_kernel_that_fails_is_no_pass(repository: Repository) -> None:
     assert "with CUPTI: in round 1: wrong result" in repository.output()[0]
 
 
+def refuse_to_measure(*_: object) -> None:
+    pytest.fail("something was measured")
+
+
 def test_missing_programs_and_cupti_are_told_before_anything_runs(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(repository)
     monkeypatch.setattr(build, "cuda_compiler", lambda: "nvcc")
-    monkeypatch.delattr(command.Fidelity, "_finding")
+    monkeypatch.setattr("warpgauge.measurement.runner.run", refuse_to_measure)
     for name, said in (
         ("bench_naive", "bench_naive"),
         (trace_file.LIBRARY, "the CUDA toolkit has no CUPTI"),
@@ -134,6 +138,8 @@ def test_a_program_that_cannot_list_is_told(repository: Repository) -> None:
     ("argv", "said"),
     [
         (["--naive", "--binary=gemm"], "leave out --binary"),
+        (["--naive", "--kernels=kernels.toml"], "leave out --binary and --kernels"),
+        (["--kernels=kernels.toml", "--binary=gemm"], "leave out --binary"),
         (["--naive", "--out=findings.json"], "leave out --out"),
         (["--markdown"], "add --naive"),
         (["--naive", "--filter=spin"], "--filter leaves nothing of it"),

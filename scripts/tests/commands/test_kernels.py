@@ -12,13 +12,12 @@ import pytest
 
 import fake_binary
 from bench_process import uuid
-from clone import GitRepository
+from clone import GitRepository, runs_of
 from manifests import KERNELS, write_manifest
+from rounds import in_second_round, interrupted_in_second_round
 from warpgauge.commands import bench
-from warpgauge.execution import turn_result
-from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.locks import alone
 
 NAMES = ["external/scale/f32/n:256", "external/scale/f32/n:4096"]
 
@@ -41,7 +40,7 @@ class Project(GitRepository):
         return bench.main(["--seed=1", "--kernels=sub/kernels.toml", *argv], self.warpgauge)
 
     def runs(self) -> list[Path]:
-        return sorted((self.warpgauge / "build" / "runs").glob("*.json"))
+        return runs_of(self.warpgauge / "build")
 
     def commit_all(self) -> None:
         self.git("add", "--all")
@@ -88,7 +87,7 @@ def test_uncommitted_kernels_are_not_recorded(project: Project, folder: str) -> 
     named = f'"../{folder}/scale.cubin"'
     write_manifest(project.root / "sub", KERNELS.replace('"scale.cubin"', named))
     project.commit_all()
-    cubin.write_bytes(b"another")
+    cubin.write_bytes(b"\x7fELF another")
     with pytest.raises(UserError, match="--record needs a committed tree"):
         project.bench("--record")
 
@@ -115,8 +114,14 @@ def test_they_are_listed_and_planned_without_being_measured(project: Project) ->
 
 def test_what_is_not_built_yet_is_planned_and_cannot_be_measured(project: Project) -> None:
     (project.warpgauge / "build" / "release" / "benchmarks" / "bench_external").unlink()
+    with alone(project.warpgauge / "build"):  # as while another command builds
+        assert project.bench("--list", "--no-wait") is ExitStatus.OK
+    assert project.capsys.readouterr().out.splitlines() == NAMES
     assert project.bench("--dry-run") is ExitStatus.OK
-    assert "not known before the first build" in project.output()[0]
+    shown = project.output()[0]
+    assert "not known before the first build" in shown
+    assert "'scale' of sub/kernels.toml" in shown
+    assert "benchmarks 2" in shown
     with pytest.raises(UserError, match=r"bench_external is not there: build first, with nvcc"):
         project.bench()
 
@@ -124,7 +129,7 @@ def test_what_is_not_built_yet_is_planned_and_cannot_be_measured(project: Projec
 def test_a_budget_is_spent_on_more_processes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpgauge.measurement.baseline_run.LAST_LOOK", 9)
+    monkeypatch.setattr("warpgauge.measurement.ab_run.LAST_LOOK", 9)
     project.bench("--budget=60s")
     (run,) = project.runs()
     assert context(run)["processes"] == "9"
@@ -132,23 +137,11 @@ def test_a_budget_is_spent_on_more_processes(
     assert [len(row["process_medians"]) for row in rows] == [9, 9]
 
 
-def test_an_interrupted_run_goes_on_unless_a_kernel_changed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deliver = turn_result.deliver
-
-    def interrupted(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
-        if turn.round == 2:
-            raise KeyboardInterrupt
-        return deliver(plan, turn, *rest)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(turn_result, "deliver", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            project.bench("--quick")
+def test_an_interrupted_run_goes_on_unless_a_kernel_changed(project: Project) -> None:
+    interrupted_in_second_round(lambda: project.bench("--quick"))
     cubin = project.root / "sub" / "scale.cubin"
     before = cubin.read_bytes()
-    cubin.write_bytes(b"another")
+    cubin.write_bytes(b"\x7fELF another")
     with pytest.raises(UserError, match="the programs and the commit changed since"):
         bench.main(["--resume"], project.warpgauge)
     cubin.write_bytes(before)
@@ -159,15 +152,8 @@ def test_an_interrupted_run_goes_on_unless_a_kernel_changed(
 def test_a_run_ends_at_a_kernel_that_is_replaced_meanwhile(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deliver = turn_result.deliver
     cubin = project.root / "sub" / "scale.cubin"
-
-    def replacing(plan: Plan, turn: Turn, *rest: Any) -> Outcome:  # noqa: ANN401
-        if turn.round == 2:
-            cubin.write_bytes(b"\x7fELG")
-        return deliver(plan, turn, *rest)
-
-    monkeypatch.setattr(turn_result, "deliver", replacing)
+    in_second_round(monkeypatch, lambda: cubin.write_bytes(b"\x7fELG"))
     with pytest.raises(UserError, match=r"sub/scale\.cubin was replaced while it was measured"):
         project.bench("--quick")
     assert "1 process is kept" in project.output()[1]  # that of the cubin as it was

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import warpgauge
-from warpgauge.commands.completion import command_line as completed
 from warpgauge.commands.main import CI, COMMANDS, command_line, main
+from warpgauge.commands.main import whole_command_line as completed
 from warpgauge.system.environment import ROOT
 
 SCRIPTS = ROOT / "scripts"
@@ -110,10 +110,10 @@ def test_the_gate_and_the_gpus_need_no_package() -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "warpgauge: a command is missing: it is one of bench, compare, ab, evaluate,"),
-        (["gate"], "warpgauge: 'gate' is no command: it is one of bench, "),
-        (["ci"], "warpgauge ci: a command is missing: it is one of gate, comment, propose,"),
-        (["ci", "bench"], "warpgauge ci: 'bench' is no command: it is one of gate, "),
+        ([], "warpgauge: a command is missing: choose one of bench, compare, ab, evaluate,"),
+        (["gate"], "warpgauge: 'gate' is not a command: choose one of bench, "),
+        (["ci"], "warpgauge ci: a command is missing: choose one of gate, comment, propose,"),
+        (["ci", "bench"], "warpgauge ci: 'bench' is not a command: choose one of gate, "),
     ],
 )
 def test_what_is_no_command_gets_a_sentence(

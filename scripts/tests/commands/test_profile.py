@@ -226,8 +226,8 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
         ([NAME, "--ncu", "report.txt"], r"--ncu 'report.txt': its GUI opens *.ncu-rep"),
         ([NAME, "--trace", "a.ncu-rep", "--ncu", "a.ncu-rep"], "have the same file"),
         ([NAME, "--trace", "/no/such/folder/a.json"], "No such file"),
-        ([NAME, "--device=-1"], "--help tells what"),
-        ([], "--help tells what"),
+        ([NAME, "--device=-1"], "see --help"),
+        ([], "see --help"),
         ([r"\d"], "means one thing to Python"),
     ],
 )

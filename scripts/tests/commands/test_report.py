@@ -101,6 +101,10 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "fetch", "--quiet", "checkout", "main:history")
     assert tree.report(name, "--history", "history") == page
+    history.text("bad", "{")
+    told = [name, "--history=checkout", "--out=it.html"]
+    assert report.main(told, tmp_path) is ExitStatus.NOT_MEASURED
+    assert "2026-11-07" in (tmp_path / "it.html").read_text(encoding="utf-8")
     with pytest.raises(UserError, match=r"'nowhere' is no branch of this clone"):
         report.main([name, "--history=nowhere"], tmp_path)
     other = tree.write(run([row("a/b")], gpu_name="NVIDIA Other"), "other.json")

@@ -23,7 +23,7 @@ from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
 from warpgauge.execution import turn_result
 from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome, Running
+from warpgauge.execution.turn_result import Running, TurnResult
 from warpgauge.measurement import journal
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -38,7 +38,7 @@ class Interrupts:
         self.begun: list[tuple[int, str, str]] = []
         deliver = turn_result.deliver
 
-        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> Outcome:
+        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> TurnResult:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from comparisons import comparison, verdict
-from warpgauge.commands.run_report import RunReport
+from warpgauge.commands.show_results import RunReport
 from warpgauge.verdict.comparison import Comparison, Outcome
 
 SOUND = comparison([verdict("a/b")])

@@ -14,7 +14,7 @@ import fake_binary
 from clone import GitRepository
 from comparisons import comparison, record, verdict
 from warpgauge.execution.plan import Plan
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import runner, self_check_report
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import FIRST_LOOK
@@ -164,7 +164,7 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
     suite.lock_steps = lock_steps
     everything = runner.one_by_one
 
-    def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[Outcome]:
+    def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[TurnResult]:
         for outcome in everything(plan, observer, journal):
             if outcome.round == stop_in:
                 raise KeyboardInterrupt

@@ -16,7 +16,7 @@ import pytest
 from builders import row, run, scaled, write
 from clone import TIMES, Repository
 from warpgauge.commands import bench, one_gpu
-from warpgauge.measurement import baseline_run, run_file
+from warpgauge.measurement import ab_run, run_file
 from warpgauge.system import environment
 
 SCRIPTS = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ interrupted = Mock(side_effect=KeyboardInterrupt)
     ("where", "said"),
     [
         (
-            (baseline_run.BaselineRun, "measured"),
+            (ab_run.BaselineRun, "measured"),
             "bench: interrupted before a run file was written",
         ),
         ((run_file, "write"), "bench: interrupted while run.json was written: it is whole, or"),

@@ -15,6 +15,7 @@ from builders import failed, row, run, write
 from clone import Repository
 from warpgauge.commands import sweep
 from warpgauge.commands.sweep_options import parse
+from warpgauge.execution import build
 from warpgauge.system.errors import ExitStatus, UserError
 
 SUM = {f"reduce/{variant}/f32/n:{n}": 10.0 * n for variant in ("sum", "sum_cub") for n in (64, 128)}
@@ -61,6 +62,18 @@ def test_variants_stand_side_by_side_and_the_run_is_kept(reductions: Repository)
     assert told[0]["bytes_per_second"] == "1e+09"
     assert told[0]["flops_per_second"] == ""
     ElementTree.fromstring(Path("a.svg").read_text())
+
+
+def test_nobody_is_told_to_install_nvcc_for_what_needs_none(
+    reductions: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reductions.binary("host", {"host/copy/n:64": 3.0})
+    for nvcc, told in (("nvcc", "no program that is asked for needs one"), (None, "want of nvcc")):
+        monkeypatch.setattr(build, "cuda_compiler", lambda nvcc=nvcc: nvcc)
+        assert swept(reductions, "host", "--x=n") is ExitStatus.OK
+        err = reductions.output()[1]
+        assert told in err
+        assert "only the others run" not in err
 
 
 def test_a_report_on_standard_output_stands_there_alone(reductions: Repository) -> None:

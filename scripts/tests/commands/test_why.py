@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fake_binary
 from clone import TIMES, GitRepository
 from counter_sets import ncu_table
+from traces import process, text
+from two_folders import TwoFolders
 from warpgauge.commands import why
+from warpgauge.execution import build
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.why import explain, regressions
+from warpgauge.why import explain, trace_file
 from warpgauge.why.counters import METRICS
 
 NAME = "sync/busy"
@@ -61,12 +65,11 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def add_ncu(folder: Path, base: str, candidate: str) -> None:
     """Prints by which side's program it is to run."""
-    for name, text in (("base", base), ("candidate", candidate)):
-        (folder / name).write_text(text)
+    for name, table in (("base", base), ("candidate", candidate)):
+        (folder / name).write_text(table)
     path = folder / "ncu"
     path.write_text(
-        f'#!/bin/sh\ncase "$*" in */build/base/*) cat {folder}/base;; '
-        f"*) cat {folder}/candidate;; esac\n"
+        f'#!/bin/sh\ncase "$*" in */base/*) cat {folder}/base;; *) cat {folder}/candidate;; esac\n'
     )
     path.chmod(0o755)
 
@@ -74,7 +77,7 @@ def add_ncu(folder: Path, base: str, candidate: str) -> None:
 @pytest.fixture
 def slower(clone: GitRepository) -> GitRepository:
     """A clone in whose last commit a benchmark of the device became slower."""
-    clone.commit({"sync": {**TIMES, NAME: 9000.0}})
+    clone.commit({"sync": {**TIMES, NAME: 9000.0, "sync/new": 1000.0}})
     return clone
 
 
@@ -104,6 +107,31 @@ def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -
     )
 
 
+def test_of_the_base_only_the_program_that_is_needed_is_built(
+    slower: GitRepository, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    asked: list[list[str]] = []
+
+    def build_targets(
+        root: Path, preset: str, say: Callable[[str], None], *rest: Sequence[str]
+    ) -> None:
+        asked.append([*rest[2]])
+        slower.build(root, preset, say)
+        if len(asked) == 2 and slower.root != root:
+            raise UserError("ninja: unknown target 'bench_sync'")
+
+    monkeypatch.setattr(build, "build", build_targets)
+    told(slower, NAME, "--against", "HEAD~1")
+    assert asked == [[], ["bench_sync"], []]
+
+
+def test_a_budget_bounds_the_measuring(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    assert why.main([NAME, "--against", "HEAD~1", "--budget=1m"], slower.root) is ExitStatus.OK
+    assert "of the budget of 60.00 s" in slower.output()[1]
+
+
 def test_what_the_newest_run_flagged_is_explained_without_measuring_again(
     slower: GitRepository, tools: Path
 ) -> None:
@@ -113,6 +141,13 @@ def test_what_the_newest_run_flagged_is_explained_without_measuring_again(
     found = told(slower)
     assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
     assert slower.runs() == before
+
+
+def test_what_may_be_chance_is_called_so(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(FAST))
+    found = told(slower, "sync/idle", "--against", "HEAD~1")
+    assert "may be chance" in found["paragraph"]
+    assert "may be chance" not in told(slower, NAME, "--against", "HEAD~1")["paragraph"]
 
 
 def test_counters_that_do_not_move_leave_it_unknown(slower: GitRepository, tools: Path) -> None:
@@ -136,6 +171,7 @@ def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools:
         ([NAME], "--against REF"),
         ([], "no run of pairs is kept"),
         (["sync/bussy", "--against", "HEAD~1"], NAME),
+        (["sync/new", "--against", "HEAD~1"], "the base has no benchmark named 'sync/new'"),
         ([NAME, "--against", "HEAD~1", "--base-build-dir", "."], "--against"),
     ],
 )
@@ -185,7 +221,7 @@ def test_what_is_over_the_budget_is_not_looked_into(
 ) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
-    monkeypatch.setattr(regressions, "BUDGET_S", 0.0)
+    monkeypatch.setattr(explain, "BUDGET_S", 0.0)
     verdicts = explained(clone)
     told = [one["why"]["paragraph"] for one in verdicts.values() if one["outcome"] == "REGRESSION"]
     assert told
@@ -216,3 +252,21 @@ def test_without_the_option_nothing_is_looked_into(slower: GitRepository, tools:
 def test_it_needs_pairs(clone: GitRepository) -> None:
     with pytest.raises(UserError, match="--record"):
         clone.bench("--why", "--record")
+
+
+def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, tools: Path) -> None:
+    for side, time in (("base", 5000.0), ("candidate", 9000.0)):
+        trace = text(process(NAME, replays=5))
+        clock = {"all": {"sm_clock_hz": 1.98e9}}  # of a device time
+        folder = folders.root / side
+        fake_binary.make(folder, "sync", {NAME: time}, trace=trace, counters=clock)
+        (folder / trace_file.LIBRARY).touch()
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    page = folders.root / "report.md"
+    told = ["--processes=5", "--why", "--format=json=told.json", f"--format=markdown={page}"]
+    assert folders.beside(*told) is ExitStatus.REGRESSION
+    (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
+    assert "Mostly: Bank conflicts in shared memory" in verdict["why"]["paragraph"]
+    assert "Bank conflicts in shared memory" in page.read_text()
+    kept = folders.root.glob("build/runs/*-why/1-sync_busy/*")
+    assert sorted(path.name for path in kept) == ["trace-base.json", "trace-candidate.json"]

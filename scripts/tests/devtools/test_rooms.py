@@ -12,7 +12,7 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 290  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 256  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 300  # of a module
 
 # What each room may import, beside itself.

@@ -120,7 +120,7 @@ def remove(name: str) -> Callable[[Machine], None]:
         (remove("ctest"), [], 2, "sanitize: ctest cannot list the tests of"),
         (lambda machine: machine.tests(), [], 2, "has no test with the label gpu: build it"),
         (lambda machine: None, ["memcheck", "nothing"], 2, "no GPU test of"),
-        (lambda machine: None, ["memcheck", "("], 2, "is no regular expression"),
+        (lambda machine: None, ["memcheck", "("], 2, "is not a regular expression"),
         (lambda machine: machine.tests({**entry("a", ""), "command": []}), [], 2, "is not built"),
     ],
 )

@@ -22,7 +22,6 @@ import workflows
 from warpgauge.commands import bisect_options
 from warpgauge.commands.ci import gate, propose
 from warpgauge.github import gpus, history_branch, recorded_files
-from warpgauge.github.gpu_jobs import job_name
 from warpgauge.github.gpus import TOPIC
 from warpgauge.github.recorded_files import MOST_ARTIFACTS
 from warpgauge.system.environment import ROOT
@@ -246,7 +245,7 @@ def test_a_gpu_job_is_called_as_the_comment_looks_for_it_and_ended_by_no_other(
 ) -> None:
     (gpu, *_) = gpus.read(gpus.file_of(ROOT))
     name = measure.told["name"].replace("${{ matrix.name }}", gpu.name)
-    assert name == job_name(gpu)
+    assert name == gpu.job_name
     # Neither another GPU nor an edited title ends a measurement.
     assert "inputs.gpu" in measure.workflow["concurrency"]["group"]
     assert "github.event.comment.id" in measure.workflow["concurrency"]["group"]
@@ -390,6 +389,11 @@ def test_the_site_is_made_of_the_default_branch_in_a_run_without_a_gpu_and_publi
     assert f"--out-dir {upload['with']['path']}" in make["run"]
     # What may publish runs nothing but the action that does.
     assert publish["needs"] == "build"
+    # Also where the site was made without lines of the history, which fails the step.
+    assert "index.html" in make["run"]
+    assert f"steps.{make['id']}.outputs.made" in upload["if"]
+    assert build["outputs"]["made"] == f"${{{{ steps.{make['id']}.outputs.made }}}}"
+    assert publish["if"] == "${{ !cancelled() && needs.build.outputs.made }}"
     assert publish["environment"]["name"] == "github-pages"
     assert [one["uses"].partition("@")[0] for one in publish["steps"]] == ["actions/deploy-pages"]
 

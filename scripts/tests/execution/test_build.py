@@ -12,6 +12,14 @@ from warpgauge.execution import build
 from warpgauge.system.errors import UserError
 
 
+@pytest.fixture(autouse=True)
+def presets(tmp_path: Path) -> Path:
+    """Those of a clone."""
+    path = tmp_path / "CMakePresets.json"
+    path.touch()
+    return path
+
+
 def fake_cmake(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     folder.joinpath("cmake").write_text(f"#!/bin/sh\n{script}\n")
     folder.joinpath("cmake").chmod(0o755)
@@ -45,6 +53,13 @@ def test_a_missing_cmake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="cannot run cmake"):
         build.build(tmp_path, "release", print, print)
+
+
+def test_a_folder_that_is_no_clone_is_one_sentence_and_stays_as_it_is(presets: Path) -> None:
+    presets.unlink()
+    with pytest.raises(UserError, match="is no clone of warpgauge, whose programs are built"):
+        build.build(presets.parent, "release", print, print)
+    assert [*presets.parent.iterdir()] == []
 
 
 def test_the_compiler_on_path_or_named_is_told_to_cmake(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hand_made_cubin import cubin
-from warpgauge.execution import cubins
+from warpgauge.execution import cubins, toolkit
+from warpgauge.system.errors import UserError
 
 SUM = "_Z3sumPKfPf"
 MAX_THREADS, PARAMETER_BANK = 0x05, 0x0A
@@ -117,6 +119,14 @@ def test_a_target_within_the_kernel_counts_by_its_place_and_not_by_its_name(
             "_ZN49_GLOBAL__N__bfc0dd94_6_sum_cu_0f2af4bd_60933sumEv",
             "_ZN50_GLOBAL__N__00c0dd94_6_sum_cu_1f2af4bd_716093sumEv",
         ),
+        (  # of a file with main()
+            "_ZN32_GLOBAL__N__845220d9_4_a_cu_main1kILi3EEEvPKfPfi",
+            "_ZN32_GLOBAL__N__4f0ef37c_4_a_cu_main1kILi3EEEvPKfPfi",
+        ),
+        (
+            "_ZN42_GLOBAL__N__845220d9_10_my_main_cu_2deab5cf3sumEv",
+            "_ZN42_GLOBAL__N__4f0ef37c_10_my_main_cu_00eab5cf3sumEv",
+        ),
     ],
 )
 def test_a_name_is_known_in_another_build(one: str, other: str) -> None:
@@ -128,3 +138,12 @@ def test_what_is_no_cubin_has_no_kernels(tmp_path: Path) -> None:
     path = tmp_path / "broken.cubin"
     path.write_bytes(cubin(BASE)[:100])
     assert cubins.digests(path) == {}
+
+
+def test_a_program_without_kernels_of_its_own_has_none(tmp_path: Path) -> None:
+    try:
+        toolkit.tool("cuobjdump")
+    except UserError as absent:
+        pytest.skip(str(absent))
+    program = Path(shutil.which("true") or "")
+    assert (cubins.digests(program), cubins.ptx(program)) == ({}, b"")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from warpgauge.execution import discovery, manifest, plain_program
+from warpgauge.execution import discovery, manifest, program_folder
 from warpgauge.execution.shuffle import shuffled
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
@@ -66,7 +66,7 @@ def test_a_program_is_asked_what_it_knows(
     path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **knows)  # type: ignore[arg-type]
     program = discovery.listed(path, tmp_path)
     assert (program.shuffles, program.lock_steps) == found
-    assert not plain_program.listed(path, tmp_path, {}).lock_steps
+    assert not program_folder.program_at(path, tmp_path, {}).lock_steps
 
 
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_pa
     said = "lists 300,000 benchmarks, more than 30,000: divide it"
     assert discovery.listed(path, tmp_path).fault == said
     assert asked.read_text() == "x\n"
-    assert plain_program.listed(quiet, tmp_path, {}).fault == said
+    assert program_folder.program_at(quiet, tmp_path, {}).fault == said
 
 
 def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(

@@ -93,7 +93,7 @@ def test_programs_go_by_the_commit_that_they_were_built_from(clone: GitRepositor
     clone.bench("--quick", "--no-build")
     assert (
         f"--no-build: the programs were built from commit {built[:10]}, and this tree is at commit "
-        f"{head[:10]}. What is measured goes by the programs;"
+        f"{head[:10]}. The results are of the programs' commit."
     ) in clone.output()[1]
     assert measured(clone) == (built, "false")
 
@@ -116,7 +116,7 @@ def test_programs_that_somebody_built_since_are_of_no_known_commit(clone: GitRep
     os.utime(program, ns=(later, later))
     head = clone.commit(SUITE)
     clone.bench("--quick", "--no-build")
-    assert "--no-build: nothing tells which commit" in clone.output()[1]
+    assert "--no-build: it is not known which commit" in clone.output()[1]
     assert measured(clone) == (head, "false")
 
 

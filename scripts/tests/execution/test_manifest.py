@@ -48,7 +48,8 @@ def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) 
 
 
 def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
-    program = Program(Path("/opt/bench_external"), True, ("--kernels=/a b",), (Path("/x.cubin"),))
+    inputs = ("--kernels=/a b",), (Path("/x.cubin"),)
+    program = Program(Path("/opt/bench_external"), True, 2, *inputs)
     written = manifest.Manifest((program, Program(Path("/opt/x"), False)), tmp_path)
     manifest.write(tmp_path / "new", written)
     assert manifest.read(tmp_path / "new") == written
@@ -66,6 +67,7 @@ def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
             '{"version": 1, "programs": [{"path": "", "device": true}]}',
             '{"version": 1, "programs": [{"path": "a\\u0000", "device": true}]}',
             '{"version": 1, "programs": [{"path": "a", "device": 1}]}',
+            '{"version": 1, "programs": [{"path": "a", "device": true, "gpus": 0}]}',
             '{"version": 1, "programs": [{"path": "a", "device": true, "arguments": "x"}]}',
             '{"version": 1, "programs": [{"path": "a", "device": true, "arguments": [""]}]}',
         )),

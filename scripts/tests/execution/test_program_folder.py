@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from two_folders import TwoFolders
-from warpgauge.execution import plain_program, program_folder
-from warpgauge.execution.plain_program import PlainProgram
+from warpgauge.execution import program_folder
+from warpgauge.execution.program_folder import PlainProgram
 from warpgauge.system.errors import UserError
 
 
@@ -75,7 +75,7 @@ def test_a_program_that_lists_no_benchmarks_is_a_fault(
     folders: TwoFolders, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if case == "a hang":
-        monkeypatch.setattr(plain_program, "LISTING_DEADLINE_S", 0.5)
+        monkeypatch.setattr(program_folder, "LISTING_DEADLINE_S", 0.5)
     body, fault = LISTINGS[case]
     folders.script("base", "a", body)
     assert fault in (found(folders)["a"].fault or "")
@@ -119,7 +119,7 @@ def aggregate(kind: str, time: float, name: str = "BM_x") -> dict[str, object]:
 
 
 def reported(*rows: dict[str, object], prefix: str = "") -> list[dict[str, object]]:
-    report = plain_program.as_report({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
+    report = program_folder.as_report({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
     assert report["context"] == {"date": "d"}
     return list(report["benchmarks"])
 
@@ -129,7 +129,7 @@ def test_a_row_without_an_sm_clock_is_the_hosts_and_names_are_those_asked_for() 
     host, other = reported(RUN, device)
     assert (host["timed_by"], other.get("timed_by")) == ("host", None)
     assert [row["name"] for row in reported(RUN, prefix="my bench/")] == ["my bench/BM_x"]
-    assert plain_program.as_report({}) == {}
+    assert program_folder.as_report({}) == {}
 
 
 def test_repetitions_count_and_their_aggregates_do_not() -> None:

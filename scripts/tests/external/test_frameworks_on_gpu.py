@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of each framework, measured: verified against a reference, and as long as CUPTI says.
+"""Kernels of each framework, measured: verified against a reference, and as long as CUPTI says.
 
 Needs a GPU, the built bench_external, and the framework. Each framework works in a process of its
-own, which is gone when the kernels are measured: another process on the GPU would disturb them.
+own, which is gone when the kernels are measured: another process on the GPU would disturb them. The
+kernels of all frameworks are measured by one command, which takes a fifth of the time of five.
 """
 
 from __future__ import annotations
@@ -11,27 +12,26 @@ import importlib
 import importlib.util
 import json
 import multiprocessing
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from statistics import stdev
+from typing import Any
 
 import numpy as np
 import pytest
 
-import cupti_trace
-from fidelity.finding import Finding, Truth
+from fidelity import command
 from warpgauge.external.from_cupy import from_cupy
 from warpgauge.external.from_jax import from_jax
-from warpgauge.external.from_numba import from_numba
+from warpgauge.external.from_numba import fault_of_numba, from_numba
 from warpgauge.external.from_torch_extension import from_torch_extension
 from warpgauge.external.from_triton import from_triton
 from warpgauge.external.kernel_entry import Foreign, KernelEntry, Options, Parameters
 from warpgauge.external.write_manifest import write_manifest
 from warpgauge.system.environment import ROOT
-from warpgauge.why import trace_file
+from warpgauge.system.process import nvidia_smi
 
 PROGRAMS = ROOT / "build" / "release" / "benchmarks"
 SIZES = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
@@ -61,15 +61,8 @@ extern "C" __global__ void softmax(const float* x, float* out, int rows, int col
 """
 
 
-def _has_gpu() -> bool:
-    try:
-        return subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 pytestmark = [
-    pytest.mark.skipif(not _has_gpu(), reason="there is no GPU"),
+    pytest.mark.skipif(not nvidia_smi("-L"), reason="there is no GPU"),
     pytest.mark.skipif(
         not (PROGRAMS / "bench_external").exists(), reason="bench_external is not built"
     ),
@@ -111,53 +104,8 @@ def _add_reference(folder: Path) -> KernelEntry:
     return _reference(folder, ADD, "add", "n", ["n", "n"])
 
 
-def _bench(manifest: Path, out: Path, environment: Mapping[str, str], *more: str) -> Foreign:
-    """The rows of a run of `manifest`."""
-    command = [sys.executable, f"{ROOT}/scripts/bench", "--kernels", str(manifest), "--no-build"]
-    command += ["--no-confirm", "--baselines", f"{manifest.parent}/baselines", "--out", str(out)]
-    done = subprocess.run(
-        [*command, *more],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert out.exists(), done.stdout + done.stderr
-    rows = json.loads(out.read_text())["benchmarks"]
-    assert rows, done.stdout
-    assert [row for row in rows if row.get("error_occurred")] == []
-    return rows
-
-
-def _require_true(folder: Path, entries: Callable[[Path], list[KernelEntry]]) -> None:
-    """All kernels are verified, and take as long as CUPTI says."""
-    manifest = folder / "kernels.toml"
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        write_manifest(manifest, process.submit(entries, folder).result())
-    plain = _bench(manifest, folder / "plain.json", {}, "--processes", "3")
-    library, trace = PROGRAMS / trace_file.LIBRARY, folder / "trace.json"
-    if not library.exists():
-        pytest.skip("the times are not compared: the CUDA toolkit has no CUPTI")
-    environment = trace_file.environment(library, trace, calls=False)
-    wrong = []
-    for row in plain:
-        name = row["name"]
-        chosen = ["--processes", "1", "--filter", f"^{name}$"]
-        (traced,) = _bench(manifest, folder / "traced.json", environment, *chosen)
-        work = cupti_trace.Work(int(traced["operations"]), int(traced["samples"]), 1)
-        busy = cupti_trace.busy(trace_file.read_trace(trace), work)
-        finding = Finding(
-            name,
-            kernels=busy.kernels,
-            replay_ns=row["real_time"],
-            traced_ns=traced["real_time"],
-            busy_ns=busy.nanoseconds,
-            regions=busy.regions,
-        )
-        print(finding.as_json())  # with -s
-        if finding.truth is not Truth.WITHIN:
-            wrong.append(finding)
-    assert wrong == []
+def _softmax_reference(folder: Path) -> KernelEntry:
+    return _reference(folder, SOFTMAX, "softmax", "n", [f"n * {COLUMNS}", "n", str(COLUMNS)])
 
 
 def triton_entries(folder: Path) -> list[KernelEntry]:
@@ -194,9 +142,7 @@ def triton_entries(folder: Path) -> list[KernelEntry]:
         verify={"out": {"reference": "softmax_reference", "relative": 1e-5, "absolute": 1e-9}},
         bytes=8 * ROWS * COLUMNS,
     )
-    counts = [f"n * {COLUMNS}", "n", str(COLUMNS)]
-    reference = _reference(folder, SOFTMAX, "softmax", "n", counts)
-    return [wide, best, fused, _add_reference(folder), reference]
+    return [wide, best, fused]
 
 
 def cupy_entries(folder: Path) -> list[KernelEntry]:
@@ -210,7 +156,7 @@ def cupy_entries(folder: Path) -> list[KernelEntry]:
     template = from_cupy(
         module, grid, [256], examples, name="template", symbol="add_one<float>", **options
     )
-    return [raw, template, _add_reference(folder)]
+    return [raw, template]
 
 
 def numba_entries(folder: Path) -> list[KernelEntry]:
@@ -230,7 +176,7 @@ def numba_entries(folder: Path) -> list[KernelEntry]:
         name="add",
         **_options(folder),
     )
-    return [kernel, _add_reference(folder)]
+    return [kernel]
 
 
 def jax_entries(folder: Path) -> list[KernelEntry]:
@@ -275,22 +221,71 @@ def torch_extension_entries(folder: Path) -> list[KernelEntry]:
         name="add",
         **_options(folder),
     )
-    return [kernel, _add_reference(folder)]
+    return [kernel]
 
 
-@pytest.mark.parametrize(
-    ("module", "entries"),
-    [
-        ("triton", triton_entries),
-        ("cupy", cupy_entries),
-        ("numba", numba_entries),
-        ("jax_plugins", jax_entries),  # the one for GPUs
-        ("torch", torch_extension_entries),
-    ],
-)
-def test_the_kernels_of_a_framework_take_as_long_as_cupti_says(
-    tmp_path: Path, module: str, entries: Callable[[Path], list[KernelEntry]]
-) -> None:
+WORLDS: Mapping[str, tuple[str, Callable[[Path], list[KernelEntry]]]] = {
+    "triton": ("triton", triton_entries),
+    "cupy": ("cupy", cupy_entries),
+    "numba": ("numba", numba_entries),
+    "jax": ("jax_plugins", jax_entries),  # the one for GPUs
+    "torch": ("torch", torch_extension_entries),
+}
+
+
+def _entries(world: str, folder: Path) -> list[KernelEntry] | str:
+    """The kernels of a framework, their names beginning with its own; why there are none."""
+    module, entries = WORLDS[world]
     if importlib.util.find_spec(module) is None:
-        pytest.skip(f"{module} is not installed")
-    _require_true(tmp_path, entries)
+        return f"{module} is not installed"
+    if world == "numba" and (fault := fault_of_numba((9, 0))):
+        return fault
+    (folder / world).mkdir()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        found = process.submit(entries, folder / world).result()
+    return [replace(one, name=f"{world}_{one.name}") for one in found]
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any] | Exception | str]:
+    """By framework what the command found of its kernels, or why there is nothing."""
+    folder = tmp_path_factory.mktemp("frameworks")
+    missing: dict[str, Exception | str] = {}
+    kernels = [reference(folder) for reference in (_add_reference, _softmax_reference)]
+    for world in WORLDS:
+        try:
+            made = _entries(world, folder)
+        except Exception as fault:  # the others are measured all the same
+            missing[world] = fault
+            continue
+        if isinstance(made, str):
+            missing[world] = made
+        else:
+            kernels += made
+    write_manifest(folder / "kernels.toml", kernels)
+    out = folder / "findings.json"
+    command.main(["--kernels", f"{folder}/kernels.toml", "--no-build", "--out", str(out)], ROOT)
+    measured: dict[str, list[Any]] = {world: [] for world in WORLDS}
+    for one in json.loads(out.read_text())["benchmarks"]:
+        measured[one["name"].split("/")[1].partition("_")[0]].append(one)
+    return {**measured, **missing}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_kernels_of_a_framework_take_as_long_as_cupti_says(
+    world: str, findings: Mapping[str, list[Any] | Exception | str]
+) -> None:
+    rows = findings[world]
+    if isinstance(rows, str):
+        pytest.skip(rows)
+    if isinstance(rows, Exception):
+        raise rows
+    assert rows
+    for row in rows:
+        print(json.dumps(row))  # with -s
+    # Of many short blocks CUPTI adds more than a time may differ by, and can tell neither.
+    assert [row for row in rows if row.get("verdict") not in {"within", "DISTURBED"}] == []
+    # A tick of the event's clock is 32 ns, which several operations share.
+    scatter = {row["name"]: stdev(row["process_medians_ns"]) for row in rows}
+    allowed = {row["name"]: max(0.003 * row["replay_ns"], 8) for row in rows}
+    assert {name: ns for name, ns in scatter.items() if not ns <= allowed[name]} == {}

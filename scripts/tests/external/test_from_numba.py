@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpgauge.external.from_numba import from_numba
+from warpgauge.external.from_numba import fault_of_numba, from_numba
 from warpgauge.external.kernel_entry import Foreign, KernelEntry
 from warpgauge.system.errors import UserError
 
 cuda: Foreign = pytest.importorskip("numba.cuda", reason="Numba is not installed")
 
 X = np.zeros(4096, "f4")
+
+if fault := fault_of_numba((9, 0)):
+    pytest.skip(fault, allow_module_level=True)
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ GRID, COUNT = '["ceil_div(n, 256)"]', 'count = "n"'
         (GRID, '["n - 256"]', "kernels.scale.grid[0] at n = 256: 'n - 256' is 0, not within"),
         (GRID, "[2147483648]", "kernels.scale.grid[0] at n = 256: 2147483648 is not"),
         (GRID, "[1, 65536]", "kernels.scale.grid[1] at n = 256: 65536 is not within 1 and 65535"),
-        (GRID, f'["{"n" * 600}"]', f"kernels.scale.grid[0] at n = 256: '{'n' * 199}… has"),
+        (GRID, f'["{"n" * 600}"]', f"kernels.scale.grid[0] at n = 256: '{'n' * 59}… has"),
         (GRID, '["k"]', "kernels.scale.grid[0] at n = 256: 'k' names the unknown axis 'k'; the"),
         (GRID, '["9**9**9"]', "kernels.scale.grid[0] at n = 256: '9**9**9' is more than an"),
         ("[256]", "[1025]", "kernels.scale.block[0] at n = 256: 1025 is not within 1 and 1024"),

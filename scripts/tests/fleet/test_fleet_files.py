@@ -181,6 +181,9 @@ def test_a_folder_without_a_run_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(UserError, match=r"a\.json"):
         reading.read(tmp_path)
+    (tmp_path / "b.json").write_text("{}")
+    with pytest.raises(UserError, match=r"a\.json.* \(and 1 more file cannot be read\)$"):
+        reading.read(tmp_path)
 
 
 @pytest.mark.parametrize(

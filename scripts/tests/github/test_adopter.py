@@ -19,7 +19,7 @@ from hosted_repository import git
 from hosted_run import HOME, RUN, HostedRun
 from warpgauge.commands.ci import comment
 from warpgauge.github.gpus import TOPIC
-from warpgauge.reports import json_input
+from warpgauge.reports import comparison_json
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.locks import alone
@@ -131,7 +131,7 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     assert job.failed, job.log
     left = job.uploaded["warpgauge-nvidia-h200"]
     assert (left / "comparison.json").exists(), job.log
-    found = json_input.load((left / "comparison.json").read_text())
+    found = comparison_json.load((left / "comparison.json").read_text())
     assert found.exit_status is ExitStatus.REGRESSION, job.log
     assert {one.name for one in found.verdicts} == set(WORST)
     sides = (found.baseline, pull_request.base), (found.candidate, pull_request.head)

@@ -444,7 +444,7 @@ def test_a_known_benchmark_is_not_new(suite: HostedRun) -> None:
 def test_a_policy_that_takes_too_long_ends_soon_and_is_said(
     hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("warpgauge.github.result._CPU_LIMIT_S", 0.3)
+    monkeypatch.setattr("warpgauge.github.artifact.CPU_LIMIT_S", 0.3)
     slow = '[[tolerance]]\npattern = "(a+)+$"\npercent = 5\nreason = "slow"\n'
     hosted.file(POLICY, slow)
     hosted.replace(text_of(slower(name=f"gemm/{'a' * 40}!")))

@@ -15,6 +15,7 @@ import workflows
 from fake_gate import FakeGate
 from warpgauge.commands.ci.gate import parse
 from warpgauge.github import gpus
+from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -30,7 +31,7 @@ def fake(
         "COLUMNS",
     ):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(gpus, "require_any", lambda: None)
+    monkeypatch.setattr(process, "require_gpu", lambda: None)
     made = FakeGate(tmp_path / "clone", capsys)
     made.begin()
     return made
@@ -118,7 +119,7 @@ def test_without_a_report_nothing_is_a_pass(
 def test_a_report_of_what_did_not_end_well_and_the_tail_of_its_log_are_shown_and_are_no_pass(
     fake: FakeGate, summary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpgauge.system.tee.log_tail", lambda log: "100% `a` <img> @somebody")
+    monkeypatch.setattr("warpgauge.system.process.log_tail", lambda log: "100% `a` <img> @somebody")
     fake.told(143, texts={"markdown": "# so far\n"})
     assert fake.run() is ExitStatus.BAD_USAGE
     assert ": 100%25 `a` <img> @somebody" in fake.capsys.readouterr().out
@@ -256,7 +257,7 @@ def test_a_runner_without_a_gpu_is_told_before_the_build_and_where_the_reader_lo
     def none() -> None:
         raise UserError("this runner has no GPU", ExitStatus.NOT_MEASURED)
 
-    monkeypatch.setattr(gpus, "require_any", none)
+    monkeypatch.setattr(process, "require_gpu", none)
     with pytest.raises(UserError, match="this runner has no GPU") as caught:
         fake.run()
     assert caught.value.status is ExitStatus.NOT_MEASURED

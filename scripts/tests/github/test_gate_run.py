@@ -11,8 +11,8 @@ import pytest
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded, with_commands
 from warpgauge.commands.ci import gate
-from warpgauge.github import gpus
-from warpgauge.reports import json_input
+from warpgauge.reports import comparison_json
+from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus
 
 
@@ -21,7 +21,7 @@ def pull_request(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRe
     """A topic branch of a clone that has a baseline; `main` has gone on meanwhile."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(gpus, "require_any", lambda: None)
+    monkeypatch.setattr(process, "require_gpu", lambda: None)
     with_commands(clone)
     recorded(clone)
     clone.git("add", "--all")
@@ -41,7 +41,7 @@ def run(clone: GitRepository) -> tuple[ExitStatus, Path]:
 
 def comparison(out: Path) -> dict[str, Any]:
     text = (out / "comparison.json").read_text()
-    json_input.load(text)
+    comparison_json.load(text)
     found: dict[str, Any] = json.loads(text)
     return found
 

@@ -17,7 +17,7 @@ from hosted_repository import git
 from warpgauge.commands.ci import gpus as gpus_command
 from warpgauge.github import gpus
 from warpgauge.github.gpus import Gpu
-from warpgauge.system import environment
+from warpgauge.system import environment, process
 from warpgauge.system.errors import ExitStatus, UserError
 
 H200 = {
@@ -261,7 +261,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     """Makes an nvidia-smi of a script, or takes it away; its arguments go to the file `asked`."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(gpus, "_DEVICES", (str(tmp_path / "nvidiactl"),))
+    monkeypatch.setattr(process, "GPU_DEVICES", (str(tmp_path / "nvidiactl"),))
     program = tmp_path / "nvidia-smi"
 
     def install(script: str) -> None:
@@ -309,12 +309,12 @@ def test_a_runner_without_a_driver_has_no_gpu(
     driver: Callable[[str], None], tmp_path: Path, script: str
 ) -> None:
     driver(script)
-    with pytest.raises(UserError, match="this runner has no GPU, and nothing was built") as caught:
-        gpus.require_any()
+    with pytest.raises(UserError, match="there is no GPU here: no driver shows one") as caught:
+        process.require_gpu()
     assert caught.value.status is ExitStatus.NOT_MEASURED
     device = tmp_path / "nvidiactl"
     device.touch()
-    gpus.require_any()
+    process.require_gpu()
     device.unlink()
     driver("echo NVIDIA L4")
-    gpus.require_any()
+    process.require_gpu()

@@ -241,7 +241,7 @@ def test_a_run_of_a_pull_request_another_branch_or_a_fork_is_passed_over(
     ("left", "why"),
     [
         (night(OTHER), "it is of commit"),
-        (night(gpu="NVIDIA Evil"), "no run of NVIDIA H200"),
+        (night(gpu="NVIDIA Evil"), "not a run on NVIDIA H200"),
         (archive_of(b"{}"), "comparison.json"),
         (archive_of(b"\xff"), "UTF-8"),
         (b"no archive", "nightly-nvidia-h200"),
@@ -268,6 +268,24 @@ def test_what_expired_or_compared_nothing_is_passed_over_in_silence(
     assert site.make() is ExitStatus.OK
     assert capsys.readouterr().err == ""
     assert site.files() == {f"{one}index.html" for one in ("", "nvidia-h200/", "nvidia-a100/")}
+
+
+def test_a_line_that_cannot_be_read_is_told_and_left_out_of_the_site(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.nights([{"gemm/tiled": 1e-6}, {"gemm/tiled": 1e-6}])
+    for text in ("{", '{"warpgauge_format": "history/3"}'):
+        with (site.history / "nvidia-h200" / "2.jsonl").open("a") as file:
+            file.write(f"{text}\n")
+    git(site.history, "commit", "--all", "--quiet", "--message", "a bad night")
+    assert site.make() is ExitStatus.NOT_MEASURED
+    told = capsys.readouterr()
+    assert re.findall(r"^::error .*::(\S+), line (\d): ", told.err, re.MULTILINE) == [
+        ("nvidia-h200/2.jsonl", "2"), ("nvidia-h200/2.jsonl", "3"),
+    ]  # fmt: skip
+    assert "2 lines of the history left out" in told.out
+    assert "history of 2 nights" in site.text()
+    assert "nvidia-h200/gemm.html" in site.files()
 
 
 def test_a_change_in_the_history_is_marked_at_its_night(site: Site) -> None:

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 import fake_binary
 from hosted_repository import git
 from warpgauge.commands import bench
+from warpgauge.execution import build
+from warpgauge.system import packages
 from warpgauge.system.errors import ExitStatus, UserError
 
 TIMES = {"sync/idle": 1000.0, "sync/busy": 5000.0}
@@ -67,9 +70,15 @@ class Repository:
         return " ".join(out.split()), " ".join(err.split())
 
     def runs(self) -> list[Path]:
-        return sorted((self.root / "build" / "runs").glob("*.json"))
+        return runs_of(self.root / "build")
 
 
+def runs_of(build: Path) -> list[Path]:
+    """Oldest first, which the names do not tell: two runs of one second differ by a number."""
+    return sorted((build / "runs").glob("*.json"), key=lambda run: run.stat().st_mtime_ns)
+
+
+C = TypeVar("C", bound="GitRepository")
 Suite = Mapping[str, Mapping[str, float]]  # by family, the times of its benchmarks
 
 
@@ -117,6 +126,27 @@ class GitRepository(Repository):
             further: dict[str, Any] = {"full_suite": full} if full else {}
             further |= {"no_gpu": no_gpu, "lock_steps": self.lock_steps}
             fake_binary.make(built, family, slowed, **further)
+
+
+def empty_clone(
+    kind: type[C],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> C:
+    """A git clone without a commit, on a machine with a GPU, whose builds take no time."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
+    root = folder / "clone"
+    root.mkdir()
+    made = kind(root, capsys)
+    made.git("init", "--quiet", "--initial-branch=main")
+    (root / ".gitignore").write_text("/build/\n")
+    monkeypatch.setattr(build, "build", made.build)
+    return made
 
 
 def recorded(clone: GitRepository) -> str:

@@ -14,7 +14,7 @@ from warpgauge.github import comment
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
-from warpgauge.reports import json_input
+from warpgauge.reports import comparison_json
 
 _HOME = "https://github.com/OWNER/NAME"
 _RUN = f"{_HOME}/actions/runs/1002"
@@ -28,7 +28,7 @@ def made(folder: Path) -> Mapping[str, str]:
     source = {_WORST: f"{_HOME}/blob/{head}/benchmarks/gemm.cu#L80"}
 
     def part(name: str, example: str, job: int) -> Part:
-        found = json_input.load((folder / f"{example}.json").read_text(encoding="utf-8"))
+        found = comparison_json.load((folder / f"{example}.json").read_text(encoding="utf-8"))
         history = f"https://owner.github.io/NAME/{_gpu(name).slug}/"
         report = f"{_HOME}/actions/runs/1003/artifacts/14"
         urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history, report)

@@ -41,6 +41,7 @@ def make(
     shuffles: bool = False,
     lock_steps: bool = False,
     gpus: Sequence[str] = (),
+    needs: int = 1,
     slower: Mapping[str, float] | None = None,
     full_suite: Sequence[str] = (),
     plans: bool = False,
@@ -54,9 +55,9 @@ def make(
     writes `trace` there, as if CUPTI were in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
-    says by what factor everything takes longer there. With `full_suite` it knows --suite, and these
-    of its benchmarks are of the full one alone. With `plans` it is bench_external: it has the
-    benchmarks of a kernel plan, and `times` may tell theirs.
+    says by what factor everything takes longer there. It `needs` so many GPUs. With `full_suite` it
+    knows --suite, and these of its benchmarks are of the full one alone. With `plans` it is
+    bench_external: it has the benchmarks of a kernel plan, and `times` may tell theirs.
     """
     path = folder / f"bench_{family}"
     times = times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0}
@@ -90,7 +91,7 @@ def make(
     listed = folder / manifest.FILE
     known = json.loads(listed.read_text())["programs"] if listed.exists() else []
     others = [one for one in known if one["name"] != path.name]
-    write_manifest(folder, [*others, program(path.name, device=family != "host")])
+    write_manifest(folder, [*others, program(path.name, device=family != "host", gpus=needs)])
     return path
 
 
@@ -114,9 +115,9 @@ def _line(fields: Sequence[object]) -> str:
     return "\t".join(str(field).translate(escapes) for field in fields) + "\n"
 
 
-def program(name: str, *, device: bool = True) -> dict[str, object]:
+def program(name: str, *, device: bool = True, gpus: int = 1) -> dict[str, object]:
     """Its entry in the manifest of the folder that it lies in."""
-    return {"name": name, "path": name, "sources": [], "device": device}
+    return {"name": name, "path": name, "sources": [], "device": device, "gpus": gpus}
 
 
 def write_manifest(folder: Path, programs: Sequence[Mapping[str, object]]) -> None:

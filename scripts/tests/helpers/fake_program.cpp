@@ -173,6 +173,8 @@ std::string gpu_uuid() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * now.tv_nsec;
     std::ofstream(me + ".ran-" + uuid, std::ios::app) << number(seconds) + "\n";
+    if (visible != nullptr)
+      std::ofstream(me + ".visible", std::ios::app) << std::string(visible) + "\n";
   }
   return uuid;
 }
@@ -251,9 +253,10 @@ void write_trace() {
     die(SIGSEGV);
   if (fault == "hang at start")
     sleep(60);
-  FILE* out = std::fopen(value_of("benchmark_out").c_str(), "w");
+  const std::string path = value_of("benchmark_out");
+  FILE* out = std::fopen(path.empty() ? "/dev/null" : path.c_str(), "w");
   if (out == nullptr)
-    leave(1, "cannot write " + value_of("benchmark_out"));
+    leave(1, "cannot write " + path);
   std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
   for (const Fields& one : told["context"])
     head += one[0] + ": " + one[1] + "\n";

@@ -17,7 +17,7 @@ from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from warpgauge.commands.ci import comment as comment_command
 from warpgauge.github.gpus import file_of
 from warpgauge.records.model import Row, Source
-from warpgauge.reports import json_output
+from warpgauge.reports import comparison_json
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 
@@ -68,12 +68,12 @@ def paired(
 
 
 def text_of(found: Comparison) -> bytes:
-    return json_output.render(found).encode()
+    return comparison_json.render(found).encode()
 
 
 def changed(found: Comparison, changes: Mapping[str, object]) -> bytes:
     """A report in which something was written over."""
-    return json.dumps({**json.loads(json_output.render(found)), **changes}).encode()
+    return json.dumps({**json.loads(comparison_json.render(found)), **changes}).encode()
 
 
 def archive_of(content: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 import timeit
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ def fault(path: Path, within_s: float = 1.0) -> str:
     assert "; " in sentence  # behind it stands what to do
     assert len(sentence) < 1000
     return sentence
+
+
+def told(path: Path, load: Callable[[Path], object]) -> str:
+    """The one sentence of the error that `load` raises, without the file's name."""
+    with pytest.raises(UserError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(str(path))
+    assert caught.value.status is ExitStatus.BAD_USAGE
+    return message.removeprefix(str(path))
 
 
 def _slowness() -> float:

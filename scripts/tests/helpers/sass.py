@@ -22,8 +22,8 @@ def recorded(name: str) -> Kernel:
     return Kernel(mangled, code, digest=name)
 
 
-def built(folder: Path, source: str) -> Path:
-    """A cubin of the source. Skips the test where it cannot be built, or read."""
+def built(folder: Path, source: str, *options: str, kind: str = "-cubin") -> Path:
+    """The source as a cubin, or another `kind`. Skips the test where it cannot be built or read."""
     nvcc = build.cuda_compiler()
     try:
         tools = [toolkit.tool(name) for name in ("cuobjdump", "nvdisasm")]
@@ -31,8 +31,10 @@ def built(folder: Path, source: str) -> Path:
         pytest.skip(str(absent))
     if nvcc is None or not tools:
         pytest.skip("there is no nvcc here")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "built.cu").write_text(source)
-    command = [nvcc, "-arch=sm_90", "-lineinfo", "-cubin", "built.cu"]
-    subprocess.run([*command, "-o", "built.cubin"], cwd=folder, check=True, capture_output=True)
-    return folder / "built.cubin"
+    usual = [] if kind != "-cubin" else ["-arch=sm_90"]
+    command = [nvcc, *usual, *(options or ("-lineinfo",)), kind, "built.cu"]
+    made = f"built.{kind.removeprefix('-')}"
+    subprocess.run([*command, "-o", made], cwd=folder, check=True, capture_output=True)
+    return folder / made

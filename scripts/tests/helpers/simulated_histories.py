@@ -3,13 +3,16 @@
 
 `WARPGAUGE_SIMULATIONS=whole python scripts/tests/helpers/simulated_histories.py` prints how often
 unchanged benchmarks show a change point, and where changes of 1 % (device) and 5 % (host) are
-placed. With `--series FILE` it writes the series to a .npz file, for other tools.
+placed; with `--nights N`, where those are that end after so many nights; with `--first N`, what the
+first N nights of a history show. `--seed N` draws other histories, `--histories N` so many. With
+`--series FILE` it writes the series to a .npz file, for other tools.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from argparse import ArgumentParser
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,8 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
 from warpgauge.history import changes
+from warpgauge.history.series import standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
+from warpgauge.statistics.energy_splits import SHORTEST
+from warpgauge.statistics.samples import centre
 from warpgauge.system.environment import ROOT
 
 HISTORIES, NIGHTS, PROCESSES = size(40), 200, 7
@@ -88,12 +94,16 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """`at` is the first changed night of each benchmark, `steps` its log ratio, 0 without one."""
+    """`at` is the first changed night of each benchmark, `steps` its log ratio, 0 without one.
+
+    `alone` is what its processes scatter by, without what a boot or a GPU adds.
+    """
 
     nights: tuple[Night, ...]
     series: tuple[Series, ...]
     at: NDArray[np.int64]
     steps: Array
+    alone: Array
 
 
 def draws(source: np.random.Generator, deviations: Array, count: int) -> Array:
@@ -111,7 +121,9 @@ SETTINGS = {
 }
 
 
-def history(source: np.random.Generator, setting: str, changed: bool) -> History:
+def history(
+    source: np.random.Generator, setting: str, changed: bool, lasting: int = NIGHTS
+) -> History:
     """Of all recorded benchmarks."""
     gpus, boots_differ = SETTINGS[setting]
     noise = recorded()
@@ -121,19 +133,35 @@ def history(source: np.random.Generator, setting: str, changed: bool) -> History
     ).reshape(-1, 1)
     boots = draws(source, noise.deviations, NIGHTS) * boots_differ
     cards = draws(source, noise.deviations, max(gpus) + 1)[:, gpus]
-    levels = np.where(noise.host[:, None], boots, own + cards)
     logs = np.stack([source.choice(one, (NIGHTS, PROCESSES)) for one in noise.processes])
-    values = levels + np.median(logs, axis=2)
-    errors = logs.std(axis=2, ddof=1) * math.sqrt(math.pi / (2 * PROCESSES + math.pi - 2))
+    alone = np.where(noise.host[:, None], 0.0, own) + centre(logs)
+    values = alone + np.where(noise.host[:, None], boots, cards)
+    errors = standard_error(logs.std(axis=2, ddof=1), np.array([float(PROCESSES)]))
     at = source.integers(EDGE, NIGHTS - EDGE, rows)
     sizes = np.where(noise.host, *(math.log1p(CHANGE[one]) for one in (Clock.HOST, Clock.DEVICE)))
     steps = sizes * source.choice([-1.0, 1.0], rows) * changed
-    values += steps[:, None] * (np.arange(NIGHTS) >= at[:, None])
+    night = np.arange(NIGHTS) - at[:, None]
+    values += steps[:, None] * ((night >= 0) & (night < lasting))
     nights = tuple(Night(f"{night:040x}", {"gpu_uuid": f"GPU-{gpu}"})
                    for night, gpu in enumerate(gpus))  # fmt: skip
     series = tuple(Series(name, range(NIGHTS), *one)
                    for name, *one in zip(noise.names, values, errors, strict=True))  # fmt: skip
-    return History(nights, series, at, steps)
+    return History(nights, series, at, steps, alone)
+
+
+def ceiling(one: History) -> Array:
+    """Where a change is placed by who knows both levels, and what boots and GPUs add.
+
+    In the middle of the three neighbouring nights that are the likeliest, if noise is normal.
+    """
+    night = np.arange(NIGHTS)
+    alone = one.alone - one.alone.mean(axis=1, keepdims=True)
+    steps = one.steps[:, None]
+    values = alone + steps * (night >= one.at[:, None])
+    gains = (steps * values - steps**2 / 2.0) / alone.var(axis=1, keepdims=True)
+    logs = np.cumsum(gains[:, ::-1], axis=1)[:, ::-1]  # of a change in each night
+    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.array([np.argmax(np.convolve(row, np.ones(3), "same")) for row in chances])
 
 
 @dataclass
@@ -143,74 +171,152 @@ class Count:
     near: int = 0
     false: int = 0
     alarms: int = 0
-    clear_rows: int = 0  # whose change is at least twice as large as a night's scatter
-    clear_near: int = 0
+    possible: int = 0  # within a night by `ceiling`
+    ended: int = 0  # both ends of a change that does not last are found
 
 
-def counted(setting: str, changed: bool, histories: int = HISTORIES) -> dict[str, Count]:
+def counted(
+    setting: str,
+    changed: bool,
+    histories: int = HISTORIES,
+    *,
+    seed: int = 3,
+    lasting: int = NIGHTS,
+) -> dict[str, Count]:
     """By clock. Change points where the GPU was exchanged are true, and not counted."""
-    source = np.random.default_rng(3)
+    source = np.random.default_rng(seed)
     noise = recorded()
     counts = {clock.value: Count() for clock in Clock}
     exchange = NIGHTS // 2 if setting == "a GPU exchanged" else -10
     for _ in range(histories):
-        one = history(source, setting, changed)
+        one = history(source, setting, changed, lasting)
+        possible = np.abs(ceiling(one) - one.at) <= 1
         seen = changes.found(one.series, one.nights, noise.clocks)
         for row, name in enumerate(noise.names):
             count = counts[noise.clocks[name].value]
             points = [change.point for change in seen if change.benchmark == name]
             placed = [point for point in points if point.placed and not
                       point.first <= exchange <= point.last]  # fmt: skip
-            near = [abs(point.index - one.at[row]) for point in placed if changed]
+            at = one.at[row]
+            near = [abs(point.index - at) for point in placed if changed]
+            holds = [changed and point.first <= at <= point.last for point in placed]
+            found = any(holds) or any(away <= 10 for away in near)
             count.rows += 1
             count.alarms += len([point for point in points if not point.placed])
-            count.found += any(away <= 10 for away in near)
+            count.found += found
             count.near += any(away <= 1 for away in near)
-            values = one.series[row].log_seconds - one.steps[row] * (
-                np.arange(NIGHTS) >= one.at[row]
-            )
-            if changed and abs(one.steps[row]) >= 2.0 * values.std():
-                count.clear_rows += 1
-                count.clear_near += any(away <= 1 for away in near)
-            count.false += len(placed) - any(away <= 10 for away in near)
+            ends = [abs(point.index - at - lasting) <= 2 for point in placed]
+            count.ended += any(ends) and any(away <= 2 for away in near)
+            count.possible += bool(possible[row])
+            count.false += len(placed) - found
     return counts
 
 
-def table() -> str:
+def table(histories: int, seed: int) -> str:
     rows = []
     for setting in SETTINGS:
-        still, moved = counted(setting, False), counted(setting, True)
+        still, moved = (
+            counted(setting, changed, histories, seed=seed) for changed in (False, True)
+        )
         for clock, count in still.items():
             years, other = count.rows * NIGHTS / 365, moved[clock]
             shares = (
                 other.found / other.rows,
                 other.near / other.rows,
-                other.clear_rows / other.rows,
-                other.clear_near / max(other.clear_rows, 1),
+                other.possible / other.rows,
             )
             rows.append((setting, clock, f"{years:.0f}", str(count.false), str(count.alarms),
                          *(f"{100 * share:.1f} %" for share in shares),
                          str(other.false)))  # fmt: skip
     heads = ("nights", "time", "row-years", "false change points", "false alarms", "found",
-             "within 1 night", "clear changes", "of these within 1",
+             "within 1 night", "possible", "false beside changes")  # fmt: skip
+    return markdown(heads, rows)
+
+
+def short_table(histories: int, seed: int, lasting: int) -> str:
+    counts = counted("one GPU, one boot", True, histories, seed=seed, lasting=lasting)
+    rows = [
+        (clock, str(count.rows), f"{100 * count.ended / count.rows:.1f} %")
+        for clock, count in counts.items()
+    ]
+    return markdown(("time", "rows", "both ends within 2 nights"), rows)
+
+
+def counted_first(nights: int, step: float, histories: int, seed: int) -> dict[str, Count]:
+    """By clock, of so many nights on one GPU in one boot: what is found, and what of it is false.
+
+    One benchmark in ten changes by `step` in any night that may raise an alarm. Only these count as
+    `near`, if that is found within a night, and `possible`; what else is found is false.
+    """
+    source = np.random.default_rng(seed)
+    noise = recorded()
+    counts = {clock.value: Count() for clock in Clock}
+    for _ in range(histories):
+        whole = history(source, "one GPU, one boot", False)
+        for start in range(0, NIGHTS - nights + 1, nights):
+            part = slice(start, start + nights)
+            at = source.integers(SHORTEST, nights, len(noise.names))
+            at[source.random(len(at)) >= 0.1 * bool(step)] = nights
+            moved = step * (np.arange(nights) >= at[:, None])
+            rows = [
+                Series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
+                for one, by in zip(whole.series, moved, strict=True)
+            ]
+            seen = changes.found(rows, whole.nights[part], noise.clocks)
+            counts[Clock.HOST.value].alarms += sum(not change.benchmark for change in seen)
+            for name, night in zip(noise.names, at, strict=True):
+                count = counts[noise.clocks[name].value]
+                points = [change.point for change in seen if change.benchmark == name]
+                near = [night < nights and abs(point.index - night) <= 1 for point in points]
+                count.rows += 1
+                count.possible += night < nights
+                count.near += any(near)
+                wrong = [point.placed for point, one in zip(points, near, strict=True) if not one]
+                count.false += sum(wrong)
+                count.alarms += len(wrong) - sum(wrong)
+    return counts
+
+
+def table_of_first(nights: int, histories: int, seed: int) -> str:
+    still, moved, far = (
+        counted_first(nights, math.log1p(step), histories, seed) for step in (0.0, 0.1, 0.5)
+    )
+    rows = []
+    for clock, count in still.items():
+        found = [f"{100 * one[clock].near / one[clock].possible:.1f} %" for one in (moved, far)]
+        beside = sum(one[clock].false + one[clock].alarms for one in (moved, far))
+        rows.append((clock, f"{count.rows * nights / 365:.0f}", str(count.false),
+                     str(count.alarms), *found, str(beside)))  # fmt: skip
+    heads = ("time", "row-years", "false change points", "false alarms", "10 % found", "50 % found",
              "false beside changes")  # fmt: skip
     return markdown(heads, rows)
 
 
-def written(path: Path) -> None:
+def written(path: Path, histories: int, seed: int) -> None:
     """The series of one GPU, unchanged and changed, as those of `counted` are."""
     parts: dict[str, Any] = {"host": np.array(recorded().host)}
     for changed in (False, True):
-        source = np.random.default_rng(3)
-        histories = [history(source, "one GPU", changed) for _ in range(HISTORIES)]
+        source = np.random.default_rng(seed)
+        drawn = [history(source, "one GPU", changed) for _ in range(histories)]
         word = "changed" if changed else "unchanged"
-        parts[word] = np.array([[row.log_seconds for row in one.series] for one in histories])
-        parts[f"{word}_at"] = np.array([one.at for one in histories])
+        parts[word] = np.array([[row.log_seconds for row in one.series] for one in drawn])
+        parts[f"{word}_at"] = np.array([one.at for one in drawn])
     np.savez(path, **parts)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--series"]:
-        written(Path(sys.argv[2]))
+    parser = ArgumentParser()
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--histories", type=int, default=HISTORIES)
+    parser.add_argument("--nights", type=int)
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--series", type=Path)
+    given = parser.parse_args()
+    if given.series:
+        written(given.series, given.histories, given.seed)
+    elif given.first:
+        print(table_of_first(given.first, given.histories, given.seed))
+    elif given.nights:
+        print(short_table(given.histories, given.seed, given.nights))
     else:
-        print(table())
+        print(table(given.histories, given.seed))

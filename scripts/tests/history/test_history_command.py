@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +26,14 @@ NIGHT = json.loads(lines.line(Night("2026-11-01", "c" * 40, 1, FACTS, {"a/b": PO
 class History(HistoryClone):
     capsys: pytest.CaptureFixture[str]
 
-    def ask(self, command: str, *argv: str) -> str:
+    faults: Sequence[str] = ()  # what was last told on standard error
+
+    def ask(self, command: str, *argv: str, status: ExitStatus = ExitStatus.OK) -> str:
         told = [command, "--ref=main", *argv]
-        assert history_command.main(told, self.root) is ExitStatus.OK
-        return self.capsys.readouterr().out
+        assert history_command.main(told, self.root) is status
+        shown = self.capsys.readouterr()
+        self.faults = shown.err.splitlines()
+        return shown.out
 
     def rows(self, command: str, *argv: str) -> list[list[str]]:
         shown = self.ask(command, *argv)
@@ -68,7 +72,7 @@ def test_of_a_series_every_night_is_shown(history: History) -> None:
     history.night(4, {"c/d": 1e-6})
     told = [
         ["night", "commit", "GPU", "driver", "time", "error", "change"],
-        ["2026-11-01", "0101010101", "12345678", "580.1", "1.000 µs", "±0.18 %", "–"],
+        ["2026-11-01", "0101010101", "12345678", "580.1", "1.000 µs", "±0.15 %", "–"],
         ["2026-11-02", "0202020202", "99999999", "580.1", "–", "–", "out of device memory"],
         ["2026-11-03", "0303030303", "12345678", "590.2", "1.100 µs", "–", "+10.0 %"],
         ["2026-11-04", "0404040404", "12345678", "580.1", "–", "–", "not in the suite"],
@@ -123,7 +127,7 @@ POINTS = ({"a/b": 1e-6}, {"a/b": []}, {"a/b": ["1", None, 7]}, {"": [1.0, None, 
           *({"a/b": [time, 0.1, 7]} for time in (-1.0, 1e308, 1e-300)),
           *({"a/b": [1e-6, *rest]} for rest in ((-0.1, 7), (0.1, -1), (0.1, 1.5))))  # fmt: skip
 WRONG = [*({"benchmarks": points} for points in POINTS), {"facts": {"gpu_name": 1}}, {"run": "1"},
-         {"run": 2**64}, {"warpgauge_format": "history/3"}, {"warpgauge_format": "history/1"},
+         {"run": 2**64}, {"warpgauge_format": "history/9"}, {"warpgauge_format": "history/1"},
          {"unmeasured": None}, {"date": None}]  # fmt: skip
 
 
@@ -136,9 +140,24 @@ WRONG = [*({"benchmarks": points} for points in POINTS), {"facts": {"gpu_name": 
 )
 def test_a_line_that_nobody_can_read_is_told_with_its_place(history: History, line: str) -> None:
     history.text("1", f"{json.dumps(NIGHT)}\n{line}\n")
-    words = r"nvidia-test/1.jsonl, line 2: is no (JSON|history/2 .*); update"
-    with pytest.raises(UserError, match=words):
+    for _ in range(2):  # the database is made, and then read
+        assert "1 night, 2026-11-01" in history.ask("show", status=ExitStatus.NOT_MEASURED)
+        *fault, count = history.faults
+        where = r"nvidia-test/1.jsonl, line 2: is no (JSON|history/3 .*); update"
+        assert re.match(where, " ".join(fault))
+        assert count == "1 line of the history left out"
+
+
+def test_a_history_of_bad_lines_alone_has_no_night_and_names_them(history: History) -> None:
+    history.text("1", "{")
+    with pytest.raises(UserError, match="holds no night"):
         history.ask("show")
+    assert "nvidia-test/1.jsonl, line 1: is no JSON" in history.capsys.readouterr().err
+
+
+def test_a_line_of_medians_is_read_too(history: History) -> None:
+    history.text("1", json.dumps({**NIGHT, "warpgauge_format": "history/2"}))
+    assert history.rows("show")[2][0] == "a/b"
 
 
 def test_a_line_without_scatter_is_read_too(history: History) -> None:
@@ -230,6 +249,41 @@ def test_changes_are_told_with_their_night_and_cause(history: History) -> None:
     assert history.rows("changes", "--filter=^b/")[1] == ["0 changes"]
 
 
+def short(
+    count: int, first: int, factor: float
+) -> Iterator[tuple[dict[str, float], dict[str, str]]]:
+    """So many nights; from `first` on `a/x` takes `factor` times as long."""
+    random = np.random.default_rng(22)
+    for night in range(count):
+        factors = {"a/x": factor if night >= first else 1.0, "b/x": 1.0}
+        yield {name: 1e-6 * by * random.normal(1.0, 0.002) for name, by in factors.items()}, {}
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "factor", "commits"),
+    [(20, 17, 1.5, "1616161616…1717171717"), (16, 12, 1.1, "1111111111…1212121212")],
+)
+def test_a_large_change_in_few_nights_is_told(
+    history: History, count: int, first: int, factor: float, commits: str
+) -> None:
+    history.nights(short(count, first, factor))
+    told = history.rows("changes")
+    assert told[2][:3:2] == ["a/x", commits]
+    assert history.rows("changes", "--newest") == told
+
+
+@pytest.mark.parametrize(("count", "few"), [(1, True), (9, True), (10, False), (20, False)])
+def test_too_few_nights_to_find_changes_in_are_told(
+    history: History, count: int, few: bool
+) -> None:
+    history.nights(short(count, count, 1.0))
+    told = history.rows("changes")
+    assert told[1] == ["0 changes"]
+    assert len(told[2:]) == few
+    assert all("10 nights" in row[0] for row in told[2:])
+    assert history.rows("changes", "--newest") == told
+
+
 def test_many_times_are_searched_in_processes(history: History) -> None:
     for gpu in ("nvidia-one", "nvidia-two"):
         history.nights(steps(), gpu)
@@ -238,7 +292,7 @@ def test_many_times_are_searched_in_processes(history: History) -> None:
     history.night(1, {"z/z": 1e-6}, none, gpu="nvidia-zero")
     shown = history.ask("changes")
     assert shown.startswith(few)
-    assert shown[len(few) :].splitlines()[1:] == ["0 changes"]
+    assert shown[len(few) :].splitlines()[1] == "0 changes"
 
 
 def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Path) -> None:

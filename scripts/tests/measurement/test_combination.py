@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from comparisons import record
-from warpgauge.measurement.combination import combined, flagged, unconfirmed
+from warpgauge.measurement.confirm import combined, flagged, unconfirmed
 from warpgauge.measurement.looks import Looks
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus

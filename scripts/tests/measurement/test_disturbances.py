@@ -20,8 +20,8 @@ from clone import HOST_TIMES, TIMES, Repository
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, runner
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file, runner
 from warpgauge.measurement.throttle_guard import PersistentThrottling, ThrottleGuard
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -152,7 +152,7 @@ def run(
     sides: int = 1,
     faults: Mapping[str, str] | None = None,
     observer: Seen | None = None,
-) -> tuple[Plan, list[Outcome], list[Sequence[str]]]:
+) -> tuple[Plan, list[TurnResult], list[Sequence[str]]]:
     """With these counters and faults in the processes of these numbers (all that were started)."""
     fake_binary.make(folder / "bin", "gemm", GEMM, counters=disturbed, faults=faults)
     binaries = tuple(discovery.find(folder / "bin", folder))
@@ -162,7 +162,7 @@ def run(
     return plan, runner.run(plan, observer or Seen()), settled
 
 
-def rows(plan: Plan, outcomes: list[Outcome]) -> dict[str, merge.JsonRow]:
+def rows(plan: Plan, outcomes: list[TurnResult]) -> dict[str, run_file.JsonRow]:
     return merged(plan, [one for one in outcomes if one.side == plan.lanes[0].side])
 
 
@@ -232,10 +232,10 @@ def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) ->
 
 
 def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
-    def outcome(ratio: float, *names: str) -> Outcome:
+    def outcome(ratio: float, *names: str) -> TurnResult:
         report = {"benchmarks": [{"name": name, "real_time": ratio} for name in names]}
         ratios = dict.fromkeys(names, ratio)
-        return Outcome(Binary(Path("bench_x"), names), 1, report, {}, 1.0, pair_ratios=ratios)
+        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0, pair_ratios=ratios)
 
     once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
     found = runner.with_repeated(once, again)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from hand_made_cubin import cubin
-from warpgauge.execution import build
+from warpgauge.execution import build, program_identity
 from warpgauge.execution.discovery import Binary
-from warpgauge.measurement import kernel_digest
 
 SUM, PTX, OF_LIBRARY = "_Z3sumv", "_Z3maxv", "gemm_of_a_library"
 
@@ -55,18 +54,18 @@ def test_the_same_code_launched_alike_has_the_same_digest_in_another_folder(
 ) -> None:
     launches = {SUM: 12.0, PTX: 3.0, OF_LIBRARY: 4.0}
     one, other = (
-        kernel_digest.of_row(program(tmp_path / name), launches) for name in ("one", "other")
+        program_identity.of_row(program(tmp_path / name), launches) for name in ("one", "other")
     )
     assert one == other != ""
 
 
 def test_other_code_and_another_launch_have_other_digests(tmp_path: Path) -> None:
     base = program(tmp_path / "base")
-    known = kernel_digest.of_row(base, {SUM: 12.0})
-    assert kernel_digest.of_row(base, {SUM: 13.0}) != known
-    assert kernel_digest.of_row(program(tmp_path / "code", "CODE"), {SUM: 12.0}) != known
+    known = program_identity.of_row(base, {SUM: 12.0})
+    assert program_identity.of_row(base, {SUM: 13.0}) != known
+    assert program_identity.of_row(program(tmp_path / "code", "CODE"), {SUM: 12.0}) != known
     elsewhere = program(tmp_path / "elsewhere", ptx="", library="version 22")
-    assert kernel_digest.of_row(elsewhere, {SUM: 12.0}) == known
+    assert program_identity.of_row(elsewhere, {SUM: 12.0}) == known
 
 
 @pytest.mark.parametrize(
@@ -77,26 +76,26 @@ def test_code_that_is_not_in_the_program_goes_by_where_it_comes_from(
     tmp_path: Path, kernel: str, changed: dict[str, str]
 ) -> None:
     launches = {kernel: 1.0}
-    known = kernel_digest.of_row(program(tmp_path / "base"), launches)
-    assert kernel_digest.of_row(program(tmp_path / "code", "CODE"), launches) == known
-    assert kernel_digest.of_row(program(tmp_path / "changed", **changed), launches) != known
+    known = program_identity.of_row(program(tmp_path / "base"), launches)
+    assert program_identity.of_row(program(tmp_path / "code", "CODE"), launches) == known
+    assert program_identity.of_row(program(tmp_path / "changed", **changed), launches) != known
     loads = program(tmp_path / "loads")
     loads.inputs[0].write_text("another image")
-    assert kernel_digest.of_row(loads, launches) != known
+    assert program_identity.of_row(loads, launches) != known
 
 
 def test_a_program_that_was_built_anew_is_read_anew(tmp_path: Path) -> None:
-    first = kernel_digest.of_row(program(tmp_path / "it"), {SUM: 1.0})
+    first = program_identity.of_row(program(tmp_path / "it"), {SUM: 1.0})
     again = program(tmp_path / "it", "CODE")
     os.utime(again.path, ns=(1, 1))
-    assert kernel_digest.of_row(again, {SUM: 1.0}) != first
+    assert program_identity.of_row(again, {SUM: 1.0}) != first
 
 
 def test_a_row_without_kernels_and_a_program_that_cannot_be_read_tell_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readable = program(tmp_path / "it")
-    assert kernel_digest.of_row(readable, {}) == ""
-    assert kernel_digest.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
+    assert program_identity.of_row(readable, {}) == ""
+    assert program_identity.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
     monkeypatch.setenv("PATH", "")
-    assert kernel_digest.of_row(readable, {SUM: 1.0}) == ""
+    assert program_identity.of_row(readable, {SUM: 1.0}) == ""

@@ -24,8 +24,8 @@ from clone import GitRepository
 from kills import left_running
 from warpgauge.execution import lock_step
 from warpgauge.execution.plan import Plan
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, runner
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.paired import Side
 from warpgauge.system import process_tree
@@ -40,13 +40,13 @@ class Run:
     """What came of a few rounds: rows of each side, and what was delivered."""
 
     plan: Plan
-    outcomes: list[Outcome]
+    outcomes: list[TurnResult]
     seen: Seen
 
-    def rows(self, side: str) -> dict[str, merge.JsonRow]:
+    def rows(self, side: str) -> dict[str, run_file.JsonRow]:
         own = [one for one in self.outcomes if one.side == side]
         (binaries,) = [lane.binaries for lane in self.plan.lanes if lane.side == side]
-        return {row["name"]: row for row in merge.rows(binaries, own, paired=True)}
+        return {row["name"]: row for row in run_file.rows(binaries, own, paired=True)}
 
     def ratios(self, name: str, side: str = "candidate") -> list[float | None]:
         found: list[float | None] = self.rows(side)[name].get("pair_ratios", [])
@@ -306,7 +306,7 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
     deliver, delivered, stop_after = lock_step.deliver, 0, 2
 
-    def counted(*given: Any) -> list[Outcome]:  # noqa: ANN401
+    def counted(*given: Any) -> list[TurnResult]:  # noqa: ANN401
         nonlocal delivered
         if delivered == stop_after:
             raise KeyboardInterrupt

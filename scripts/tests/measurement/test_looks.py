@@ -15,7 +15,7 @@ from conftest import Loader
 import builders
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
-from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import looks
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.looks import Looks
@@ -63,10 +63,10 @@ class Bench:
         self.said: list[str] = []
         self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
-    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
         return self.budget.timed(self._run(lanes, rounds))
 
-    def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+    def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
         for number in rounds:
             if number == self.stop_in:
                 raise KeyboardInterrupt
@@ -77,7 +77,7 @@ class Bench:
                 for binary in lane.binaries:
                     self._clock.now += len(binary.names)
                     seconds = float(len(binary.names))
-                    yield Delivered(binary, number, {}, {}, seconds, side=lane.side)
+                    yield TurnResult(binary, number, {}, {}, seconds, side=lane.side)
 
     def judge(self, sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
         self.looked = list(looked)
@@ -163,13 +163,13 @@ def test_each_side_is_measured_for_what_is_open_of_it_and_the_first_for_all(
     ]
     ran: list[tuple[int, str, tuple[str, ...]]] = []
 
-    def run(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
+    def run(lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
         for number in rounds:
             for lane in lanes:
                 names = tuple(name for binary in lane.binaries for name in binary.names)
                 ran.append((number, lane.side, names))
                 for binary in lane.binaries:
-                    yield Delivered(binary, number, {}, {}, 1.0, side=lane.side)
+                    yield TurnResult(binary, number, {}, {}, 1.0, side=lane.side)
 
     taken = looks.take(
         dict.fromkeys(("base", "same", "one", "other"), SIDE),
@@ -266,10 +266,10 @@ def test_without_a_budget_what_is_open_gets_three_times_as_long_as_the_first_loo
     assert bench.budget.told == ""
 
 
-def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[Delivered]:
+def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[TurnResult]:
     for seconds in took:
         clock.now += seconds
-        yield Delivered(GEMM, 1, {}, {}, told or seconds)
+        yield TurnResult(GEMM, 1, {}, {}, told or seconds)
 
 
 def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -> None:
@@ -282,13 +282,13 @@ def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -
     assert budget.spent == 14.0
     # What comes out of a journal took what it took.
     budget = Budget(60.0, Clock())
-    list(budget.timed(Delivered(GEMM, n, {}, {}, 7.0) for n in (1, 2)))
+    list(budget.timed(TurnResult(GEMM, n, {}, {}, 7.0) for n in (1, 2)))
     assert budget.spent == 14.0
 
 
 def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> None:
     budget = Budget(60.0, Clock())
-    list(budget.timed([Delivered(GEMM, 1, {}, {}, 8.0), Delivered(SYNC, 1, {}, {}, 2.0)]))
+    list(budget.timed([TurnResult(GEMM, 1, {}, {}, 8.0), TurnResult(SYNC, 1, {}, {}, 2.0)]))
     assert budget.needed([Lane((GEMM, SYNC))]) == pytest.approx(10.0)
     one = Binary(GEMM.path, ("gemm/b",))
     assert budget.needed([Lane((one,))]) == pytest.approx(4.0)
@@ -296,7 +296,7 @@ def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> Non
     # A turn with nothing left to run tells nothing of the next.
     list(
         budget.timed(
-            [Delivered(one, 2, {}, {}, 3.0), Delivered(Binary(GEMM.path, ()), 3, {}, {}, 0.0)]
+            [TurnResult(one, 2, {}, {}, 3.0), TurnResult(Binary(GEMM.path, ()), 3, {}, {}, 0.0)]
         )
     )
     assert budget.needed([Lane((one,))]) == pytest.approx(3.0)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
@@ -28,13 +28,13 @@ def row(time: object, **more: object) -> dict[str, Any]:
     return {**base, "real_time": time, "cpu_time": 1.0, **more}
 
 
-def outcome(*rows: dict[str, Any], number: int = 1, suspect: bool = False) -> Outcome:
+def outcome(*rows: dict[str, Any], number: int = 1, suspect: bool = False) -> TurnResult:
     faults = {"sync/a": "it broke"} if suspect or not rows else {}
-    return Outcome(SYNC, number, {"context": {}, "benchmarks": list(rows)}, faults, 1.0)
+    return TurnResult(SYNC, number, {"context": {}, "benchmarks": list(rows)}, faults, 1.0)
 
 
-def merged(*outcomes: Outcome) -> dict[str, Any]:
-    (only,) = merge.rows([SYNC], outcomes)
+def merged(*outcomes: TurnResult) -> dict[str, Any]:
+    (only,) = run_file.rows([SYNC], outcomes)
     return only
 
 
@@ -50,10 +50,10 @@ def test_the_time_is_the_median_of_the_processes_in_nanoseconds() -> None:
 
 def test_a_pair_tells_the_ratio_of_each_round_where_lock_step_gave_any() -> None:
     rounds = [outcome(row(float(number)), number=number) for number in (1, 2, 3)]
-    assert "pair_ratios" not in merge.rows([SYNC], rounds, paired=True)[0]
+    assert "pair_ratios" not in run_file.rows([SYNC], rounds, paired=True)[0]
     rounds[1] = replace(rounds[1], pair_ratios={"sync/a": 1.0123456789})
-    assert merge.rows([SYNC], rounds, paired=True)[0]["pair_ratios"] == [None, 1.012346, None]
-    assert "pair_ratios" not in merge.rows([SYNC], rounds)[0]
+    assert run_file.rows([SYNC], rounds, paired=True)[0]["pair_ratios"] == [None, 1.012346, None]
+    assert "pair_ratios" not in run_file.rows([SYNC], rounds)[0]
 
 
 def test_counters_are_medians_of_what_is_finite_and_the_label_is_the_newest() -> None:
@@ -77,7 +77,7 @@ def test_a_row_names_the_source_files_of_its_program(
     sources: object, expected: list[str] | None
 ) -> None:
     report = {"context": {"sources": sources}, "benchmarks": [row(3.0)]}
-    assert merged(Outcome(SYNC, 1, report, {}, 1.0)).get("sources") == expected
+    assert merged(TurnResult(SYNC, 1, report, {}, 1.0)).get("sources") == expected
 
 
 def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
@@ -131,13 +131,13 @@ GOOD = row(1.0)
         ([outcome(GOOD), outcome(number=2), outcome(GOOD, number=3)], "in round 2: it broke"),
         ([outcome(GOOD), outcome(GOOD, number=2, suspect=True)], "in round 2: it broke"),
         ([outcome(GOOD, WRONG, row(2.0))], "in round 1: wrong result"),
-        ([outcome(GOOD), Outcome(SYNC, 1, {}, {}, 1.0)], "in round 1: it was not reported"),
+        ([outcome(GOOD), TurnResult(SYNC, 1, {}, {}, 1.0)], "in round 1: it was not reported"),
         *(([outcome(row(1.0, time_unit=unit))], f"in round 1: its time unit is {unit!r}")
           for unit in ("weeks", ["ns"], None)),
     ],
 )  # fmt: skip
 def test_a_failure_in_any_round_is_an_error_with_its_reason(
-    outcomes: list[Outcome], message: str
+    outcomes: list[TurnResult], message: str
 ) -> None:
     assert merged(*outcomes)["error_message"] == message
 
@@ -151,9 +151,9 @@ def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
 def test_rows_stand_in_the_order_of_registration_and_those_that_nobody_listed_at_the_end() -> None:
     """Unless they are of another program's benchmark."""
     zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
-    of_zoo = Outcome(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
+    of_zoo = TurnResult(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
     others = (row(2.0, name=name) for name in ("a/z", "sync/surprise"))
-    rows = merge.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), *others)])
+    rows = run_file.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), *others)])
     found = [(one["name"], one["real_time"]) for one in rows]
     assert found == [("a/z", 3.0), ("a/y", 0), ("sync/a", 1.0), ("sync/surprise", 2.0)]
     places = [(one["family_index"], one["per_family_instance_index"]) for one in rows]
@@ -242,7 +242,7 @@ def test_no_disturbed_time_ever_counts_as_clean(processes: list[dict[str, float]
 def test_the_machine_code_is_told_where_all_processes_run_the_same() -> None:
     def code(*launches: float) -> tuple[object, set[str]]:
         processes = [outcome(row(1.0, **{"kernel:_Z3sumv": one})) for one in launches]
-        (found,) = merge.rows(
+        (found,) = run_file.rows(
             [SYNC], processes, digest=lambda binary, told: f"{binary.family} {told}"
         )
         return found.get("machine_code"), {key for key in found if key.startswith("kernel")}

@@ -12,8 +12,8 @@ from test_runner import Seen, errors, merged, plan
 
 import fake_binary
 from forked import runs
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, runner
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file, runner
 from warpgauge.system import process_tree
 from warpgauge.system.errors import UserError
 
@@ -25,8 +25,8 @@ ROUNDS = 3
 class Run:
     """What came of a few rounds."""
 
-    rows: dict[str, merge.JsonRow]
-    outcomes: list[Outcome]
+    rows: dict[str, run_file.JsonRow]
+    outcomes: list[TurnResult]
 
     @property
     def errors(self) -> dict[str, str]:

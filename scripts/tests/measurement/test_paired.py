@@ -15,7 +15,7 @@ import fake_binary
 from warpgauge.execution import discovery, selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, command, order
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import paired, runner
 from warpgauge.measurement.paired import Side
 from warpgauge.records.sessions import are_paired, only_session
@@ -32,7 +32,7 @@ class Watched(Seen):
         self._folder = folder
         self.commands: list[list[str]] = []
 
-    def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[Outcome]:
+    def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[TurnResult]:
         plan = Plan(tuple(lanes), rounds, 1, self._folder / "runs")
         self.commands += [command(plan, lane, binary) for lane in lanes for binary in lane.binaries]
         return runner.run(plan, self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, Turn
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import progress
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
@@ -23,8 +24,8 @@ PLAN = Plan((LANE,), range(1, 3), 1, Path())
 
 def outcome(
     binary: Binary, *remarks: str, seconds: float = 30.0, faults: Mapping[str, str] | None = None
-) -> Outcome:
-    return Outcome(binary, 1, {}, faults or {}, seconds, remarks=remarks)
+) -> TurnResult:
+    return TurnResult(binary, 1, {}, faults or {}, seconds, remarks=remarks)
 
 
 def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
@@ -45,7 +46,29 @@ def test_the_time_left_counts_every_binary_by_what_it_took() -> None:
     assert both.seconds() == pytest.approx(3 * 2.0)
 
 
-def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
+def test_a_long_build_says_when_it_begins_and_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = io.StringIO()
+    console = Console(file=text)
+
+    def build(fault: type[Exception] | None = None) -> list[str]:
+        with suppress(KeyError), progress.build_status(console) as say:
+            for line in ("configuring", "building", "building, step 1 of 2"):
+                say(line)
+            if fault is not None:
+                raise fault
+        return text.getvalue().splitlines()
+
+    begins = ["configuring ...", "building ..."]
+    assert build() == begins  # nothing was to be done
+    monkeypatch.setattr(progress, "LONG_BUILD_S", 0.0)
+    assert build()[2:] == [*begins, "built in 0:00"]
+    assert build(KeyError)[5:] == begins
+
+
+def test_plain_output_is_one_line_a_round_and_one_a_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "ROUND_LINES_S", 0.0)
     text = io.StringIO()
     console = Console(file=text, width=40)
     with progress.RunProgress(PLAN, console, console) as shown:
@@ -63,6 +86,16 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause() -> None:
         "round 2 of 2: 0:00 elapsed, about 1:00 left",
         "measured in 0:00",
     ]
+
+
+def test_short_rounds_do_not_fill_a_log() -> None:
+    text = io.StringIO()
+    console = Console(file=text)
+    plan = Plan((LANE,), range(1, 100), 1, Path())
+    with progress.RunProgress(plan, console, console) as shown:
+        for number in plan.rounds:
+            shown.begins(Turn(number, LANE, SMALL))
+    assert text.getvalue().splitlines() == ["round 1 of 99: 0:00 elapsed", "measured in 0:00"]
 
 
 def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.commands.run_paths import named_after
+from warpgauge.commands.measuring_command import named_after
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import run_file
-from warpgauge.measurement.merge import rows
+from warpgauge.measurement.run_file import rows
 from warpgauge.records import load
 from warpgauge.records.model import Source
 from warpgauge.records.sessions import only_session
@@ -26,14 +26,14 @@ UPSTREAM = Path("/usr/share/benchmark/tools/compare.py"), Path("/usr/share/bench
 BINARIES = [Binary(Path("bench_a"), ("a/x", "a/bad")), Binary(Path("bench_b"), ("b/y",))]
 
 
-def outcome(binary: Binary, number: int, time: float, **context: object) -> Outcome:
+def outcome(binary: Binary, number: int, time: float, **context: object) -> TurnResult:
     names = [name for name in binary.names if name != "a/bad"]
     base = {"run_type": "iteration", "iterations": 5, "cpu_time": 1.0, "time_unit": "ns"}
     benchmarks = [{"name": name, **base, "real_time": time} for name in names]
     date = {"date": f"2026-11-20T12:00:0{number}+00:00"}
     faults = {"a/bad": "it broke"} if binary.family == "a" else {}
     report = {"context": date | context, "benchmarks": benchmarks}
-    return Outcome(binary, number, report, faults, 1.0)
+    return TurnResult(binary, number, report, faults, 1.0)
 
 
 def written(path: Path) -> Path:
@@ -43,7 +43,7 @@ def written(path: Path) -> Path:
     outcomes += [outcome(a, 2, 6.0), outcome(b, 2, 8.0)]
     facts = {"processes": "2", "filter": ""}
     context = run_file.context(BINARIES, outcomes, facts, {"cpu_model": "C", "gpu_name": "other"})
-    run_file.write(path, context, rows(BINARIES, outcomes))
+    run_file.write({path: (context, rows(BINARIES, outcomes))})
     return path
 
 
@@ -75,7 +75,7 @@ def test_a_link_stays_a_link_and_a_failed_write_leaves_the_old_file(
 ) -> None:
     path, link = tmp_path / "run.json", tmp_path / "latest.json"
     link.symlink_to(path)
-    run_file.write(link, {}, [])
+    run_file.write({link: ({}, [])})
     assert link.is_symlink()
     assert json.loads(path.read_text()) == {"context": {}, "benchmarks": []}
 
@@ -84,7 +84,7 @@ def test_a_link_stays_a_link_and_a_failed_write_leaves_the_old_file(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="No space left on device"):
-        run_file.write(path, {"date": "new"}, [])
+        run_file.write({path: ({"date": "new"}, [])})
     assert json.loads(path.read_text()) == {"context": {}, "benchmarks": []}
     assert sorted(tmp_path.iterdir()) == [link, path]
 

@@ -13,8 +13,8 @@ import fake_binary
 from warpgauge.execution import discovery, selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, Turn, command, order
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import merge, runner
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file, runner
 from warpgauge.system import process
 
 
@@ -24,8 +24,8 @@ class Seen:
 
     turns: list[Turn] = field(default_factory=list)
     benchmarks: list[str] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-    repetitions: list[Outcome] = field(default_factory=list)
+    outcomes: list[TurnResult] = field(default_factory=list)
+    repetitions: list[TurnResult] = field(default_factory=list)
 
     def begins(self, *turns: Turn) -> None:
         self.turns += turns
@@ -33,10 +33,10 @@ class Seen:
     def runs(self, benchmark: str) -> None:
         self.benchmarks.append(benchmark)
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: TurnResult) -> None:
         self.outcomes.append(outcome)
 
-    def repeated(self, outcome: Outcome) -> None:
+    def repeated(self, outcome: TurnResult) -> None:
         self.repetitions.append(outcome)
 
 
@@ -54,11 +54,11 @@ SIDES = ("base", "candidate")
 LETTERS = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
 
 
-def merged(the_plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, merge.JsonRow]:
-    return {row["name"]: row for row in merge.rows(the_plan.lanes[0].binaries, outcomes)}
+def merged(the_plan: Plan, outcomes: Sequence[TurnResult]) -> dict[str, run_file.JsonRow]:
+    return {row["name"]: row for row in run_file.rows(the_plan.lanes[0].binaries, outcomes)}
 
 
-def errors(rows: dict[str, merge.JsonRow]) -> dict[str, str]:
+def errors(rows: dict[str, run_file.JsonRow]) -> dict[str, str]:
     return {name: row["error_message"] for name, row in rows.items() if "error_message" in row}
 
 

@@ -13,12 +13,12 @@ import pytest
 from comparisons import comparison, note_of, record, verdict
 from hostile_text import RENDERER
 from warpgauge.records.model import Clock, Source
-from warpgauge.reports import json_input, json_output
+from warpgauge.reports import comparison_json
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.annotations import render as annotated
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.reasons import in_cell, in_full, reasons_of
-from warpgauge.reports.markdown.rows import confidence
+from warpgauge.reports.markdown.tables import confidence
 from warpgauge.reports.markdown.text import code
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
@@ -145,7 +145,7 @@ def test_how_sure_says_how_it_was_found_and_by_what_chance(p: float, words: str)
 
 
 def commands(found: Comparison) -> list[str]:
-    back = json_input.load(json_output.render(found))
+    back = comparison_json.load(comparison_json.render(found))
     assert again(back, back.verdicts) == again(found, found.verdicts)
     return again(found, found.verdicts).split("```")[1].splitlines()[1:]
 

@@ -7,9 +7,8 @@ import math
 import re
 from xml.etree import ElementTree
 
-from warpgauge.reports.drawing import heat_map, ranks
-from warpgauge.reports.drawing.heat_map import HeatMap
-from warpgauge.reports.drawing.ranks import Ranks
+from warpgauge.reports.drawing import fleets
+from warpgauge.reports.drawing.fleets import HeatMap, Ranks
 
 
 def elements(picture: str, tag: str) -> list[ElementTree.Element]:
@@ -21,7 +20,7 @@ def titles(picture: str) -> list[str]:
 
 
 def test_a_square_is_as_dark_as_its_change_is_large() -> None:
-    picture = heat_map.drawn(HeatMap("t", ["row"], ["a", "b", "c"], [[0.015, 0.3, -0.3]]))
+    picture = fleets.heat_map(HeatMap("t", ["row"], ["a", "b", "c"], [[0.015, 0.3, -0.3]]))
     found = [one for one in elements(picture, "rect") if len(one)]
     shades = [(one.get("class"), float(one.get("fill-opacity", "0"))) for one in found]
     assert shades == [("wg-mark wg-slower", 0.25), ("wg-mark wg-slower", 1.0),
@@ -30,22 +29,22 @@ def test_a_square_is_as_dark_as_its_change_is_large() -> None:
 
 
 def test_what_was_not_measured_is_an_empty_square() -> None:
-    picture = heat_map.drawn(HeatMap("t", ["row"], ["a"], [[math.nan]]))
+    picture = fleets.heat_map(HeatMap("t", ["row"], ["a"], [[math.nan]]))
     assert titles(picture) == ["a: row: not measured"]
 
 
 def test_names_of_a_grid_are_inert() -> None:
-    picture = heat_map.drawn(HeatMap("t", ["<b>\x1b"], ["<i>"], [[0.1]]))
+    picture = fleets.heat_map(HeatMap("t", ["<b>\x1b"], ["<i>"], [[0.1]]))
     assert elements(picture, "b") == elements(picture, "i") == []
 
 
 def test_units_stand_in_the_order_of_their_values() -> None:
-    picture = ranks.drawn(Ranks("t", "y", [1.0, 9.0, 3.0], ["a", "b", "c"], 2.5))
+    picture = fleets.ranks(Ranks("t", "y", [1.0, 9.0, 3.0], ["a", "b", "c"], 2.5))
     assert [one for one in titles(picture) if len(one) == 1] == ["b", "c", "a"]
     assert len(re.findall("wg-dot wg-slower", picture)) == 2
 
 
 def test_thousands_of_units_are_a_small_picture() -> None:
     values = [float(n % 97) for n in range(8000)]
-    picture = ranks.drawn(Ranks("t", "y", values, [str(n) for n in range(8000)], 200.0))
+    picture = fleets.ranks(Ranks("t", "y", values, [str(n) for n in range(8000)], 200.0))
     assert len(picture) < 40_000

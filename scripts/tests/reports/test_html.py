@@ -17,10 +17,11 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
 from warpgauge.records.model import Clock, Row
-from warpgauge.reports import json_input, json_output
+from warpgauge.reports import comparison_json
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.html.page import hash_of, render
-from warpgauge.reports.roofline import roofline
+from warpgauge.reports.drawing.roofline import of_run
+from warpgauge.reports.html.markup import hash_of
+from warpgauge.reports.html.page import render
 from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Verdict, Why
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
@@ -212,7 +213,7 @@ def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> 
     rows[1] = verdict("gemm/a/f32/n:128", Outcome.ERROR)
     found = comparison(rows)
     # As it is, and as a job has it that was handed the data alone.
-    for page in (render(found), render(json_input.load(json_output.render(found)))):
+    for page in (render(found), render(comparison_json.load(comparison_json.render(found)))):
         picture = page.partition("<h2>Sweeps")[2].partition("</section>")[0]
         assert re.findall("<summary>([^<]*) <", picture) == ["gemm over n"]
         assert "gemm/a/f32</text>" in picture
@@ -237,14 +238,14 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
         verdict("copy/h2d", bytes_per_second=3e10, limit_fraction=0.6),
         verdict("gemm/nothing", flops_per_second=1e12),
     ]
-    found = roofline(rows, "a title")
+    found = of_run(rows, "a title")
     assert found
     assert [point.name for point in found.points] == [one.name for one in rows[:4]]
     assert [(one.name, one.rate) for one in found.bandwidths] == [("bandwidth", 4e12)]
     assert [one.name for one in found.arithmetic] == ["f32", "bf16"]
     assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
     assert "arithmetic intensity" in render(comparison(rows))
-    assert roofline(rows[4:], "a title") is None
+    assert of_run(rows[4:], "a title") is None
 
 
 def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:

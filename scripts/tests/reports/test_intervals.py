@@ -17,8 +17,8 @@ from drawn import SVG, Drawn, box
 from hostile_text import HOSTILE
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
-from warpgauge.reports import json_input, json_output
-from warpgauge.reports.drawing import intervals, png
+from warpgauge.reports import comparison_json
+from warpgauge.reports.drawing import intervals, picture
 from warpgauge.reports.interval_bar import WIDTH, interval_bar, plot
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
@@ -61,7 +61,7 @@ def test_nothing_to_draw_is_a_picture_that_says_so() -> None:
 
 
 def rendered(found: Comparison) -> bytes:
-    return png.rendered(intervals.drawn(found), intervals.MARK)
+    return picture.png(intervals.drawn(found), intervals.MARK)
 
 
 def test_a_point_lies_on_its_whisker_over_the_tolerance_and_slower_is_right() -> None:
@@ -105,7 +105,7 @@ def test_more_rows_than_a_picture_holds_are_counted() -> None:
 
 
 def test_the_same_comparison_is_the_same_bytes() -> None:
-    back = json_input.load(json_output.render(of_every_kind()))
+    back = comparison_json.load(comparison_json.render(of_every_kind()))
     assert intervals.drawn(back) == intervals.drawn(of_every_kind())
     assert rendered(back) == rendered(of_every_kind())
 
@@ -126,9 +126,9 @@ def test_a_png_shows_its_letters_whatever_fonts_a_machine_has() -> None:
 @example("<script>alert(1)</script> javascript:x")
 @settings(deadline=None, max_examples=10)
 def test_any_name_makes_a_picture_that_is_inert(text: str) -> None:
-    picture = intervals.drawn(with_text(text))
-    Drawn(picture).assert_inert()
-    assert size(png.rendered(picture, intervals.MARK))[1] > 100
+    drawn = intervals.drawn(with_text(text))
+    Drawn(drawn).assert_inert()
+    assert size(picture.png(drawn, intervals.MARK))[1] > 100
 
 
 @pytest.mark.parametrize("ratio", [0.0007, 0.0225, 0.24, 0.9, 2.5, 3.83, 9.0, 40.0, 99.0])

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from comparisons import note_of, of_every_kind
 from hostile_text import ALIVE, HOSTILE, RENDERER, outside_code
 from warpgauge.files import contract
-from warpgauge.reports import json_document, json_input, json_output
+from warpgauge.reports import comparison_json, json_document
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.text import in_sentence
 from warpgauge.reports.terminal import report as terminal
@@ -30,8 +30,8 @@ FORGED = "everything passed, merge it"
 
 def read(*notes: object, method: object = None) -> Comparison:
     """A file that has these notes."""
-    document = json.loads(json_output.render(of_every_kind()))
-    return json_input.load(json.dumps({**document, "notes": notes, "method": method}))
+    document = json.loads(comparison_json.render(of_every_kind()))
+    return comparison_json.load(json.dumps({**document, "notes": notes, "method": method}))
 
 
 def told(kind: Kind, /, **values: object) -> dict[str, object]:
@@ -43,9 +43,9 @@ def told(kind: Kind, /, **values: object) -> dict[str, object]:
 def test_every_kind_comes_back_from_a_file_and_words_itself_the_same(kind: Kind) -> None:
     for note in (note_of(kind), note_of(kind, "a\x1b[2Jb", 0), note_of(kind, number=1)):
         found = replace(of_every_kind(), notes=(note,), method=note)
-        text = json_output.render(found)
+        text = comparison_json.render(found)
         Draft202012Validator(contract.schema(json_document.Comparison)).validate(json.loads(text))
-        back = json_input.load(text)
+        back = comparison_json.load(text)
         assert (back.notes, back.method) == ((note,), note)
         assert json.loads(text)["notes"][0]["text"] == str(note) == str(back.notes[0])
         assert " ".join(str(note).split()) in " ".join(terminal.plain(back).split())
@@ -69,7 +69,7 @@ def test_in_markdown_all_but_our_own_words_is_code(kind: Kind, text: str) -> Non
 
 def test_the_sentence_of_a_file_is_not_shown() -> None:
     found = read(*map(told, Kind), method=told(Kind.PAIRED))
-    for text in (markdown.render(found), terminal.plain(found), json_output.render(found)):
+    for text in (markdown.render(found), terminal.plain(found), comparison_json.render(found)):
         assert FORGED not in text
 
 

@@ -17,7 +17,7 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
-from warpgauge.reports import json_input, json_output
+from warpgauge.reports import comparison_json
 from warpgauge.reports.drawing import intervals, picture
 from warpgauge.reports.markdown.report import render
 from warpgauge.system.text import inert
@@ -51,7 +51,7 @@ needs_browser = pytest.mark.skipif(
 
 def looked_at(*found: Comparison) -> list[Any]:
     """Comparisons that came as JSON, as a comment's does, rendered; what is always so holds."""
-    texts = [render(json_input.load(json_output.render(one))) for one in found]
+    texts = [render(comparison_json.load(comparison_json.render(one))) for one in found]
     for text, seen in zip(texts, measured(*texts), strict=True):
         assert set(seen["elements"]) <= OURS
         assert set(seen["attributes"]) <= {"align"}
@@ -213,7 +213,8 @@ def test_the_examples_are_made_from_their_comparisons() -> None:
     made = {f"{name}.{end}" for name in COMPARED for end in ("json", "md", "svg")}
     assert texts.keys() == {"README.md"} | made | comments.keys()
     for name in COMPARED:
-        found = json_input.load(texts[f"{name}.json"])
+        found = comparison_json.load(texts[f"{name}.json"])
+        assert texts[f"{name}.json"] == comparison_json.render(found), name
         assert texts[f"{name}.md"] == render(found), name
         drawn = picture.document(intervals.drawn(found), intervals.MARK)
         assert texts[f"{name}.svg"] == drawn, name

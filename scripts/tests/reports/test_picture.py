@@ -10,16 +10,14 @@ import pytest
 
 from comparisons import of_every_kind
 from drawn import SVG
-from warpgauge.reports.drawing import course, dots, intervals, lines, picture, png, roofline, style
+from warpgauge.reports.drawing import course, intervals, lines, picture, roofline, style
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.dots import Dots, Group
 from warpgauge.reports.drawing.lines import Labels, Point, Series
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 
 PICTURES = {
     "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], Labels("t", "x", "y")),
     "intervals": intervals.drawn(of_every_kind()),
-    "dots": dots.drawn(Dots("t", "y", [Group("a", [1.0, 2.0], 0)], interval=(1, 2), band=(0, 3))),
     "roofline": roofline.drawn(
         Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
     ),
@@ -63,7 +61,7 @@ def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> No
 
 @each
 def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
-    image = png.rendered(drawn, "some mark")
+    image = picture.png(drawn, "some mark")
     assert image.startswith(b"\x89PNG\r\n\x1a\n")
     assert b"tEXtTitle\0some mark" in image
     width = float(ElementTree.fromstring(drawn).attrib["width"])

@@ -146,6 +146,8 @@ def test_what_is_inconclusive_shows_the_bound_that_was_reached() -> None:
     row = verdict("a/b", Outcome.INCONCLUSIVE, clock=Clock.HOST, bound=0.0711, reason="others ran")
     text = rendered(comparison([row]))
     assert "      at most +7.2 %, tolerance 3 %; others ran\n" in text
+    unbounded = rendered(comparison([verdict("a/b", Outcome.INCONCLUSIVE, bound=10.0)]))
+    assert "      more than +999 %, tolerance" in unbounded
 
 
 def test_the_hosts_controls_are_told_and_not_counted(loaded: Loader) -> None:

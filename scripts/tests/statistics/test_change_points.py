@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from warpgauge.statistics.change_points import ChangePoint, find, find_all
+from simulation import size
+from warpgauge.statistics.change_points import ChangePoint, find_all
 from warpgauge.statistics.log_ratios import Array
 
 NIGHTS, SD = 200, 0.002
@@ -20,6 +21,11 @@ def noise(seed: int, nights: int = NIGHTS, sd: float = SD) -> Array:
 
 def errors(values: Array, error: float = SD / 2) -> Array:
     return np.full(values.shape, error)
+
+
+def find(values: Array, errors: Array) -> list[ChangePoint]:
+    (points,) = find_all(values[None], errors[None])
+    return points
 
 
 def found(values: Array) -> list[ChangePoint]:
@@ -93,9 +99,32 @@ def test_errors_need_not_be_known() -> None:
     assert point.index == 100
 
 
-@pytest.mark.parametrize("nights", [0, 1, 2, 9, 10])
-def test_short_histories_tell_nothing(nights: int) -> None:
-    assert found(noise(9, nights)) == []
+@pytest.mark.parametrize("nights", [0, 1, 2, 5, 8, 12, 20, 40])
+def test_short_unchanged_histories_tell_nothing(nights: int) -> None:
+    values = np.stack([noise(seed, nights) for seed in range(100)])
+    assert not any(find_all(values, errors(values)))
+
+
+@pytest.mark.parametrize(
+    ("step", "first", "nights"),
+    [(0.5, 17, 20), (0.5, 5, 12), (0.5, 11, 12), (0.1, 12, 16), (0.1, 19, 20), (-0.3, 8, 16)],
+)
+def test_a_large_step_in_a_short_history_alarms(step: float, first: int, nights: int) -> None:
+    values = np.stack([noise(seed, nights) for seed in range(100)])
+    values[:, first:] += np.log1p(step)
+    for newest in (False, True):
+        points = find_all(values, errors(values), newest=newest)
+        assert sum([point.index for point in row] == [first] for row in points) >= 90
+
+
+def test_a_large_early_step_is_told_until_a_change_point_stands() -> None:
+    values = np.stack([noise(seed, 100) for seed in range(20)])
+    values[:, 5:] += np.log(1.5)
+    for nights in (20, 40, 41, 60, 100):
+        told = find_all(values[:, :nights], errors(values[:, :nights]))
+        assert [[point.index for point in points] for points in told] == [[5]] * 20
+        placed = sum(points[0].placed for points in told)
+        assert placed == 0 if nights <= 40 else placed > 0
 
 
 def test_times_that_never_differ_have_no_change() -> None:
@@ -111,8 +140,8 @@ def test_a_step_between_times_that_are_equal_is_found(error: float) -> None:
 
 
 def test_a_drift_is_no_step() -> None:
-    values = noise(10) + np.linspace(0.0, 0.02, NIGHTS)
-    assert [point for point in found(values) if point.placed] == []
+    values = np.stack([noise(seed) for seed in range(20)]) + np.linspace(0.0, 0.02, NIGHTS)
+    assert not any(find_all(values, errors(values)))
 
 
 def kinds(source: np.random.Generator, rows: int) -> dict[str, Array]:
@@ -133,7 +162,7 @@ def kinds(source: np.random.Generator, rows: int) -> dict[str, Array]:
 
 @pytest.mark.parametrize("kind", list(kinds(np.random.default_rng(0), 1)))
 def test_unchanged_nights_show_no_change_point(kind: str) -> None:
-    values = SD * kinds(np.random.default_rng(11), 60)[kind]
+    values = SD * kinds(np.random.default_rng(11), size(480))[kind]
     points = [point for row in find_all(values, errors(values)) for point in row if point.placed]
     assert points == []
 
@@ -151,7 +180,7 @@ def test_looking_at_the_newest_nights_alone_finds_what_all_nights_show_there() -
 @pytest.mark.timed
 def test_a_night_of_a_thousand_rows_after_three_years_takes_seconds() -> None:
     values = np.random.default_rng(12).normal(0.0, SD, (1000, 1095))
-    began = time.perf_counter()
+    began = time.process_time()  # of this process: others may use the machine
     find_all(values, errors(values), newest=True)
     # Twenty GPUs on two cores have 60 s.
-    assert time.perf_counter() - began < 6.0
+    assert time.process_time() - began < 6.0

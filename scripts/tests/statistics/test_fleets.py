@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +30,39 @@ def test_gpus_that_are_slow_in_five_rows_are_found_and_no_other() -> None:
     assert count.true_rows >= 0.9 * count.rows > 0
 
 
-@pytest.mark.parametrize("tails", [None, 5.0], ids=["normal", "heavy tails"])
-def test_a_healthy_fleet_shows_nothing(tails: float | None) -> None:
-    count = counted(2, 100, sick=0, effects=(0.0, 0.0), tails=tails)
+HEALTHY = {
+    "normal": {},
+    "heavy tails": {"tails": 5.0},
+    "two states": {"states": True},
+    "correlated rows": {"correlation": 0.3},
+}
+
+
+@pytest.mark.parametrize("terms", HEALTHY.values(), ids=HEALTHY.keys())
+def test_a_healthy_fleet_shows_nothing(terms: dict[str, Any]) -> None:
+    count = counted(1, 100, sick=0, effects=(0.0, 0.0), **terms)
     assert (count.false, count.false_nodes) == (0, 0)
+
+
+def test_heavy_tails_do_not_hide_most_of_the_sick() -> None:
+    count = counted(1, 200, sick=10, effects=THREE_PERCENT, device_rows_only=True, tails=5.0)
+    assert count.found >= 5
+    assert (count.false, count.false_nodes) == (0, 0)
+
+
+def test_nodes_may_have_different_numbers_of_gpus() -> None:
+    one = quiet(40)
+    one.fleet.logs[one.fleet.node == 7] += 0.06
+    one.fleet.logs[100] += 0.06
+    left = np.arange(len(one.fleet.logs)) % 8 <= one.fleet.node % 6 + 2
+    left[100] = True
+    some = replace(one.fleet, logs=one.fleet.logs[left], own=one.fleet.own[left],
+                   node=one.fleet.node[left])  # fmt: skip
+    found = judged(some)
+    assert found.nodes is not None
+    assert found.gpus is not None
+    assert np.flatnonzero(found.nodes.chosen).tolist() == [7]
+    assert np.flatnonzero(found.gpus.chosen).tolist() == [left[:100].sum()]
 
 
 def test_one_node_of_eight_gpus_shows_one_that_is_slower_in_most_rows() -> None:

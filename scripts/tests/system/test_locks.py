@@ -17,8 +17,9 @@ from clone import Repository
 from warpgauge.baselines import store
 from warpgauge.files import atomic
 from warpgauge.records.load import load
+from warpgauge.system import locks
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.locks import alone, of_gpu
+from warpgauge.system.locks import alone, alone_on, of_gpu
 
 SOURCES = str(Path(__file__).parents[2] / "src")
 
@@ -44,6 +45,25 @@ def test_other_folders_wait_for_nobody(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     with alone(tmp_path), alone(tmp_path / "inner", lambda _: pytest.fail("it waits")):
         pass
+
+
+def test_commands_on_the_same_gpus_wait_and_none_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_GPUS", tmp_path)
+    holding = set[str]()
+
+    def measure(gpus: list[str]) -> None:
+        for _ in range(200):
+            with alone_on(gpus):
+                assert holding.isdisjoint(gpus)
+                holding.update(gpus)
+                holding.difference_update(gpus)
+
+    lists = [["GPU-1", "GPU-2"], ["GPU-2", "GPU-1"], ["GPU-3", "GPU-1", "GPU-2"], ["GPU-2"]]
+    with ThreadPoolExecutor(len(lists)) as threads:
+        for done in [threads.submit(measure, one) for one in lists]:
+            done.result(30)
 
 
 def held_by(folder: Path, then: str = "sys.stdin.read()") -> subprocess.Popen[bytes]:

@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 
 from forked import runs
-from warpgauge.system import process, process_tree, tee
+from warpgauge.system import process, process_tree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 
@@ -148,14 +148,14 @@ def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(
     "run",
     [
         "process.run(words, 60, pathlib.Path(folder))",
-        "tee.run(words, pathlib.Path(folder, 'log'), {})",
+        "process.tee(words, pathlib.Path(folder, 'log'), {})",
     ],
 )
 def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path, run: str) -> None:
     pid_file = tmp_path / "pid"
     code = (
         "import pathlib, sys; _, sources, folder = sys.argv; sys.path.insert(0, sources)\n"
-        "from warpgauge.system import process, tee\n"
+        "from warpgauge.system import process\n"
         f"words = ['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 60']; {run}"
     )
     sources = str(Path(process.__file__).parents[2])
@@ -182,7 +182,7 @@ def test_nothing_of_ours_runs_between_fork_and_exec(
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     assert process.run(["true"], 5.0, tmp_path).status == 0
-    assert tee.run(["true"], tmp_path / "log", {}) == 0
+    assert process.tee(["true"], tmp_path / "log", {}) == 0
     assert len(calls) >= 2
     assert set(calls) == {None}
 
@@ -190,6 +190,6 @@ def test_nothing_of_ours_runs_between_fork_and_exec(
 def test_a_log_whose_disk_is_full_ends_what_is_logged_and_is_no_verdict() -> None:
     begin = time.monotonic()
     with pytest.raises(UserError, match="No space left on device") as caught:
-        tee.run(["sh", "-c", "echo x; exec sleep 20"], Path("/dev/full"), {})
+        process.tee(["sh", "-c", "echo x; exec sleep 20"], Path("/dev/full"), {})
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert time.monotonic() - begin < 15

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from warpgauge.records.counters import speed
 from warpgauge.system.text import (
     binary,
     duration,
@@ -14,7 +15,6 @@ from warpgauge.system.text import (
     percent,
     quantity,
     quoted,
-    rate,
     span,
     typed,
 )
@@ -56,7 +56,8 @@ def test_rates_carry_the_prefix_that_the_field_uses_and_arithmetic_goes_first() 
     shown = [quantity(value, "B/s") for value in (4.287e12, 55.5e9, 12.0)]
     assert shown == ["4287 GB/s", "55.50 GB/s", "12.00 B/s"]
     assert quantity(51.3e12, "FLOP/s") == "51.30 TFLOP/s"
-    rates = [rate(1e9, 2e12), rate(1e9, None), rate(None, None)]
+    both = {"bytes_per_second": 1e9, "flops_per_second": 2e12}
+    rates = [speed(both), speed({"bytes_per_second": 1e9}), speed({})]
     assert rates == ["2.000 TFLOP/s", "1.000 GB/s", ""]
 
 

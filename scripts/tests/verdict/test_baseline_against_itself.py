@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from simulation import size
-from warpgauge.baselines.store import only_sessions
 from warpgauge.records.load import load
-from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.model import Record, Row, Session, Source
 from warpgauge.verdict import controls
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.judge import judge
@@ -24,6 +23,17 @@ BASELINES = sorted(
 FEWEST_SESSIONS = 3
 CHOICES = size(64)
 NEVER = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INVALID)
+
+
+def only_sessions(whole: Record, sessions: list[Session]) -> Record:
+    """A baseline with these of its sessions alone, and the rows that they have."""
+    keys = {session.key for session in sessions}
+    rows: dict[str, Row] = {}
+    for name, row in whole.rows.items():
+        times = {key: medians for key, medians in row.process_medians.items() if key in keys}
+        if times or row.error is not None:
+            rows[name] = replace(row, process_medians=times)
+    return replace(whole, sessions={session.key: session for session in sessions}, rows=rows)
 
 
 def judged(whole: Record, references: int) -> list[Comparison]:

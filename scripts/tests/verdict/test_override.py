@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.records.model import Clock, Record
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict import notes as notes_of
+from warpgauge.verdict import comparison_notes as notes_of
 from warpgauge.verdict import override
-from warpgauge.verdict.comparability import Comparability
+from warpgauge.verdict.comparability import TOLD_KEYS, WIDENING_KEYS, Comparability, refusal
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.context import TOLD_KEYS, WIDENING_KEYS, refusal
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Override
@@ -65,7 +64,7 @@ def paired(
 
 def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[Note]:
     _, _, waived = pair(base, cand, list(cand.rows), allow)
-    return notes_of.of_overrides(base, cand, waived, allow)
+    return list(notes_of.of_overrides(base, cand, waived, allow))
 
 
 def unused(one: Override) -> Note:
@@ -190,13 +189,13 @@ def test_a_row_from_other_models_only_needs_its_own_exceptions(
     file["sessions"] = {**about, "Test": context()}
     pairings, reasons = paired(loaded(file), loaded(run([row("a/b")], **HIGH)), allow)
     assert [one.endswith(reason or "") for one in reasons] == [True] * (reason is not None)
-    assert [one.kin for one in pairings] == [Comparability.OTHER_MODEL] * (reason is None)
+    assert [one.comparability for one in pairings] == [Comparability.OTHER_MODEL] * (reason is None)
 
 
 def test_a_plain_file_stays_of_unknown_kin_whatever_is_allowed(loaded: Loader) -> None:
     plain = loaded(google([google_row("a/b", 1.0)], gpu_name="NVIDIA Other"))
     (one,), _ = paired(loaded(run([row("a/b")])), plain, {Override.GPU_MODEL})
-    assert one.kin is Comparability.UNKNOWN
+    assert one.comparability is Comparability.UNKNOWN
 
 
 @pytest.mark.parametrize("word", ["", "gpu", "GPU_MODEL", "all", "gpu-model,timing", "\x1b[31m"])

@@ -90,7 +90,7 @@ def test_a_few_pairs_may_pass_a_benchmark_but_call_none_changed(loaded: Loader) 
 
 def test_a_smaller_tolerance_has_a_smaller_minimum_effect(loaded: Loader) -> None:
     """What lies between the two would stay inconclusive for ever."""
-    entry = Tolerance(1, re.compile("a/b"), 0.002, "many wait for it")
+    entry = Tolerance(1, re.compile("a/b"), "many wait for it", 0.2)
     settings = ComparisonSettings(policy=Policy(Path("policy.toml"), tolerances=(entry,)))
     base = side(loaded, noisy(1, 1e-5))
     for factor, expected in ((1.003, Outcome.REGRESSION), (1.0005, Outcome.PASS)):

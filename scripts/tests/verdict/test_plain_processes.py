@@ -193,6 +193,19 @@ def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better
     assert outcome(large) is Outcome.REGRESSION
 
 
+@pytest.mark.parametrize(("files", "one_in"), [(3, 32), (5, 512), (7, None)])
+def test_a_change_of_few_files_says_how_often_chance_makes_one(
+    tmp_path: Path, files: int, one_in: int | None
+) -> None:
+    base, slow = [100.0, 100.1, 100.2, 100.0, 100.1, 100.2, 100.0], 1.3
+    comparison = compared(tmp_path, base[:files], [slow * time for time in base[:files]])
+    assert outcome(comparison) is Outcome.REGRESSION
+    told = [one.values["one_in"] for one in comparison.notes if one.kind is Kind.TWO_STATES]
+    assert told == ([] if one_in is None else [one_in])
+    same = compared(tmp_path / "same", base[:files], base[:files])
+    assert [one for one in same.notes if one.kind is Kind.TWO_STATES] == []
+
+
 def test_several_files_meet_a_run_of_ours(tmp_path: Path) -> None:
     ours = load(write(tmp_path / "run.json", run([row("a/b", scaled(0.1))])))  # microseconds
     assert outcome(judge(ours, side(tmp_path / "same", scaled(100.0)))) is Outcome.PASS

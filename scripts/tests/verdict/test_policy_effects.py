@@ -20,7 +20,7 @@ from warpgauge.verdict.comparison import Change, Comparison, Outcome, ResourceCh
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Required, Tolerance
+from warpgauge.verdict.policy import Entry, Expected, MinimumEffect, Policy, Required, Tolerance
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
 
 TODAY = date(2027, 1, 1)
@@ -29,22 +29,19 @@ PATH = Path("/x/baselines/policy.toml")
 MORE_REGISTERS = ResourceChange("registers", "registers", "40", "72", worse=True)
 
 
-Entry = Expected | Required | MinimumEffect | Tolerance
-
-
 def expected(
     pattern: str, *, most: float = 0.05, expires: date = LATER, resources: bool = False,
     number: int = 1,
 ) -> Expected:  # fmt: skip
-    return Expected(number, re.compile(pattern), most, "the bounds check", expires, resources)
+    return Expected(number, re.compile(pattern), "the bounds check", 100 * most, expires, resources)
 
 
 def effect(pattern: str, fraction: float = 0.25, number: int = 1) -> MinimumEffect:
-    return MinimumEffect(number, re.compile(pattern), fraction, "noise")
+    return MinimumEffect(number, re.compile(pattern), "noise", 100 * fraction)
 
 
 def tolerance(pattern: str, fraction: float = 0.25) -> Tolerance:
-    return Tolerance(1, re.compile(pattern), fraction, "nobody waits")
+    return Tolerance(1, re.compile(pattern), "nobody waits", 100 * fraction)
 
 
 def required(pattern: str, reason: str = "") -> Required:

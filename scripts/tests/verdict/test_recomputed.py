@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import simulated_pairs
-from warpgauge.reports import json_input, json_output
+from warpgauge.reports import comparison_json
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.recomputed import recomputed
@@ -36,7 +36,7 @@ def test_every_honest_outcome_is_made_again(noise: str, tmp_path: Path) -> None:
             seconds = simulated_pairs.times(source, noise, pairs, simulated_pairs.CHANGED)
             rounds = [range(1, pairs + 1)] * simulated_pairs.BENCHMARKS
             told = simulated_pairs.judged(seconds, rounds, settings)
-            read = json_input.load(json_output.render(told))
+            read = comparison_json.load(comparison_json.render(told))
             again = recomputed(read, settings, {})
             for one, other in zip(told.verdicts, again.verdicts, strict=True):
                 assert (one.outcome, one.accepted) == (other.outcome, other.accepted), one

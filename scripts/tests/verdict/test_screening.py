@@ -12,9 +12,14 @@ from conftest import Loader
 from builders import baseline, context, google, google_row, noisy, row, run, scaled
 from warpgauge.records.model import Clock, Record, Session
 from warpgauge.statistics.log_ratios import Estimates
-from warpgauge.verdict import notes
-from warpgauge.verdict.comparability import MINIMUM_EFFECT, Comparability, kin, references
-from warpgauge.verdict.context import WIDENING_KEYS
+from warpgauge.verdict import comparison_notes as notes
+from warpgauge.verdict.comparability import (
+    MINIMUM_EFFECT,
+    WIDENING_KEYS,
+    Comparability,
+    comparability_of,
+    references,
+)
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, estimated
@@ -181,25 +186,29 @@ def other(**keys: str) -> Session:
 def test_boot_gpu_and_model_are_told_apart(
     clock: Clock, keys: dict[str, str], expected: Comparability
 ) -> None:
-    assert kin(other(**keys), HERE, clock) is expected
-    assert kin(HERE, other(**keys), clock) is expected
+    assert comparability_of(other(**keys), HERE, clock) is expected
+    assert comparability_of(HERE, other(**keys), clock) is expected
 
 
 def test_without_a_gpu_the_boot_alone_tells_machines_apart() -> None:
     here, there = (other(gpu_name="", gpu_uuid="", boot_id=boot) for boot in ("boot-1", "boot-2"))
-    assert kin(here, here, Clock.HOST) is Comparability.SAME_BOOT
-    assert kin(there, here, Clock.HOST) is Comparability.SIBLING
+    assert comparability_of(here, here, Clock.HOST) is Comparability.SAME_BOOT
+    assert comparability_of(there, here, Clock.HOST) is Comparability.SIBLING
 
 
 @pytest.mark.parametrize("clock", Clock)
 @pytest.mark.parametrize("key", WIDENING_KEYS[Clock.HOST])
 def test_another_system_is_less_near_for_the_times_that_it_moves(clock: Clock, key: str) -> None:
     for boot in ("boot-1", "boot-2"):
-        far = kin(other(**{key: "something else", "boot_id": boot}), HERE, clock)
+        far = comparability_of(other(**{key: "something else", "boot_id": boot}), HERE, clock)
         assert (far is Comparability.OTHER_SYSTEM) is (key in WIDENING_KEYS[clock])
     # What a side does not tell widens nothing.
     silent = Session("silent", {name: value for name, value in ABOUT.items() if name != key})
-    assert kin(silent, HERE, clock) is kin(HERE, silent, clock) is Comparability.SAME_BOOT
+    assert (
+        comparability_of(silent, HERE, clock)
+        is comparability_of(HERE, silent, clock)
+        is Comparability.SAME_BOOT
+    )
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -250,5 +259,5 @@ def test_where_one_session_has_the_same_system_nothing_is_noted(loaded: Loader) 
     }
     base = accepted(loaded, {key: scaled(1.0) for key in about}, about)
     pairings, _, _ = pair(base, loaded(run([row("a/b")], driver_version="590")), ["a/b"])
-    assert pairings[0].kin is Comparability.SAME_BOOT
-    assert notes.of_systems(pairings) == []
+    assert pairings[0].comparability is Comparability.SAME_BOOT
+    assert [*notes.of_systems(pairings)] == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import astuple
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -128,6 +129,16 @@ def test_differences_of_the_context_are_told(loaded: Loader) -> None:
     comparison = judge(base, cand)
     assert comparison.differences == (ContextDifference("driver_version", "580", "590"),)
     assert comparison.exit_status is ExitStatus.OK
+
+
+def test_hosts_of_plain_files_are_told_apart(loaded: Loader) -> None:
+    one, other = (
+        loaded(google([google_row("a/b", 1.0)], host_name=host, mhz_per_cpu=clock))
+        for host, clock in (("one", 2100), ("two", 3400))
+    )
+    told = (("host_name", "one", "two"), ("mhz_per_cpu", "2100", "3400"))
+    assert tuple(map(astuple, judge(one, other).differences)) == told
+    assert judge(loaded(run([row("a/b")], host_name="one")), other).differences == ()
 
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)

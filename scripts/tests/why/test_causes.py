@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from counter_sets import kernel, noisy
 from warpgauge.why.calls import Call, Calls
 from warpgauge.why.causes import causes
 from warpgauge.why.evidence import Evidence
+from warpgauge.why.machine_code import Instruction, Kernel
 
 Counters = dict[str, float]
 _SEEDS = range(6)
@@ -354,10 +357,123 @@ def test_without_counters_resources_are_named_without_a_share() -> None:
     assert found.missing
 
 
+def keys(before: Evidence, after: Evidence) -> list[str]:
+    return [one.key for one in causes(before, after, slowdown(before, after)).causes]
+
+
+def of_kernels(*names: str) -> list[Evidence]:
+    """A side each, of one kernel that takes longer on the second."""
+    times = (1e-4, 1.3e-4)
+    return [
+        Evidence(time, counters={"time": time}, kernels={name: time})
+        for time, name in zip(times, names, strict=True)
+    ]
+
+
+def test_a_template_of_ones_own_is_no_library_whatever_its_name() -> None:
+    for name in ("gemv_kernel<{}>", "my::sgemm_tiled<{}>"):
+        assert keys(*of_kernels(name.format(128), name.format(64))) == []
+    library = "volta_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_128x128"
+    assert keys(*of_kernels(*library)) == ["library_kernel"]
+
+
+def on_device(**kernels: float) -> Evidence:
+    """Of kernels that run once, by microseconds."""
+    device = {f"kernel {name}": Call(1.0, time * 1e-6) for name, time in kernels.items()}
+    return Evidence(sum(kernels.values()) * 1e-6, device=device)
+
+
+def test_an_added_kernel_explains_what_it_takes_itself() -> None:
+    assert keys(on_device(main=100), on_device(main=150, tiny=2)) == []
+    assert keys(on_device(main=100), on_device(other=150, tiny=2)) == []
+    assert keys(on_device(fused=100), on_device(one=70, two=70)) == ["added_kernel"]
+    assert keys(on_device(main=100), on_device(main=100, new=20)) == ["added_kernel"]
+
+
+def test_a_call_in_place_of_another_is_no_additional_one() -> None:
+    rest = {"cudaStreamSynchronize": (1.0, 6.0)}
+    before = host({"cudaLaunchKernel": (1.0, 2.1), **rest})
+    after = host({"cudaLaunchKernelExC": (1.0, 4.0), **rest})
+    (cause,) = causes(before, after, slowdown(before, after)).causes
+    assert (cause.key, "in place of cudaLaunchKernel" in cause.words) == ("slower_call", True)
+    before = host({"cudaEventRecord": (1.0, 0.9), **rest})
+    after = host({"cudaStreamWaitEvent": (1.0, 0.9), "cudaStreamSynchronize": (1.0, 7.0)})
+    assert keys(before, after) == []
+
+
+def test_kernels_that_the_host_does_not_wait_for_are_no_part_of_its_time() -> None:
+    slow = sides(*PLANTED["bank_conflicts"], 1)
+    issued = {"cudaLaunchKernel": Call(1.0, 2e-6)}
+    for calls, found in (
+        (issued, []),
+        (None, []),  # the kernels became slower than the host did
+        ({**issued, "cudaMemcpy": Call(1.0, 2e-6)}, ["bank_conflicts"]),
+    ):
+        before, after = (
+            replace(one, seconds=seconds, host_clock=True, calls=calls)
+            for one, seconds in zip(slow, (2e-6, 2.4e-6), strict=True)
+        )
+        assert keys(before, after) == found
+
+
+def test_the_clock_costs_nothing_where_memory_is_the_limit() -> None:
+    before = Evidence(1e-4, resources={"working_sm_clock_hz": 1.98e9}, counters={"dram_busy": 0.9})
+    after = replace(before, seconds=1.03e-4, resources={"working_sm_clock_hz": 1.96e9})
+    assert keys(before, after) == []
+
+
+# Changes that look like a planted cause, and are another.
+ALIKE: Mapping[str, tuple[Counters, Counters]] = {
+    "elements of twice the size": (
+        streaming(load_efficiency=1.0, store_efficiency=1.0),
+        streaming(
+            {"long_scoreboard": 480.0},
+            **{"load_sectors": 1.7e7, "store_sectors": 1.7e7, "dram_bytes": 1.1e9},
+            **{"load_efficiency": 1.0, "store_efficiency": 1.0},
+        ),
+    ),
+    "blocks of 48 threads": (
+        computing(),
+        computing(block=48.0, threads=24.0, instructions=5.6e8, fma=3.2e8),
+    ),
+    "conflicts that other traffic of the L1 makes": (
+        tiled(),
+        tiled({"long_scoreboard": 25.0}, shared_wavefronts=4.45e6, bank_conflicts=2e5),
+    ),
+}
+NAMED = dict(zip(ALIKE, (["traffic"], ["partial_warps"], []), strict=True))
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+@pytest.mark.parametrize("change", ALIKE)
+def test_what_looks_alike_is_told_apart(change: str, seed: int) -> None:
+    assert keys(*sides(*ALIKE[change], seed))[:1] == NAMED[change]
+
+
+def test_branches_that_no_loop_made_are_not_called_unrolling() -> None:
+    def code(*opcodes: str) -> dict[str, Kernel]:
+        made = [Instruction(16 * n, "", one, (), "") for n, one in enumerate(opcodes)]
+        return {"f": Kernel("f", tuple(made), " ".join(opcodes))}
+
+    before, after = sides(*PLANTED["unrolling"], 1)
+    known = [
+        replace(side, code=code(*words), code_is_whole=True)
+        for side, words in ((before, ("FFMA", "EXIT")), (after, ("ISETP", "BSSY", "FFMA", "EXIT")))
+    ]
+    assert keys(*known)[:1] == ["branches"]
+
+
 def test_what_is_not_slower_has_no_causes() -> None:
     before, after = sides(*PLANTED["spills"], 1)
     for change in (0.0, -0.2, float("nan")):
         assert causes(after, before, change).causes == ()
+
+
+def test_counters_are_not_missed_where_there_is_nothing_to_count() -> None:
+    copy = {"memcpy pinned to device": Call(1.0, 1e-5)}
+    for device, missed in ((copy, False), ({**copy, "kernel f": Call(1.0, 1e-6)}, True)):
+        found = causes(Evidence(1e-5, device=device), Evidence(2e-5, device=device), 1.0)
+        assert bool(found.missing) is missed
 
 
 def test_sides_of_which_nothing_is_known_are_unknown() -> None:
@@ -390,3 +506,55 @@ def test_sides_with_the_time_alone_are_unknown() -> None:
     before = Evidence(1.0, counters={"time": 1.0})
     found = causes(before, Evidence(2.0, counters={"time": 2.0}), 1.0)
     assert (found.causes, found.unexplained) == ((), 1.0)
+
+
+@pytest.mark.parametrize("cause", ["bank_conflicts", "uncoalesced"])
+def test_a_call_is_no_cause_of_a_device_time(cause: str) -> None:
+    loading = {"cudaLaunchKernel": (2.8e-4, 2.07e-3), "cudaGetLastError": (1.7e-7, 4.2e-7)}
+    made = [
+        replace(side, calls={name: Call(1.0, times[number]) for name, times in loading.items()})
+        for number, side in enumerate(sides(*PLANTED[cause], 1))
+    ]
+    before, after = made
+    found = causes(before, after, slowdown(before, after))
+    assert found.causes[0].key == cause
+    assert not any("cuda" in one.words for one in found.others)
+
+
+def test_a_loop_is_unrolled_less_where_branches_are_not_counted() -> None:
+    """The counts are of an H100: 256 steps by each of 32768 warps."""
+
+    def code(unrolled: int) -> dict[str, Kernel]:
+        words = ["LDG.E", *["FFMA"] * unrolled, "ISETP.NE.AND", "BRA", "STG.E", "EXIT"]
+        at = len(words) - 3
+        made = [
+            Instruction(
+                16 * n,
+                "@P0" if n == at else "",
+                one,
+                ("0x10",) if n == at else (),
+                "f.cu:2" if 0 < n <= at else "f.cu:1",
+            )
+            for n, one in enumerate(words)
+        ]
+        return {"f": Kernel("f", tuple(made), str(unrolled))}
+
+    before, after = sides(
+        computing(instructions=10911744.0, fma=8.4e6, alu=1474560.0, xu=0.0),
+        computing(instructions=34308096.0, fma=8.6e6, alu=8585216.0, xu=0.0),
+        1,
+    )
+    known = []
+    for side, unrolled in ((before, 16), (after, 1)):
+        counted = {k: value for k, value in (side.counters or {}).items() if k != "control"}
+        known.append(replace(side, counters=counted, code=code(unrolled), code_is_whole=True))
+    assert keys(*known)[:1] == ["unrolling"]
+    assert keys(*(replace(side, code=code(16)) for side in known))[:1] == ["instructions"]
+
+
+def test_evidence_is_judged_again_as_it_was() -> None:
+    for pair in ([*HOSTS["added_wait"]], sides(*PLANTED["bank_conflicts"], 1)):
+        read = [msgspec.convert(json.loads(json.dumps(one.as_json())), Evidence) for one in pair]
+        assert read == pair
+        by = slowdown(pair[0], pair[1])
+        assert causes(read[0], read[1], by) == causes(pair[0], pair[1], by)

@@ -83,7 +83,7 @@ __global__ void sum(const float* x, float* y) {
 def test_a_loop_that_is_no_longer_unrolled_is_told_first() -> None:
     change = changed(recorded("sum_unrolled"), recorded("sum"))
     assert change.unrolled == (Unrolling("pair.cu:10", 8, 1),)
-    assert lines(change)[0] == "loop at pair.cu:10: unrolled 8 times before, now once"
+    assert lines(change)[0] == "loop at pair.cu:10: unrolled 8 times before, now not unrolled"
     assert change.before["FP32"].weighted == change.after["FP32"].weighted
     back = changed(recorded("sum"), recorded("sum_unrolled"))
     assert back.unrolled == (Unrolling("pair.cu:10", 1, 8),)
@@ -147,8 +147,8 @@ _PLANTED = {
         "constant load at an index of its thread: 0 → 1 instructions in the loop",
     ),
     "many": (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
-    "sum": (_FIXED, "TIMES", "16", "1", "unrolled completely before, now once"),
-    "dot": (_UNKNOWN, "TIMES", "8", "1", "unrolled 8 times before, now once"),
+    "sum": (_FIXED, "TIMES", "16", "1", "unrolled completely before, now not unrolled"),
+    "dot": (_UNKNOWN, "TIMES", "8", "1", "unrolled 8 times before, now not unrolled"),
     "widened": (_WIDER, "TYPE", "float", "float4", "32-bit global loads became 128-bit: 1 → 1"),
     "none": (_WAVE.replace("wave", "none"), "FUNCTION", "x[i]", "x[i]", "the same machine code"),
 }

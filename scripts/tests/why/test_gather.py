@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,39 @@ from warpgauge.execution.discovery import Binary
 from warpgauge.records.model import Clock, Row
 from warpgauge.why import trace_file
 from warpgauge.why.gather import Gathering
+from warpgauge.why.trace_file import Activity
 
 NAME = "sync/busy"
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) -> None:
-    fake_binary.make(tmp_path, "sync", {NAME: 5000.0}, trace=text(process(NAME, replays=5)))
-    arguments = (f"--benchmark_out={tmp_path / 'row.json'}",)
-    program = Binary(tmp_path / "bench_sync", (NAME,), arguments=arguments)
-    library, scratch = tmp_path / trace_file.LIBRARY, tmp_path / "scratch"
-    kept_in = tmp_path / "run-why" / "1-sync_busy"
+def gathering(folder: Path, trace: Sequence[Activity], kept: Path | None = None) -> Gathering:
+    """Of a program that leaves this trace."""
+    fake_binary.make(folder, "sync", {NAME: 5000.0}, trace=text(trace))
+    library, scratch = folder / trace_file.LIBRARY, folder / "scratch"
     scratch.mkdir()
     library.touch()
-    gathering = Gathering(scratch, None, library, 20.0, kept_in if kept else None)
+    return Gathering(scratch, None, library, 20.0, kept)
+
+
+def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) -> None:
+    calls = [one for one in process(NAME, batches=2) if one.kind != "kernel"]
+    gathers = gathering(tmp_path, calls)
+    program = Binary(tmp_path / "bench_sync", (NAME,))
+    found = gathers.side(program, NAME, Row(NAME, {"s": (5e-6,)}, Clock.HOST), "base")
+    assert found.calls
+    assert gathers.missing == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) -> None:
+    program = Binary(tmp_path / "bench_sync", (NAME,))
+    kept_in = tmp_path / "run-why" / "1-sync_busy"
+    gathers = gathering(tmp_path, process(NAME, replays=5), kept_in if kept else None)
     row = Row(NAME, {"s": (5e-6,)}, Clock.DEVICE)
-    found = gathering.side(program, NAME, row, "base")
+    found = gathers.side(program, NAME, row, "base")
     assert found.calls
     assert found.device
-    assert any(one.startswith("The base is not counted: ") for one in gathering.missing)
+    assert any(one.startswith("The base is not counted: ") for one in gathers.missing)
     path = kept_in / "trace-base.json"
     assert path.exists() is kept
     if kept:

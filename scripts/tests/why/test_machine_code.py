@@ -41,6 +41,7 @@ def test_an_instruction_has_its_place_in_the_code_and_in_the_source() -> None:
         "EXIT",
     ]
     assert [one.address for one in code] == [0, 0x10, 0x20, 0x30]
+    assert [one.is_spill for one in code] == [False, False, True, False]
 
 
 def test_a_line_of_the_toolkit_is_told_by_where_it_is_used() -> None:
@@ -95,6 +96,34 @@ def test_kernels_of_a_program_are_those_that_are_asked_for(tmp_path: Path) -> No
     (own,) = (name for name in everything if "own" in name)
     assert kernels_of(program, [everything[own].name]) == {own: everything[own]}
     assert everything[own].code[0].source == "built.cu:1"
+
+
+_NUMBER = "__global__ void number(int* x) { *x += __CUDA_ARCH__; }\nint main() {}"
+
+
+def test_the_code_is_that_which_the_gpu_runs(tmp_path: Path) -> None:
+    codes = [f"-gencode=arch=compute_{one},code=sm_{one}" for one in (80, 86, 90)]
+    program = built(tmp_path, _NUMBER, *codes, kind="-fatbin")
+
+    def constant(architecture: int) -> int:
+        (kernel,) = kernels_of(program, architecture=architecture).values()
+        numbers = {int(one, 16) for line in kernel.code for one in line.operands if one[:2] == "0x"}
+        (found,) = numbers & {800, 860, 900}
+        return found
+
+    expected = {80: 800, 86: 860, 89: 860, 90: 900, 120: 900, 0: 900}
+    assert {one: constant(one) for one in expected} == expected
+
+
+def test_source_lines_change_neither_the_code_nor_its_digest(tmp_path: Path) -> None:
+    source = (
+        "__global__ void k(float* x, int n) { for (int i = 0; i < n; ++i) x[i] += sinf(x[i]); }"
+    )
+    (with_lines,) = kernels_of(built(tmp_path / "with", source)).values()
+    (without,) = kernels_of(built(tmp_path / "without", source, "-O3")).values()
+    assert with_lines.digest == without.digest
+    assert [*map(str, with_lines.code)] == [*map(str, without.code)]
+    assert with_lines.code[0].source != without.code[0].source == ""
 
 
 def test_without_a_disassembler_one_sentence_says_so(

@@ -64,6 +64,13 @@ def test_what_a_gpu_does_not_count_is_absent() -> None:
     assert set(found.counters) == {"time"}
 
 
+def test_a_part_of_nothing_is_absent() -> None:
+    rows = [row("f", time="1", hit="nan"), row("g", time="1", hit="40")]
+    found = counters.imported(ncu_table(rows, {_TIME: "s", _HIT: "%"}), kernels=2.0)
+    assert found is not None
+    assert found.counters == pytest.approx({"time": 2.0, "l2_hits": 0.4})
+
+
 @pytest.mark.parametrize("text", ["", "==ERROR== no kernels were profiled\n", '"Kernel Name"\n'])
 def test_no_table_is_nothing(text: str) -> None:
     assert counters.imported(text) is None
@@ -76,14 +83,15 @@ def ncu(folder: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def test_a_metric_that_ncu_does_not_know_is_left_out(
+def test_metrics_that_ncu_does_not_know_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "table").write_text(ncu_table([row("f", time="7")], {_TIME: "ns"}))
     ncu(
         tmp_path,
         f'case "$*" in *idc__requests*) echo "==ERROR== Failed to find metric '
-        f'regex:^idc__requests(\\.sum)?$"; exit 1;; esac; cat {tmp_path}/table',
+        f'regex:^idc__requests(\\.sum)?$"; exit 1;; *dram__bytes_read*) echo "==ERROR== '
+        f'Failed to find metric dram__bytes_read.sum" >&2; exit 1;; esac; cat {tmp_path}/table',
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = counters.counted(["program"], tmp_path, 20.0)

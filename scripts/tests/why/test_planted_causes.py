@@ -14,20 +14,14 @@ from pathlib import Path
 import pytest
 
 from warpgauge.system.environment import ROOT
+from warpgauge.system.process import nvidia_smi
 
 FOLDER = ROOT / "build" / "ci" / "fixtures" / "testing" / "planted_causes"
 _FEWEST = 17
 
 
-def _has_gpu() -> bool:
-    try:
-        return subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 pytestmark = [
-    pytest.mark.skipif(not _has_gpu(), reason="there is no GPU"),
+    pytest.mark.skipif(not nvidia_smi("-L"), reason="there is no GPU"),
     pytest.mark.skipif(
         not (FOLDER / "after" / "bench_planted").exists(),
         reason="the planted causes are not built: cmake --build --preset ci",

@@ -14,6 +14,7 @@ import pytest
 from test_chrome_trace import require_flows, require_nested
 
 from warpgauge.system.environment import ROOT
+from warpgauge.system.process import nvidia_smi
 from warpgauge.why import trace_file
 from warpgauge.why.calls import calls_of, kernels_of, ranges
 from warpgauge.why.trace_file import Activity
@@ -23,46 +24,39 @@ PROGRAMS = ROOT / "build" / "release" / "benchmarks"
 REPLAYED, CALLED = "elementwise/copy_vec4/f32/n:4096", "launch/stream_empty/argument_bytes:0"
 
 
-def _has_gpu() -> bool:
-    try:
-        return subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 pytestmark = [
-    pytest.mark.skipif(not _has_gpu(), reason="there is no GPU"),
+    pytest.mark.skipif(not nvidia_smi("-L"), reason="there is no GPU"),
     pytest.mark.skipif(
         not (PROGRAMS / trace_file.LIBRARY).exists(), reason="build/release has no trace library"
     ),
 ]
 
 
-def traced(benchmark: str, folder: Path) -> Sequence[Activity]:
+def traced(name: str, folder: Path) -> Sequence[Activity]:
     """What a process of this one benchmark leaves."""
-    program = PROGRAMS / f"bench_{benchmark.partition('/')[0]}"
+    program = PROGRAMS / f"bench_{name.partition('/')[0]}"
     file = folder / "trace.json"
     variables = trace_file.environment(PROGRAMS / trace_file.LIBRARY, file, calls=True)
-    command = [str(program), "--suite=full", f"--benchmark_filter=^{benchmark}$"]
+    command = [str(program), "--suite=full", f"--benchmark_filter=^{name}$"]
     subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=300)
     return trace_file.read_trace(file)
 
 
-@pytest.mark.parametrize("benchmark", [REPLAYED, CALLED])
-def test_an_operation_is_one_launch_of_one_kernel(benchmark: str, tmp_path: Path) -> None:
-    trace = traced(benchmark, tmp_path)
+@pytest.mark.parametrize("name", [REPLAYED, CALLED])
+def test_an_operation_is_one_launch_of_one_kernel(name: str, tmp_path: Path) -> None:
+    trace = traced(name, tmp_path)
     names = [one.name for one in ranges(trace)]
-    assert {benchmark, "prepare", "verify", "measure", "operation"} <= {*names}
-    assert ("launch" in names, "calls" in names) == (benchmark == REPLAYED, benchmark == CALLED)
+    assert {name, "prepare", "verify", "measure", "operation"} <= {*names}
+    assert ("launch" in names, "calls" in names) == (name == REPLAYED, name == CALLED)
     assert len(kernels_of(trace)) == 1
     launches = {n: one.count for n, one in calls_of(trace).items() if "Launch" in n}
     assert list(launches.values()) == [1.0]
 
 
-@pytest.mark.parametrize("benchmark", [REPLAYED, CALLED])
-def test_table_and_trace_are_of_what_ran(benchmark: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [REPLAYED, CALLED])
+def test_table_and_trace_are_of_what_ran(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "profile", benchmark, "--no-build"]
+    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "profile", name, "--no-build"]
     done = subprocess.run(
         [*command, "--table", "--trace", str(path)], capture_output=True, text=True, timeout=600
     )

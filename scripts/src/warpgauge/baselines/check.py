@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge baseline check: whether the baselines can be relied on, and fit what is built."""
+"""warpgauge baseline check: whether baselines are reliable, and match the built programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from warpgauge.baselines import spread
 from warpgauge.baselines.files import FamilyFile, Folder, open_readable
 from warpgauge.baselines.recordable import FEWEST_PROCESSES, spoilt
 from warpgauge.baselines.store import slug
-from warpgauge.execution import discovery
-from warpgauge.execution.discovery import Binary
-from warpgauge.records import counters
+from warpgauge.execution import discovery, selection
+from warpgauge.execution.discovery import Binary, Probe
+from warpgauge.records import counters, sessions
 from warpgauge.records.model import FULL_SUITE, Record
 from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system.errors import ExitStatus, UserError
@@ -38,10 +38,13 @@ def check(
     warned = remarked = 0
     for folder in readable:
         whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
-        wanted = everything if whole else built
+        uuids = [session.gpu_uuid or "" for session in folder.whole.sessions.values()]
+        gpus = max(uuid.count(",") + 1 for uuid in uuids)
+        asked = selection.able(everything if whole else built, Probe({}, gpus=gpus))
+        wanted = [one for one in asked if one.skipped is None]
         warnings, remarks = [*_findings(folder, now, stale_days)], [*_drowned(folder.whole)]
         if built:
-            differing, unchecked = _compared(tuple(folder.whole.rows), everything, wanted)
+            differing, unchecked = _compared(tuple(folder.whole.rows), everything, wanted, gpus)
             warnings += differing
             remarks += unchecked
         warned += len(warnings)
@@ -79,7 +82,7 @@ def _built(folder: Path) -> tuple[list[Binary], list[Binary]]:
 
 def _heading(folder: Folder, now: datetime) -> str:
     record = folder.whole
-    newest = newest_last(record.sessions.values())[-1]
+    newest = sessions.newest(record)
     return inert(
         f"{os.path.relpath(folder.path)}: {', '.join(folder.gpu_names) or 'no GPU'}, "
         f"{plural(len(record.rows), 'benchmark')}, {plural(len(record.sessions), 'session')}; "
@@ -88,11 +91,11 @@ def _heading(folder: Folder, now: datetime) -> str:
 
 
 def _compared(
-    names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary]
+    names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary], gpus: int
 ) -> tuple[list[str], list[str]]:
     """Warnings and remarks on a baseline's names beside those of the programs of a build.
 
-    `wanted` has of these programs what belongs into the baseline.
+    `wanted` has of these programs what belongs into the baseline, which is of so many `gpus`.
     """
     listed = {name for binary in built for name in binary.names}
     silent = {binary.family for binary in built if binary.fault is not None}
@@ -115,8 +118,9 @@ def _compared(
         )
     if new:
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
-        record = f"scripts/warpgauge baseline record {further}".rstrip()
-        warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds it")
+        together = f"--device {','.join(map(str, range(gpus)))}" if gpus > 1 else ""
+        record = " ".join(f"scripts/warpgauge baseline record {further} {together}".split())
+        warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds them")
     return warnings, remarks
 
 
@@ -144,7 +148,7 @@ def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
 
 
 def _sessions(record: Record) -> Iterator[str]:
-    """Those that would not be recorded today, or are there twice."""
+    """Sessions that would not be recorded today, or are there twice."""
     for session in newest_last(record.sessions.values()):
         faults = [reason for reason, _ in spoilt(session.context)]
         rows = record.rows.items()
@@ -211,7 +215,7 @@ def _rows(record: Record) -> Iterator[str]:
     failed = [name for name, row in record.rows.items() if row.error is not None]
     if failed:
         yield f"holds no time of what failed: {named(failed)}"
-    newest = newest_last(record.sessions.values())[-1].key
+    newest = sessions.newest(record).key
     rows = record.rows.items()
     old = [n for n, row in rows if row.error is None and newest not in row.process_medians]
     if old:

@@ -18,7 +18,7 @@ from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_docum
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
-from warpgauge.verdict.context import BASELINES, BUILD_DIR, MANIFEST
+from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
 
 # Seven digits lie a hundred times below what any benchmark repeats to.
 _DIGITS = 7
@@ -71,7 +71,7 @@ class Folder:
 
     @property
     def gpu_names(self) -> tuple[str, ...]:
-        """The GPU models that its sessions name: one, where all is well."""
+        """The GPU models that its sessions name; one, in a good baseline."""
         names = {session.gpu_name for session in self.whole.sessions.values()}
         return tuple(sorted(name for name in names if name))
 

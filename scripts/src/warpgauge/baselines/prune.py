@@ -20,7 +20,7 @@ from warpgauge.verdict import staleness
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is asked to go; each adds to the others."""
+    """What to remove; each criterion adds to the others."""
 
     keep: int | None = None
     sessions: Sequence[str] = ()
@@ -38,7 +38,7 @@ class Plan:
     texts: Mapping[Path, str | None]
 
     def lines(self, now: datetime) -> list[str]:
-        """The same for people, a line each."""
+        """The changes for people, one a line."""
         told = [
             f"removes session {one.key} ({staleness.told(one, now)}; {one.gpu_uuid or 'no GPU'})"
             for one in self.sessions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must not become a baseline, refused as soon as it is known: before measuring, if it can."""
+"""Refuses what must not become a baseline, before measuring if possible."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from warpgauge.records import counters
 from warpgauge.records.counters import OTHER_PROCESSES
 from warpgauge.records.load import json_files
 from warpgauge.records.model import FULL_SUITE, Record, Session, Source
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict import disturbance
@@ -54,7 +55,7 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
     what = str(run.path)
     if run.source is not Source.RUN:
         raise _refusal(what, f"it is a {run.source.value}", "give a run file of scripts/bench")
-    session = next(iter(run.sessions.values()))
+    session = only_session(run)
     context = session.context
     _require_context(what, context)
     for key in ("commit", "date"):
@@ -83,7 +84,7 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
 
 
 def spoilt(context: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Why what was measured so is no baseline, each with what to do."""
+    """Why a run in this context cannot be a baseline, each with a remedy."""
     if context.get("build_type") != "Release":
         build = quoted(context.get("build_type") or "unknown")
         yield f"its build type is {build}", "build Release and measure again"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the times of a baseline's row scatter: from process to process, and between sessions.
+"""The scatter of a baseline's times, between processes and between sessions.
 
 Standard deviations of logarithms, which are fractions of the time. Pure functions.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: where they lie, which are meant, how a run becomes a session of one."""
+"""Finds baselines, and adds runs to them as sessions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from warpgauge.baselines.recordable import (
 from warpgauge.files.atomic import replace_all
 from warpgauge.files.document import Document, read, rows_of
 from warpgauge.files.json_file import Object
-from warpgauge.records.load import holds_results, load, load_document
-from warpgauge.records.model import Record, Row, Session, Source
+from warpgauge.records.load import holds_results, load_document
+from warpgauge.records.model import Record, Row, Session
 from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
@@ -62,11 +62,11 @@ class Recorded:
     skipped: tuple[Row, ...]
 
     def lines(self) -> list[str]:
-        """The same for people, a line each."""
+        """Files and changes for people, one a line."""
         return [inert(f"recorded: {os.path.relpath(path)}") for path in self.files] + self.changes()
 
     def changes(self) -> list[str]:
-        """`lines` without the files."""
+        """The changes for people, one a line."""
         told = [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
         told += [
             f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
@@ -150,29 +150,6 @@ def _families(
     return families
 
 
-def recorded_comparison(folder: Path) -> tuple[Record, Record] | None:
-    """A baseline's older sessions and its newest one, as the two sides of a comparison.
-
-    For showing what a comparison looks like where there is no GPU. None with a single session.
-    """
-    whole = load(folder)
-    *older, newest = newest_last(whole.sessions.values())
-    if whole.source is not Source.BASELINE or not older:
-        return None
-    return only_sessions(whole, older), only_sessions(whole, [newest])
-
-
-def only_sessions(whole: Record, sessions: list[Session]) -> Record:
-    """A baseline with these of its sessions alone, and the rows that they have."""
-    keys = {session.key for session in sessions}
-    rows: dict[str, Row] = {}
-    for name, row in whole.rows.items():
-        times = {key: medians for key, medians in row.process_medians.items() if key in keys}
-        if times or row.error is not None:
-            rows[name] = replace(row, process_medians=times)
-    return replace(whole, sessions={session.key: session for session in sessions}, rows=rows)
-
-
 def chosen(baselines: Path, asked: str | None) -> list[Path]:
     """The folders of `baselines` that are meant, or a path elsewhere. Raises UserError.
 
@@ -201,7 +178,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
 
 
 def folders(path: Path) -> list[Path]:
-    """The baselines in `path`, which may not be there."""
+    """The baselines in `path`, which need not exist."""
     try:
         return sorted(entry for entry in path.iterdir() if holds_results(entry))
     except OSError:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments, bench_options
@@ -12,8 +12,8 @@ from warpgauge.commands.arguments import (
     EXIT_STATUS,
     Parser,
     commit,
+    devices,
     group,
-    one_device,
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
@@ -33,34 +33,32 @@ scripts/README.md, "Programs of another project", explains what such a verdict
 rests on."""
 
 
-def parse(argv: Sequence[str]) -> tuple[tuple[Path, Path], tuple[str, str], Path | None, Options]:
-    """Folders of programs, the base's first, their commits (or ""), the base's policy, and options.
+@dataclass(frozen=True, kw_only=True)
+class AbOptions(Options):
+    """The folders of programs, the base's first, and what is known of them."""
 
-    Raises UserError for bad usage.
-    """
+    folders: tuple[Path, Path]
+    commits: tuple[str, str]  # what the programs were built from, "" unless told
+    base_policy: Path | None
+
+
+def parse(argv: Sequence[str]) -> AbOptions:
+    """Raises UserError for bad usage."""
     from warpgauge.records.benchmark_filter import matches
 
     parser = command_line()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--list", "--dry-run")
     refuse_together(parser.given(given), "--budget", "--processes")
-    values = {**vars(bench_options.command_line().parse_args([])), **vars(given)}
-    folders = values.pop("base"), values.pop("candidate")
-    base, candidate = values.pop("commits")
-    base_policy = values.pop("base_policy")
-    options = bench_options.options_of(values)
+    values = vars(given)
+    values["folders"] = values.pop("base"), values.pop("candidate")
+    options = bench_options.options_of(values, AbOptions)
     matches(options.filter, "", "--filter")
-    return folders, (base, candidate), base_policy, options
+    return options
 
 
 def command_line() -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog="warpgauge ab",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="warpgauge ab", description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
     what = group(parser, "what is measured", "%(prog)s old/build new/build --filter '^BM_copy'")
     add = what.add_argument
@@ -70,8 +68,8 @@ def command_line() -> Parser:
     add("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
         default=("", ""), help="what the programs "
         "were built from, in 40 digits each: kept in the run files")
-    add("--device", metavar="GPU", type=one_device, help="index (as nvidia-smi -L counts) or UUID "
-        "of the only GPU that the programs see; default: all")
+    add("--device", metavar="GPU", type=devices, help="index (as nvidia-smi -L counts) or UUID "
+        "of the only GPU that the programs see, or several, as 0,1; default: all")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
     arguments.add_pairs(how_long, "program", FIRST_LOOK, "by what the first took")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warpgauge.commands.run_paths import RunPaths
+from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.show_results import Conclusion, without_gpu
 from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.combination import measured_in_pairs
 from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.records.model import Record
@@ -23,8 +22,8 @@ from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Expected, Policy
-from warpgauge.why import regressions
-from warpgauge.why.regressions import Sides
+from warpgauge.why import explain
+from warpgauge.why.explain import Sides
 
 
 def run(
@@ -40,11 +39,12 @@ def run(
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
     filter = measuring.options.filter
     both = beside.compared(base, candidate, filter, paths.pair, show.judged, open_rows)
-    found = _told(measured_in_pairs(both, commit), old, commit)
+    method = Note(Kind.PAIRED, commit=commit, **both.rounds)
+    found = _told(replace(both.found, method=method), old, commit)
     found = without_gpu(_without_removed(found, baseline), probe)
     if measuring.options.why and both.stop is None:
         sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
-        found = regressions.explained(found, lambda: sides, measuring, paths.why)
+        found = explain.of_regressions(found, lambda: sides, measuring, paths.why)
     status = show.compared(found)
     if both.stop is not None:
         raise both.stop

@@ -46,9 +46,14 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, whose complaint is a UserError; options are not guessed from their beginnings."""
+    """argparse's, whose complaint is a UserError; options are not guessed from their beginnings.
+
+    A description or an epilog that has line breaks keeps them.
+    """
 
     def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own, handed on
+        if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
+            keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
 
     def parse_args(  # type: ignore[override] # for we use no namespace of our own
@@ -65,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises UserError, exit status 2."""
-        raise UserError(inert(f"{message}; --help tells what there is"))
+        raise UserError(inert(f"{message}; see --help"))
 
     def given(self, options: argparse.Namespace) -> list[str]:
         """The options that are not at their defaults, as in ``--filter``."""
@@ -94,7 +99,6 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 
 def add_filter(parser: argparse._ActionsContainer) -> None:
-    """Add --filter."""
     parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
         help="only benchmarks whose name matches; --filter=-REGEX: only the others")  # fmt: skip
 
@@ -113,7 +117,6 @@ def add_run(parser: argparse._ActionsContainer, workflow: str, *, required: bool
 
 
 def add_repository(parser: argparse._ActionsContainer, help: str) -> None:
-    """Add --repository."""
     add = parser.add_argument
     add("--repository", metavar="OWNER/NAME", type=_repository, required=True, help=help)
 
@@ -124,15 +127,27 @@ def _repository(text: str) -> str:
     return require_repository(text)
 
 
+def add_programs(parser: argparse._ActionsContainer) -> None:
+    """Add --device of one GPU, --build-dir and --no-build."""
+    add = parser.add_argument
+    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
+    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, used as "
+        "it is")  # fmt: skip
+    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+
+
+def add_verbose(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--verbose", action="store_true", help="show the build's output and every "
+        "command")  # fmt: skip
+
+
 def add_preview(parser: argparse._ActionsContainer) -> None:
-    """Add --list and --dry-run."""
     add = parser.add_argument
     add("--list", action="store_true", help="print the names of what would be measured, one a line")
     add("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
 
 def add_timeout(parser: argparse._ActionsContainer) -> None:
-    """Add --timeout."""
     parser.add_argument("--timeout", dest="timeout_s", metavar="SECONDS", type=seconds,
         default=DEADLINE_S, help="for one benchmark, which is ended then; default "
         f"{DEADLINE_S:g}")  # fmt: skip
@@ -162,7 +177,6 @@ def add_pairs(parser: argparse._ActionsContainer, of_each: str, pairs: int, othe
 
 
 def add_pair_files(parser: argparse._ActionsContainer) -> None:
-    """Add --out."""
     parser.add_argument("--out", metavar="FILE", type=file, help="the candidate's run file; the "
         "base's is FILE with -base before its suffix; default build/runs/<time>.json")  # fmt: skip
 
@@ -179,11 +193,9 @@ def add_comparison_options(
 
 
 def add_why(parser: argparse._ActionsContainer) -> None:
-    """Add --why."""
-    parser.add_argument(
-        "--why", action="store_true", help="look into what pairs found slower, for 3 minutes at "
-        "most: the reason joins the report, and traces and machine code lie beside the run file"
-    )  # fmt: skip
+    parser.add_argument("--why", action="store_true", help="look into what pairs found slower, for "
+        "3 minutes at most: the reason joins the report, and traces and machine code lie beside "
+        "the run file")  # fmt: skip
 
 
 def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
@@ -201,47 +213,50 @@ def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
+    """An integer of at least 1."""
     if (number := index(text)) == 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
 def index(text: str) -> int:
-    """A whole number from 0 on."""
+    """An integer of at least 0."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return int(text)
 
 
 def one_device(text: str) -> int | str:
-    """Index or UUID of a GPU."""
     if _UUID.fullmatch(text):
         return text
-    try:
-        return index(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
-        ) from None
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
+    )
+
+
+def devices(text: str) -> int | str:
+    """One device, or several that are measured together: these stay a list, as in 0,1."""
+    named = [one_device(one) for one in text.split(",")]
+    if len({*named}) < len(named):
+        raise argparse.ArgumentTypeError(f"{text!r} names a GPU twice")
+    return ",".join(map(str, named)) if len(named) > 1 else named[0]
 
 
 def revision(text: str) -> str:
-    """What git can be asked for."""
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} names no commit")
     return text
 
 
 def commit(text: str) -> str:
-    """The whole name of a commit."""
     if not git.is_full(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not the whole name of a commit")
     return text
 
 
 def seconds(text: str) -> float:
-    """A time that passes and ends."""
     return between(text, 0.0, math.inf, "a positive number of seconds")
 
 
@@ -255,26 +270,25 @@ def duration(text: str) -> float:
 
 
 def file(text: str) -> Path:
-    """One to be written, which has a name."""
+    """A file to write."""
     if not Path(text).name:
         raise argparse.ArgumentTypeError(f"{text!r} names no file")
     return Path(text)
 
 
 def input_file(text: str) -> Path:
-    """One to be read; ``-`` is standard input."""
+    """A file to read; ``-`` is standard input."""
     return STANDARD_INPUT if text == "-" else Path(text)
 
 
 def folder(text: str) -> Path:
-    """A folder that is there."""
+    """A folder that exists."""
     if not text or not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no folder")
     return Path(text)
 
 
 def days(text: str) -> float:
-    """An age."""
     return between(text, 0.0, math.inf, "a positive number of days")
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from warpgauge.baselines import check, export_reframe, prune, show, store
 from warpgauge.baselines.files import open_folder, open_readable
 from warpgauge.baselines.prune import Criteria
-from warpgauge.commands import bench
-from warpgauge.commands.baseline_options import parse
+from warpgauge.commands import bench, command_lines
 from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
@@ -26,7 +25,7 @@ from warpgauge.system.text import inert
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
     """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
-    given, now = parse(argv), now or datetime.now(timezone.utc)
+    given, now = command_lines.baseline().parse_args(argv), now or datetime.now(timezone.utc)
     console, baselines = Output(highlight=False), root / "baselines"
     if given.command == "record":
         options = {"suite": given.suite, "processes": given.processes, "timeout": given.timeout_s}
@@ -39,6 +38,11 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         with interrupts.telling(interrupts.CHANGED):
             _print(console, recorded.lines())
         return ExitStatus.OK
+    prune_what = "keep", "session", "older_than", "removed"
+    if given.command == "prune" and not any(getattr(given, key) for key in prune_what):
+        raise UserError(
+            "prune needs to know what goes: give --keep, --session, --older-than or --removed"
+        )
     folders = store.chosen(baselines, given.asked)
     if given.command == "check":
         return check.check(folders, root, now, given.stale_days, console)

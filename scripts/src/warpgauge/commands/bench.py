@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge bench: on one GPU, or with --device all on each as by itself, with one exit status."""
+"""warpgauge bench: on one GPU, on several together, or with --device all on each and on all."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.commands import preview, resume, run_paths
-from warpgauge.commands.bench_options import parse
-from warpgauge.commands.one_gpu import BENCH_HERE, Bench, Share, waiting
-from warpgauge.commands.run_paths import RunPaths
+from warpgauge.commands import preview, resume
+from warpgauge.commands.bench_options import EVERY_GPU, parse
+from warpgauge.commands.measuring_command import RunPaths
+from warpgauge.commands.one_gpu import Bench, Share
+from warpgauge.execution import discovery, selection
 from warpgauge.execution.discovery import Probe
 from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Measuring
+from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.reports.headline import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
 from warpgauge.system.layout import Output, print_line
-from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, plural
 from warpgauge.system.worker_processes import Ended, Work
 from warpgauge.verdict.override import Override
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
     options, before = parse(argv), None
     if options.resume is not None:
         before = resume.interrupted(options, root / "build" / "runs")
@@ -42,14 +41,14 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     shown = Output(stderr=options.formats.shown is not TERMINAL)
     faults = Output(stderr=True)
     notes = Output(stderr=True, quiet=True) if options.quiet else faults
-    one = Bench(options, root, shown, notes, faults, argv, before)
+    one = Bench(options, root, shown, notes, argv, faults, before)
     if options.list:
         return preview.list_bench(one)
     if options.dry_run:
         return preview.plan_bench(one)
     if options.self_check_of:
         return one.judge_self_check(options.self_check_of)
-    with alone(one.work, waiting(options, BENCH_HERE, notes)):
+    with one.alone_in(one.work):
         return on_every_gpu(one) if options.every_gpu else one.run()
 
 
@@ -59,33 +58,67 @@ _SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
 def on_every_gpu(one: Bench) -> ExitStatus:
     """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
     options = one.options
-    paths = run_paths.chosen(options, one.runs)
+    paths = one.run_paths()
     one.inputs()
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
         with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
             built = one.built(measuring)
             if one.before is None:
-                gpus, faults = named_gpus(measuring.gpus(built))
+                gpus, faults = asked_of(measuring, built)
                 called = resume.called(one.argv, options.seed, paths.run)
                 began = msgspec.structs.replace(called, gpus=gpus, faults=tuple(faults))
                 there = journal.begin(paths.journal, began)
             else:
                 there, began = one.before.journal, one.before.began
     gpus = began.gpus
-    at_once = len(gpus) if options.parallel else 1
+    single = sum(map(is_one, gpus))
     works: dict[str, Work] = {}
-    for uuid in gpus:
-        own = there.of(uuid)
-        share = Share(built, at_once, there.folder, own)
-        to = paths.of(uuid).run
-        its = replace(options, device=uuid, out=to, formats=options.formats.of(uuid))
+    for device in gpus:
+        name = named(device)
+        own = there.of(name)
+        share = Share(
+            built, single if options.parallel and is_one(device) else 1, there.folder, own
+        )
+        to = paths.of(name).run
+        its = replace(options, device=device, out=to, formats=options.formats.of(name))
         RunPaths(to).check(its, one.baselines, RunPaths(to).measured(its))
         before = resume.begun(own, its)
-        argv = [*(word for word in one.argv if word != "--parallel"), f"--device={uuid}"]
-        works[uuid] = replace(one, options=its, argv=argv, before=before, share=share).run
-    with alone(one.runs, waiting(options, BENCH_HERE, one.notes)):
+        argv = [*(word for word in one.argv if word != "--parallel"), f"--device={device}"]
+        works[device] = replace(one, options=its, argv=argv, before=before, share=share).run
+    with one.alone_in(one.runs):
         return _All(one, paths, there, gpus).run(works, began.faults)
+
+
+def is_one(device: str) -> bool:
+    """Whether this is one GPU, and not several that are measured together."""
+    return "," not in device
+
+
+def named(device: str) -> str:
+    """The name of the files of its run."""
+    return device if is_one(device) else EVERY_GPU
+
+
+def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[str]]:
+    """The model of each GPU by its UUID, and of all together where a program needs several.
+
+    And why others have none. Raises UserError where there is nothing to measure.
+    """
+    options, scratch = measuring.options, measuring.scratch
+    everything = discovery.find(built.programs, scratch, options.suite)
+    wanted = selection.wanted(everything, options.filter, scratch, suites=True)
+    probes = discovery.gpus(everything, scratch)
+    gpus, faults = named_gpus(probes)
+    if len(gpus) < 2 or all(one.gpus == 1 for one in wanted):
+        return gpus, faults
+    alone = gpus if any(one.gpus == 1 for one in wanted) else {}
+    try:
+        all_of_them = discovery.together([one for one in probes if "gpu_uuid" in one.context])
+    except UserError as fault:
+        return gpus, [*faults, str(fault)]
+    context = all_of_them.context
+    return {**alone, context["gpu_uuid"]: context["gpu_name"]}, faults
 
 
 def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
@@ -102,7 +135,7 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class _All:
-    """The runs of all GPUs, and what is kept of them."""
+    """The runs of all GPUs, and the journal that keeps them."""
 
     one: Bench
     paths: RunPaths
@@ -110,7 +143,7 @@ class _All:
     gpus: Mapping[str, str]
 
     def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
-        """Run what is still to be run, and tell what became of all."""
+        """Run what the journal lacks, and report all."""
         kept = {uuid: self.journal.find(["gpu", uuid], journal.Ended) for uuid in works}
         statuses = {uuid: ended.status for uuid, ended in kept.items() if ended is not None}
         left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
@@ -126,50 +159,57 @@ class _All:
         return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
 
     def _ended(self, works: Mapping[str, Work]) -> Iterator[Ended]:
-        count = plural(len(self.gpus), "GPU")
-        if self.one.options.parallel:
+        together = {device: work for device, work in works.items() if not is_one(device)}
+        alone = {device: work for device, work in works.items() if is_one(device)}
+        count = plural(sum(map(is_one, self.gpus)), "GPU")
+        if self.one.options.parallel and alone:
             if Override.PARALLEL in self.one.options.allow:
                 self._note(f"Measuring {count} at once")
             else:
                 self._warn(f"Measuring {count} at once: host times and copies will be INVALID")
             for ended in worker_processes.at_once(
-                works, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
+                alone, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
             ):
                 self._rule(ended.name)
                 streams.write(ended.shown)
                 yield ended
-            return
-        self._note(f"Measuring {count}, one after the other")
-        for number, (uuid, work) in enumerate(works.items(), 1):
+            alone = {}
+        if alone:
+            self._note(f"Measuring {count}, one after the other")
+        for number, (uuid, work) in enumerate(alone.items(), 1):
             self._rule(uuid)
-            self._note(f"GPU {number} of {len(works)}: {uuid}")
+            self._note(f"GPU {number} of {len(alone)}: {uuid}")
             yield worker_processes.alone(uuid, work)
+        for device, work in together.items():
+            self._rule(device)
+            self._note("Measuring all GPUs together, with what needs several")
+            yield worker_processes.alone(device, work)
 
     def _concluded(self, ended: Ended) -> ExitStatus:
-        """Its status, which is kept unless that run can go on."""
+        """The exit status, which the journal keeps unless that run can be resumed."""
         try:
             status = ExitStatus(ended.status)
         except ValueError:
             by = -ended.status if ended.status < 0 else ended.status - 128
-            self._warn(f"{ended.name}: its scripts/bench was ended by {name_of(by)}")
+            self._warn(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
-        if not self.journal.of(ended.name).is_dir():
+        if not self.journal.of(named(ended.name)).is_dir():
             self.journal.keep(["gpu", ended.name], journal.Ended(status))
         return status
 
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
         self._rule("all GPUs")
         for uuid, status in statuses.items():
-            run = self.paths.of(uuid).run
+            run = self.paths.of(named(uuid)).run
             where = os.path.relpath(run) if run.exists() else "no run file"
-            line = f"{uuid} {inert(self.gpus[uuid])}: {EXIT_MEANINGS[status]}; {where}"
+            line = f"{named(uuid)} {inert(self.gpus[uuid])}: {EXIT_MEANINGS[status]}; {where}"
             print_line(self.one.results, line)
         for fault in faults:
             print_line(self.one.results, fault)
 
     def _tell_of_resuming(self) -> bool:
-        """Whether something of the run is kept that can go on."""
-        unfinished = any(self.journal.of(uuid).is_dir() for uuid in self.gpus)
+        """Whether a part of the run can be resumed; says how."""
+        unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
         if unfinished or 0 < self.journal.size < len(self.gpus):
             self._warn(f"`{resume.command(self.journal.folder)}` goes on with what is missing.")
             return True
@@ -177,7 +217,7 @@ class _All:
 
     def _rule(self, title: str) -> None:
         model = self.gpus.get(title, "")
-        self.one.results.rule(inert(f"{title} {model}".strip()), characters="=")
+        self.one.results.rule(inert(f"{named(title)} {model}".strip()), characters="=")
 
     def _note(self, line: str) -> None:
         print_line(self.one.notes, line)

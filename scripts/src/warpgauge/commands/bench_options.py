@@ -9,17 +9,17 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import (
     Parser,
     contradiction,
+    devices,
     duration,
     file,
     folder,
     group,
-    one_device,
     positive,
     refuse_together,
     revision,
@@ -36,6 +36,7 @@ from warpgauge.verdict.override import Override
 
 if TYPE_CHECKING:
     from warpgauge.commands.format_options import Formats
+    from warpgauge.reports.formats import Format
 
 EVERY_GPU = "all"
 
@@ -66,8 +67,6 @@ _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MeasurementOptions):
-    """What the user asked for."""
-
     out: Path | None
     baseline: Path | None
     parallel: bool
@@ -88,6 +87,9 @@ class Options(MeasurementOptions):
         return self.device == EVERY_GPU
 
 
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
 def parse(argv: Sequence[str]) -> Options:
     """Raises UserError for bad usage, and for what contradicts itself."""
     from warpgauge.baselines.recordable import FEWEST_PROCESSES
@@ -95,7 +97,7 @@ def parse(argv: Sequence[str]) -> Options:
 
     parser = command_line()
     values = parser.parse_args(argv)
-    options, given = options_of(vars(values)), parser.given(values)
+    options, given = options_of(vars(values), Options), parser.given(values)
     if options.resume is not None:
         refuse_together(given, "--resume", *(one for one in given if one not in _WITH_RESUME))
     require_portable("--filter", options.filter.removeprefix("-"))
@@ -134,11 +136,19 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
-    """The options of a command line like this one. Raises UserError for a wrong file or format."""
-    from warpgauge.commands.format_options import Formats
+def options_of(
+    given: Mapping[str, Any],
+    kind: type[AnyOptions],
+    formats: Mapping[str, Format[str]] | None = None,
+) -> AnyOptions:
+    """The options of a command that measures; those that are not given have bench's defaults.
 
-    values = dict(given)
+    `formats` are those of --format, if not a comparison's. Raises UserError for a wrong one.
+    """
+    from warpgauge.commands.format_options import Formats
+    from warpgauge.reports.formats import FORMATS
+
+    values = {**vars(command_line().parse_args([])), **given}
     named, fail_on, seed = values.pop("self_check"), values.pop("fail_on"), values["seed"]
     named_kernels, here = values["kernels"], values["build_dir"] is None
     ours = here and named_kernels is None
@@ -151,15 +161,14 @@ def options_of(given: Mapping[str, Any]) -> Options:
         "self_check": named is not None,
         "self_check_of": named or None,
         "seed": random.SystemRandom().getrandbits(32) if seed is None else seed,
-        "formats": Formats.parse(values.pop("format"), values.pop("export")),
+        "formats": Formats.parse(values.pop("format"), values.pop("export"), formats or FORMATS),
         "fail_on_resources": bool(fail_on),
         "allow": frozenset(values["allow"]),
     }
-    return Options(**{**values, **changed})
+    return kind(**{**values, **changed})
 
 
 def command_line() -> Parser:
-    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge bench",
         description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
@@ -175,7 +184,7 @@ def command_line() -> Parser:
     add_suite_and_device(what)
     add = what.add_argument
     add("--parallel", action="store_true", help="with --device all: all at once; host times and "
-        "copies are INVALID then")
+        "copies are INVALID then. What needs several GPUs follows alone")
     add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
         "as it is; run files go to DIR/runs")
     add("--kernels", metavar="FILE", type=Path, help="a manifest of kernels from elsewhere, which "
@@ -229,19 +238,23 @@ def command_line() -> Parser:
 
 
 def add_suite_and_device(parser: argparse._ActionsContainer) -> None:
-    """Add --suite, and --device of one GPU or all of them."""
+    """Add --suite, and --device of one GPU, several together, or all."""
     # fmt: off
     add = parser.add_argument
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
         help="full: every benchmark; default: those that cover each cost once")
-    add("--device", metavar="GPU", type=_device, help=f"index, UUID, or {EVERY_GPU}: each GPU in "
-        "turn, with its own run file; default 0")
+    add("--device", metavar="GPU", type=_device, help="index or UUID; several, as 0,1, for "
+        f"programs that need them; or {EVERY_GPU}: each GPU in turn, with its own run file, then "
+        "all together; default 0")
     # fmt: on
 
 
 def _device(text: str) -> int | str:
+    """One GPU, several (``0,1`` stays text), or all."""
+    if text == EVERY_GPU:
+        return text
     try:
-        return text if text == EVERY_GPU else one_device(text)
+        return devices(text)
     except argparse.ArgumentTypeError as fault:
         raise argparse.ArgumentTypeError(f"{fault}, nor {EVERY_GPU}") from None
 

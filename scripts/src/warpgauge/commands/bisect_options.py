@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,42 +16,38 @@ _EPILOG = """\
 exit status:
   0  one commit is to blame, for each benchmark
   2  bad usage: BAD does not descend from GOOD, or shows no difference
-  3  not certain: the commits that may be to blame are named"""
+  3  not certain: the commits that may be to blame are named; or not measured"""
 
 
-@dataclass(frozen=True)
-class BisectOptions:
-    """Between which commits to look for what; `bench` says how to measure."""
+@dataclass(frozen=True, kw_only=True)
+class BisectOptions(Options):
+    """Between which commits to look for what."""
 
     good: str
     bad: str
     rows: tuple[str, ...]
-    resume: bool
-    bench: Options
+    resume_bisect: bool
 
 
 def parse(argv: Sequence[str]) -> BisectOptions:
     """Raises UserError for bad usage."""
     values = vars(command_line().parse_args(argv))
-    good, bad, rows, resume = (values.pop(name) for name in ("good", "bad", "row", "resume_bisect"))
-    usual = vars(bench_options.command_line().parse_args([]))
+    values["rows"] = tuple(dict.fromkeys(values.pop("row")))
     # As many pairs before the first look as a change needs: no commit is decided by fewer.
     fixed = {"suite": FULL_SUITE, "processes": FEWEST_OF_A_CHANGE}
-    options = bench_options.options_of({**usual, **fixed, **values})
-    return BisectOptions(good, bad, tuple(dict.fromkeys(rows)), resume, options)
+    return bench_options.options_of({**fixed, **values}, BisectOptions)
 
 
 def command_line() -> Parser:
-    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge bisect",
-        description="Find the commit that made a benchmark slower: builds commits between GOOD "
+        description="Find the commit that made a benchmark slower: builds commits between GOOD\n"
         "and BAD, and measures each in pairs with GOOD.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     # fmt: off
-    what = group(parser, "what is looked for", "%(prog)s v1.2 main --row reduce/sum/cub/f32/n:1Mi")
+    what = group(parser, "what is looked for",
+        "%(prog)s v1.2 main --row reduce/sum_cub/f32/n:65536")
     add = what.add_argument
     add("good", metavar="GOOD", type=revision, help="a commit in which it was fast")
     add("bad", metavar="BAD", type=revision, help="one that descends from it, and is slower")

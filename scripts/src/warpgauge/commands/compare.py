@@ -112,7 +112,7 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
     """The comparison in the file that stands alone. Raises UserError."""
     from warpgauge.files import json_file
     from warpgauge.files.location import Place
-    from warpgauge.reports import json_input
+    from warpgauge.reports import comparison_json
 
     if given := [one for one in command_line().given(options) if one in _JUDGING]:
         raise UserError(
@@ -120,7 +120,7 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
             "give BASELINE and CANDIDATE to judge anew"
         )
     place = Place(options.baseline)
-    return json_input.load(json_file.text_of(place), place)
+    return comparison_json.load(json_file.text_of(place), place)
 
 
 def _show(comparison: Comparison, options: argparse.Namespace) -> None:
@@ -144,7 +144,7 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     argparse knows no list that ends at ``--`` and is followed by another one.
     """
     parser = command_line(prog)
-    asked = list(argv)
+    asked = list(itertools.chain.from_iterable(map(_spelled_apart, argv)))
     if _PROCESSES not in asked:
         options = parser.parse_args(asked)
         if options.baseline is None:
@@ -152,6 +152,8 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
         if asked.count("-") > 1:
             parser.error("standard input can be read once: give a file in place of one '-'")
         return argparse.Namespace(**{**vars(options), "processes": ()})
+    if asked.count(_PROCESSES) > 1:
+        parser.error(f"{_PROCESSES} is given twice: name all files behind one")
     if "-" in asked:
         parser.error(f"{_PROCESSES} takes files: '-' stands for BASELINE or CANDIDATE alone")
     end = asked.index("--") if "--" in asked else len(asked)
@@ -170,14 +172,14 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     return argparse.Namespace(**{**vars(options), "processes": sides})
 
 
+def _spelled_apart(word: str) -> list[str]:
+    """``--processes=FILE`` as two words."""
+    option, _, value = word.partition("=")
+    return [option, *filter(None, [value])] if option == _PROCESSES else [word]
+
+
 def command_line(prog: str = "warpgauge compare") -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog=prog,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
     what = group(parser, "what is compared", "%(prog)s baselines/nvidia-h200 run.json")
     add = what.add_argument

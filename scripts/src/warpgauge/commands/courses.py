@@ -64,7 +64,9 @@ def _course(one: Series, nights: Sequence[Night], points: Sequence[ChangePoint])
     marks = []
     for point in points:
         change, low, high = (math.expm1(log) for log in (point.change, point.low, point.high))
-        told = f"{percent(change)} from {nights[point.index].date[:10]} on"
+        first, last = (nights[at].date[:10] for at in (point.first, point.last))
+        place = first if first == last else f"one of {first} … {last}"
+        told = f"{percent(change)} from {place} on"
         index = bisect_left(one.nights, point.index)
         marks.append(course.ChangePoint(index, change, low, high, told))
     return Course(one.benchmark, shown, marks, [*_events(measured)])

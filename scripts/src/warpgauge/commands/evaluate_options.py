@@ -7,14 +7,14 @@ import argparse
 import contextlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import (
     Parser,
+    devices,
     group,
-    one_device,
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
@@ -54,47 +54,35 @@ class Kernel:
     manifest: Path | None = None
 
 
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """What the user asked for; the base is the first of the `kernels`."""
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(Options):
+    """What the user asked for; the base is the first of the `sides`."""
 
-    kernels: tuple[Kernel, Kernel]
+    sides: tuple[Kernel, Kernel]
     axes: Mapping[str, Sequence[str]]
     memory_limit: int | None  # bytes
-    measuring: Options
 
 
 def parse(argv: Sequence[str]) -> EvaluateOptions:
     """Raises UserError for bad usage."""
-    from warpgauge.commands.format_options import Formats
     from warpgauge.reports.evaluation_document import FORMATS
 
     parser = command_line()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--budget", "--processes")
-    usual = vars(bench_options.command_line().parse_args([]))
-    values = {**usual, "suite": FULL_SUITE, **vars(given)}
-    values["processes"] = values["processes"] or PAIRS
-    base, candidate, axes = (values.pop(key) for key in ("base", "candidate", "axis"))
-    memory_limit, formats = values.pop("memory_limit"), values.pop("format")
+    values = {**vars(given), "suite": FULL_SUITE, "processes": given.processes or PAIRS}
+    axes = values.pop("axis")
     twice = next((axis for axis in axes if sum(axis[0] == one[0] for one in axes) > 1), None)
     if twice is not None:
         raise UserError(
             f"--axis {twice[0]} is given twice: name all its values in one, as in n=1,2"
         )
-    options = bench_options.options_of({**values, "format": []})
-    options = replace(options, formats=Formats.parse(formats, known=FORMATS))
-    return EvaluateOptions((base, candidate), dict(axes), memory_limit, options)
+    values |= {"axes": dict(axes), "sides": (values.pop("base"), values.pop("candidate"))}
+    return bench_options.options_of(values, EvaluateOptions, FORMATS)
 
 
 def command_line() -> Parser:
-    """The options, for --help too."""
-    parser = Parser(
-        prog="warpgauge evaluate",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="warpgauge evaluate", description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
     what = group(parser, "what is measured", "%(prog)s gemm/cublas/f32 kernels.toml:gemm")
     add = what.add_argument
@@ -102,14 +90,15 @@ def command_line() -> Parser:
     add("candidate", type=_kernel, metavar="CANDIDATE", help="the kernel to judge")
     add("--axis", metavar="NAME=VALUE,...", type=_axis, action="append", default=[],
         help="the values of an axis; repeatable; default: all that both have")
-    add("--device", metavar="GPU", type=one_device, help="index (as nvidia-smi -L counts) or UUID; "
-        "default: the first GPU")
+    add("--device", metavar="GPU", type=devices, help="index (as nvidia-smi -L counts) or UUID; "
+        "several, as 0,1, for kernels that need them; default: the first GPU")
     add("--no-build", dest="build", action="store_false", help="run what build/release holds")
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
     arguments.add_pairs(how_long, "kernel", PAIRS, "until all is decided")
 
-    rule = group(parser, "what counts", "%(prog)s reduce/a/f32 reduce/b/f32 --memory-limit 1GB")
+    rule = group(parser, "what counts",
+        "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")
     rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) where the "
         "candidate's peak of device memory is more, as in 512MiB or 2GB")
 
@@ -118,7 +107,7 @@ def command_line() -> Parser:
     arguments.add_pair_files(output)
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
         help="the evaluation as terminal, markdown or json, to standard output or FILE; repeatable")
-    add("--verbose", action="store_true", help="show the build's output and every command")
+    arguments.add_verbose(output)
     # fmt: on
     return parser
 

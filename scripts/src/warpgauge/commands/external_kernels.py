@@ -17,7 +17,7 @@ from warpgauge.external.case import Case
 from warpgauge.external.plan import Axes
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.context import BASELINES, MANIFEST
+from warpgauge.verdict.comparability import BASELINES, MANIFEST
 
 # In a folder that was built.
 PROGRAM = Path("benchmarks", "bench_external")
@@ -25,8 +25,6 @@ PROGRAM = Path("benchmarks", "bench_external")
 
 @dataclass(frozen=True)
 class ExternalKernels:
-    """The cases of a manifest."""
-
     path: Path
     cases: Sequence[Case]
 
@@ -71,5 +69,5 @@ class ExternalKernels:
 
     @property
     def files(self) -> list[Path]:
-        """That its kernels read."""
+        """All files that its kernels read."""
         return [*dict.fromkeys(path for case in self.cases for path in case.files)]

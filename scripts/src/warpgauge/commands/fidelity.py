@@ -15,7 +15,6 @@ from warpgauge.system.errors import UserError
 
 
 def main(argv: Sequence[str], root: Path) -> int:
-    """Raises UserError for what the user can mend."""
     return int(_from_clone("command").main(argv, root))
 
 

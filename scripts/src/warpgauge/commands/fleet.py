@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpgauge.commands.fleet_options import command_line
+from warpgauge.commands import command_lines
 from warpgauge.commands.format_options import Formats
 from warpgauge.fleet import judging, reading, text
 from warpgauge.fleet.document import FORMATS
@@ -15,8 +15,7 @@ from warpgauge.system.layout import Output
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
-    given = command_line().parse_args(argv)
+    given = command_lines.fleet().parse_args(argv)
     formats = Formats.parse(given.format, known=FORMATS)
     formats.check(root / "baselines", [given.folder])
     measured = reading.read(given.folder).matching(given.filter)

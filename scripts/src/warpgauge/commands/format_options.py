@@ -13,7 +13,7 @@ from typing import Protocol
 from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
 from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.records.model import Record, Source
-from warpgauge.reports.drawing import png
+from warpgauge.reports.drawing import picture
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.system import environment, streams
@@ -27,7 +27,7 @@ AnyFormat = Format[str] | Format[bytes]
 
 
 class Found(Protocol):
-    """What formats are of."""
+    """What a format renders."""
 
     @property
     def exit_status(self) -> ExitStatus: ...
@@ -93,7 +93,7 @@ class Formats:
         return tuple(f"--format {inert(one)} is not written: nothing is compared." for one in asked)
 
     def of(self, what: str) -> Formats:
-        """The same to other files, which are named after `what` too."""
+        """The same formats, to files whose names end in `what`."""
         files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
         exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
         return replace(self, files=files, exports=exports)
@@ -101,7 +101,7 @@ class Formats:
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raises UserError for a file that cannot or must not be written; see `output_file`."""
         if any(one is PICTURES[".png"] for one, _ in self.files):
-            environment.ensure([png.PACKAGE], lock=environment.WHOLE)
+            environment.ensure([picture.PNG_PACKAGE], lock=environment.WHOLE)
         if any(one.name == "openmetrics" for one, _ in self.exports):
             environment.ensure(["prometheus_client"])
         for one, path in (*self.files, *self.exports):
@@ -161,15 +161,13 @@ def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
     whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
     steps = [partial(replace_all, whole)]
     steps += [partial(write_stream, path, text) for path, text in streamed.items()]
-    return [fault for step in steps if (fault := _fault(step))]
-
-
-def _fault(step: Callable[[], None]) -> str:
-    try:
-        step()
-    except UserError as error:
-        return str(error)
-    return ""
+    faults = []
+    for step in steps:
+        try:
+            step()
+        except UserError as error:  # noqa: PERF203 - a few files
+            faults.append(str(error))
+    return faults
 
 
 def _picture(text: str, path: Path) -> AnyFormat:

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from multiprocessing import get_context
 from pathlib import Path
 
-from warpgauge.commands.history_options import command_line
+from warpgauge.commands import command_lines
 from warpgauge.files.atomic import is_stream
 from warpgauge.files.output_file import check_report
 from warpgauge.history import changes, database, export, series, show
@@ -32,18 +32,22 @@ _PARQUET = re.compile(rb"\APAR1")
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
-    given = command_line().parse_args(argv)
+    given = command_lines.history().parse_args(argv)
     console = Output(highlight=False)
+    faults: list[str] = []
 
     def answer(asked: sqlite3.Connection) -> str:
         """What is printed; nothing is before all was read: a damaged database is asked again."""
+        faults[:] = database.faults(asked)
         with console.capture() as shown:
             _COMMANDS[given.command](asked, given, root, console)
         return shown.get()
 
-    streams.write(database.ask(root, given.ref, answer))
-    return ExitStatus.OK
+    try:
+        streams.write(database.ask(root, given.ref, answer))
+    finally:
+        status = show.left_out(faults)
+    return status
 
 
 def _show(asked: sqlite3.Connection, given: Namespace, root: Path, console: Output) -> None:

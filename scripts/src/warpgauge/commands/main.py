@@ -11,10 +11,11 @@ from __future__ import annotations
 import importlib
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
 
 from warpgauge import __version__
-from warpgauge.system import entry_point, environment
+from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 
 STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
@@ -75,9 +76,10 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a reason was found",
     ),
-    "fidelity": Command("hold device times against CUPTI's", STATISTICS, "before all was measured"),
+    "fidelity": Command("compare device times with CUPTI's", STATISTICS, "before all was measured"),
 }
-_OWN_OPTIONS = ("compare", "fidelity")  # the others' are in a module beside theirs
+_OWN_OPTIONS = ("compare", "fidelity")
+_SHOWING = ("baseline", "report", "history", "fleet")  # in one module; others' have one each
 
 # What the workflows run, as in `warpgauge ci gate`.
 CI = {
@@ -114,7 +116,7 @@ CI = {
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
-    """Run the command that `argv` names; its exit status."""
+    """Run the command that `argv` names. Returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     ci = words[:1] == ["ci"]
     commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
@@ -123,15 +125,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
         command, module = commands[name], f"ci.{name}" if ci else name
         return entry_point.run(name, lambda: _run(command, module, rest), command.interrupted)
     if name == "--print-completion" and not ci:
-        return entry_point.run(prog, lambda: _completion(rest))
+        return entry_point.run(prog, lambda: _print_completion(" ".join(rest)))
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
 
 
 def command_line(module: str) -> ArgumentParser:
     """The options of ``bench`` or ``ci.gate``, whose own modules are not imported."""
     where, _, name = module.rpartition(".")
-    if where:
-        parser: ArgumentParser = getattr(_imported("ci.command_lines"), name.replace("-", "_"))()
+    if where or name in _SHOWING:
+        lines = _imported("ci.command_lines" if where else "command_lines")
+        parser: ArgumentParser = getattr(lines, name.replace("-", "_"))()
     else:
         parser = _imported(name if name in _OWN_OPTIONS else f"{name}_options").command_line()
     return parser
@@ -151,11 +154,6 @@ def _imported(module: str) -> Any:  # noqa: ANN401 - a module
     return importlib.import_module(f"warpgauge.commands.{module.replace('-', '_')}")
 
 
-def _completion(words: Sequence[str]) -> int:
-    environment.ensure(())
-    return int(_imported("completion").show(" ".join(words)))
-
-
 def _asks_for_help(argv: Sequence[str]) -> bool:
     own = argv[: argv.index("--")] if "--" in argv else argv
     return "-h" in own or "--help" in own
@@ -166,8 +164,8 @@ def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) ->
         print(f"warpgauge {__version__}" if word == "--version" else _usage(prog, commands))
         return 0
     known = ", ".join([*commands, *(["ci"] if commands is COMMANDS else [])])
-    what = f"{word!r} is no command" if word else "a command is missing"
-    raise UserError(f"{what}: it is one of {known}; --help tells what there is")
+    what = f"{word!r} is not a command" if word else "a command is missing"
+    raise UserError(f"{what}: choose one of {known}; see --help")
 
 
 def _usage(prog: str, commands: Mapping[str, Command]) -> str:
@@ -176,7 +174,36 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
     if commands is COMMANDS:
         shown["ci"] = "what the workflows run: " + ", ".join(CI)
     lines += [f"  {name:<13}{summary}" for name, summary in shown.items()]
-    lines += ["", f"`{prog} COMMAND --help` tells of one; `warpgauge --version` of this one."]
+    lines += ["", f"`{prog} COMMAND --help` describes a command."]
     if commands is COMMANDS:
-        lines += ["`warpgauge --print-completion bash` (or zsh) prints a shell's completions."]
+        lines += [
+            "`warpgauge --version` prints the version, `warpgauge --print-completion bash` (or"
+        ]
+        lines += ["zsh) a shell's completions."]
     return "\n".join(lines)
+
+
+def _print_completion(shell: str) -> int:
+    """Print the completion script for `shell`. Raises UserError where shtab is missing."""
+    environment.ensure(())
+    if shell not in ("bash", "zsh"):
+        raise UserError(f"--print-completion takes bash or zsh, not {shell!r}")
+    try:
+        import shtab
+    except ImportError:
+        raise UserError("--print-completion needs shtab: pip install shtab") from None
+    streams.write(f"{shtab.complete(whole_command_line(), shell)}\n")
+    return 0
+
+
+def whole_command_line() -> ArgumentParser:
+    parser = ArgumentParser(prog="warpgauge")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers()
+    ci = commands.add_parser("ci", help="what the workflows run").add_subparsers()
+    for group, known, where in ((commands, COMMANDS, ""), (ci, CI, "ci.")):
+        for name, command in known.items():
+            with suppress(UserError):  # a command that cannot run from here
+                parents = [command_line(f"{where}{name}")]
+                group.add_parser(name, help=command.summary, parents=parents, add_help=False)
+    return parser

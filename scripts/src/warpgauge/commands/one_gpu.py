@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of scripts/bench on one GPU: build, measure, write the run file, compare."""
+"""One run of scripts/bench on one GPU, or several together: build, measure, write, compare."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,33 +12,26 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.baselines import recordable, store
-from warpgauge.commands import against, resume, run_paths, self_check
-from warpgauge.commands.bench_options import Options
+from warpgauge.commands import against, resume, self_check
 from warpgauge.commands.external_kernels import ExternalKernels
+from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.resume import Interrupted
-from warpgauge.commands.run_paths import MEASURING, RunPaths
-from warpgauge.commands.run_report import RunReport
-from warpgauge.commands.show_results import Conclusion, without_baseline, without_gpu
-from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline, without_gpu
 from warpgauge.measurement import confirm, run_file
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.baseline_run import BaselineRun
-from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.combination import unconfirmed
+from warpgauge.measurement.ab_run import AbRun, BaselineRun
+from warpgauge.measurement.confirm import unconfirmed
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_files
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.system import interrupts, worktree
-from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
-from warpgauge.system.locks import Holder, alone, of_gpu
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.why import regressions
-from warpgauge.why.regressions import Sides
+from warpgauge.why import explain
+from warpgauge.why.explain import Sides
 
 
 @dataclass(frozen=True)
@@ -54,41 +45,37 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """One invocation: what was asked for, where the repository is, and where output goes."""
+class Bench(MeasuringCommand):
+    """One invocation of scripts/bench on one GPU, or several together."""
 
-    options: Options
-    root: Path
-    results: Console
-    notes: Console  # standard error: progress and remarks
-    faults: Console  # the same, where that is not to be quiet
-    argv: Sequence[str] = ()
+    faults: Console  # as `notes`, where that is not to be quiet
     before: Interrupted | None = None  # a run that goes on
     share: Share | None = None  # where this GPU is one of several
 
+    command = "scripts/bench"
+    in_tree = "scripts/bench of this tree"
+    on_gpu = "scripts/bench on this GPU"
+
     def run(self) -> ExitStatus:
-        """The whole way; everything that can be refused is refused before the minutes of it."""
+        """Build, measure, judge and show. What can be refused is refused before measuring."""
         options, share = self.options, self.share
         chosen, commit = self.inputs()
-        paths = run_paths.chosen(options, self.runs)
+        paths = self.run_paths()
         paths.check(options, self.baselines, paths.measured(options))
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
+        resumed = self.before is not None
+        with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
             at_once = share.at_once if share else 1
-            measuring = Measuring(
-                options, self.root, Path(scratch), self.notes, self.faults, at_once=at_once
-            )
+            measuring = replace(measuring, faults=self.faults, at_once=at_once)
             report = RunReport(paths.report, self.baselines, self.results)
             held.callback(report.tell)
-            log = CommandLog(paths.log, self.argv, goes_on=self.before is not None)
-            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
-            held.enter_context(log.used())
             built = share.built if share else self.built(measuring)
             suite = measuring.suite(built.programs)
             if share is None:
-                held.enter_context(alone(self.runs, waiting(options, BENCH_HERE, self.notes)))
-            if uuid := suite.known.get("gpu_uuid", ""):
-                on_it = waiting(options, "scripts/bench on this GPU", self.notes)
-                held.enter_context(alone(of_gpu(uuid), on_it))
+                held.enter_context(self.alone_in(self.runs))
+            uuid = suite.known.get("gpu_uuid", "")
+            measuring = self.watched(measuring, uuid, held)
+            if suite.probe.gpus > 1:
+                measuring = replace(measuring, options=replace(options, device=uuid))
             facts = resume.facts(
                 self.argv, options.seed, paths.run, suite, built.source, measuring.inputs
             )
@@ -97,10 +84,7 @@ class Bench:
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
                 measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
-            watch = GpuWatch(uuid, measuring.note) if uuid else None
-            budget = Budget(options.budget_s)
-            measuring = replace(measuring, journal=journal, watch=watch, budget=budget)
-            measuring.wait_for_gpu()
+            measuring = replace(measuring, journal=journal)
             sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
                 gpu_name = suite.probe.context.get("gpu_name")
@@ -115,6 +99,11 @@ class Bench:
 
     def built(self, measuring: Measuring) -> Built:
         """What is measured, up to date. Raises UserError."""
+        options = self.options
+        named = options.every_gpu or isinstance(options.device, str)
+        needs_gpu = named or options.record or options.self_check or self.kernels is not None
+        if needs_gpu and not options.list:
+            measuring.require_gpu()
         return measuring.built() if self.kernels is None else self.kernels.built(measuring)
 
     @cached_property
@@ -128,17 +117,6 @@ class Bench:
         """Of this tree, of the project that --build-dir names, or of the manifest of --kernels."""
         named = self.options.baselines
         return self.root / "baselines" if named is None else named.absolute()
-
-    @property
-    def work(self) -> Path:
-        """What one command at a time uses, and where its runs are kept."""
-        named = self.options.build_dir
-        return self.root / "build" if named is None else named.resolve()
-
-    @property
-    def runs(self) -> Path:
-        """Where runs are kept; held by who measures."""
-        return self.work / MEASURING.name
 
     def inputs(self) -> tuple[Record | None, str]:
         """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
@@ -195,12 +173,12 @@ class Bench:
                 base, run = map(load.load, paths.confirming)
                 return Sides((beside.base(commit), beside.candidate), (base, run))
 
-            return regressions.explained(found, sides, measuring, paths.why)
+            return explain.of_regressions(found, sides, measuring, paths.why)
 
         shown = os.path.relpath(paths.run)
         became = f"while {shown} was written: it is whole, or what it was before"
         try:
-            run_file.write(paths.run, *alone.document(side))
+            run_file.write({paths.run: alone.document(side)})
             became = f"after {shown} was written"
             measuring.note(f"run file: {shown}")
             status = self._concluded(base, load.load(paths.run), beside, settled, show)
@@ -245,25 +223,8 @@ class Bench:
             for line in self.options.formats.unwritten:
                 warn(line)
         if probe.no_gpu:
-            if not self.options.quiet:
-                show.recorded(self.baselines)
+            if self.options.build_dir is None and not self.options.quiet:
+                show.recorded(self.root / ".github" / "examples" / "regression.json")
             status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
-            warn(f"No GPU was measured, so that this is no pass: exit status {status:d}.")
+            warn(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
         return status
-
-
-BENCH_HERE = "scripts/bench of this tree"
-
-
-def waiting(options: Options, what: str, notes: Console) -> Callable[[Holder], None]:
-    """What to do while another of `what` holds what this one needs: tell, or refuse to wait."""
-
-    def wait(holder: Holder) -> None:
-        who = f"another {what}" + (f" (pid {holder})" if holder else "")
-        if not options.wait:
-            raise UserError(
-                f"{who} is running: let it end, or leave out --no-wait", ExitStatus.NOT_MEASURED
-            )
-        print_line(notes, f"Waiting for {who} to end ...")
-
-    return wait

@@ -6,21 +6,20 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.external_kernels import PROGRAM
-from warpgauge.commands.one_gpu import BENCH_HERE, Bench, waiting
-from warpgauge.commands.run_paths import RunPaths
+from warpgauge.commands.measuring_command import RunPaths
+from warpgauge.commands.one_gpu import Bench
 from warpgauge.execution import discovery, manifest, selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.measurement.measuring import Measuring
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
-from warpgauge.system.locks import alone
-from warpgauge.system.text import inert, plural
+from warpgauge.system.text import inert, listed, plural
 
 Facts = list[tuple[str, str]]
 
@@ -28,13 +27,17 @@ ANY_TIME = "<time>.json"  # the name of a run file that nobody chose
 
 
 def list_bench(one: Bench) -> ExitStatus:
-    """The names that `one` would measure, after a build if it asks for one. Raises UserError."""
-    options = one.options
-    with (
-        tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
-        alone(one.work, waiting(options, BENCH_HERE, one.notes)),
-    ):
-        measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
+    """The names that `one` would measure, after a build if it asks for one. Raises UserError.
+
+    The names of a manifest's kernels are known without any. What --filter leaves of them only the
+    program can tell.
+    """
+    if one.kernels is not None and not one.options.filter:
+        streams.write("".join(f"{inert(case.name)}\n" for case in one.kernels.cases))
+        return ExitStatus.OK
+    with one.begun(one.options) as (measuring, held):
+        held.enter_context(one.alone_in(one.work))
+        measuring = replace(measuring, faults=one.faults)
         return names(_wanted(one, one.built(measuring).programs), measuring.warn)
 
 
@@ -62,8 +65,14 @@ def plan_bench(one: Bench) -> ExitStatus:
         built += [f"commit {short(commit)}, beside it"]
     facts = [("build", ", and ".join(built) or "nothing")]
     facts += [("device", "0" if options.device is None else str(options.device))]
+    if one.kernels:
+        names = dict.fromkeys(case.kernel for case in one.kernels.cases)
+        facts += [("kernels", f"{listed([*names])} of {os.path.relpath(one.kernels.path)}")]
     if options.build and not _is_built(one, folder):
         facts += [("programs", "not known before the first build")]
+        if one.kernels:
+            before = ", before --filter" if options.filter else ""
+            facts += [("benchmarks", f"{len(one.kernels.cases)}{before}")]
     else:
         sides = 2 if options.against else 1
         as_built = f", as last built in {os.path.relpath(folder)}"
@@ -114,7 +123,6 @@ def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = ""
 
 
 def budget(options: Options) -> list[tuple[str, str]]:
-    """Where one was given."""
     return [] if options.budget_s is None else [("budget", f"{options.budget_s:g} s")]
 
 
@@ -125,7 +133,6 @@ def reports(options: Options) -> list[Path]:
 
 
 def _is_built(one: Bench, folder: Path) -> bool:
-    """Whether `folder` has what `one` measures, as of some build."""
     if one.kernels is not None:
         return (folder / PROGRAM).exists()
     return bool(manifest.read(folder).programs)

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.profile_options import ProfileOptions, parse
 from warpgauge.execution import discovery, toolkit
 from warpgauge.execution.discovery import Binary
@@ -29,44 +27,36 @@ from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
-from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
 from warpgauge.why import calls, chrome_trace, key_averages, profilers, trace_file
-from warpgauge.why.machine_code import kernels_of, listing
+from warpgauge.why.machine_code import architecture_of, kernels_of, listing
 from warpgauge.why.profilers import NCU, NSYS, Profiler
 from warpgauge.why.trace_file import Activity
 
-_HERE = "command that measures in this tree"
-
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
     options = parse(argv)
-    results, notes = Output(), Output(stderr=True)
-    bench = Bench(options.bench, root, results, notes, notes)
+    one = MeasuringCommand(options, root, Output(), Output(stderr=True), argv)
     tools = _tools(options, root)
-    wait = partial(waiting, options.bench, notes=notes)
-    with (
-        tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch,
-        alone(bench.work, wait(_HERE)),
-        ExitStack() as held,
-    ):
-        measuring = Measuring(options.bench, root, Path(scratch), notes, notes)
+    with one.begun(options) as (measuring, held):
+        if options.traces or tools:
+            measuring.require_gpu()
+        held.enter_context(one.alone_in(one.work))
         programs = measuring.built().programs
         binary = _only(options.name, programs, measuring)
-        held.enter_context(alone(bench.runs, wait(_HERE)))
+        held.enter_context(one.alone_in(one.runs))
         try:
             suite = measuring.suite_of([binary])
         except UserError:
             if not options.sass or options.traces or tools:
                 raise
-            measuring.warn(f"Of all kernels of {binary.path.name}: which are its own, a GPU tells.")
+            own = f"which of them {inert(options.name)} runs is known only with a GPU"
+            measuring.warn(f"These are all kernels of {binary.path.name}: {own}.")
             _print_machine_code(binary, None)
             return ExitStatus.OK
-        if uuid := suite.known.get("gpu_uuid", ""):
-            held.enter_context(alone(of_gpu(uuid), wait("command that measures on this GPU")))
-        return _Profiling(options, measuring, binary, results, suite.known).run(tools)
+        held.enter_context(one.alone_on(suite.known.get("gpu_uuid", "")))
+        return _Profiling(options, measuring, binary, one.results, suite.known).run(tools)
 
 
 def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, Path]]:
@@ -105,8 +95,6 @@ def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
 
 @dataclass(frozen=True)
 class _Profiling:
-    """What is profiled, and where it goes."""
-
     options: ProfileOptions
     measuring: Measuring
     binary: Binary  # with its one benchmark
@@ -114,7 +102,6 @@ class _Profiling:
     known: Mapping[str, str]  # of the machine
 
     def run(self, tools: Mapping[Profiler, tuple[str, Path]]) -> ExitStatus:
-        """All that is asked for. Raises UserError."""
         name, options = self.binary.names[0], self.options
         if not self.binary.needs_gpu:
             raise UserError(f"{name} runs on the host alone: there is nothing to profile on a GPU")
@@ -129,12 +116,13 @@ class _Profiling:
             kernels = calls.kernels_of(self.trace)
             if not kernels:
                 raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-            _print_machine_code(self.binary, kernels)
+            architecture = architecture_of(self.options.device)
+            _print_machine_code(self.binary, kernels, architecture)
         return ExitStatus.OK
 
     @cached_property
     def trace(self) -> Sequence[Activity]:
-        """Of one process."""
+        """The activities of one process under CUPTI."""
         file, library = self.measuring.scratch / "trace.json", self._library()
         ending, failure = self._process((), trace_file.environment(library, file, calls=True))
         if failure or ending.status:
@@ -159,7 +147,7 @@ class _Profiling:
 
     def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> tuple[Ending, str]:
         """Run the benchmark once, behind `prefix`: how that ended, and why it has no result."""
-        device, scratch = self.options.bench.device, self.measuring.scratch
+        device, scratch = self.options.device, self.measuring.scratch
         lane = Lane((self.binary,))
         plan = Plan((lane,), range(1), 0, scratch, gpu_arguments(device))
         out = scratch / "row.json"
@@ -173,7 +161,7 @@ class _Profiling:
         with progress.status(self.measuring.notes) as say:
             under = Path(prefix[0]).name if prefix else "CUPTI"
             say(f"{self.binary.names[0]}, with {under}")
-            deadline = self.options.bench.timeout_s
+            deadline = self.options.timeout_s
             ending = process.run(words, deadline, scratch, variables, watched=out)
         report, _ = partial_report.read(out)
         name = inert(self.binary.names[0])
@@ -181,19 +169,21 @@ class _Profiling:
         return ending, next((f"{name} under {under}: {why}" for why in failures if why), "")
 
     def _write(self, path: Path, content: bytes) -> None:
-        if atomic.is_stream(path):
-            atomic.write_stream(path, content)
-            return
-        atomic.replace_all({atomic.resolved(path): content})
-        print_line(self.measuring.notes, f"written: {os.path.relpath(path)}")
+        atomic.write(path, content)
+        if not atomic.is_stream(path):
+            print_line(self.measuring.notes, f"written: {os.path.relpath(path)}")
 
 
-def _print_machine_code(binary: Binary, kernels: Collection[str] | None) -> None:
+def _print_machine_code(
+    binary: Binary, kernels: Collection[str] | None, architecture: int = 0
+) -> None:
     """Of these kernels, by their mangled names, or of all. Raises UserError."""
     try:
-        found = kernels_of(binary.path, kernels)
+        found = kernels_of(binary.path, kernels, architecture)
     except OSError as fault:
         raise of_system(fault) from fault
     if not found:
-        raise UserError(f"{binary.path.name} has no machine code of them", ExitStatus.NOT_MEASURED)
+        why = "they are a library's, or are compiled as it runs"
+        told = f"{binary.path.name} holds no machine code of its kernels: {why}"
+        raise UserError(told, ExitStatus.NOT_MEASURED)
     streams.write("\n".join(map(listing, found.values())))

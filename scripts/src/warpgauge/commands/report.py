@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.commands import compare, courses, report_options
+from warpgauge.commands import command_lines, compare, courses
 from warpgauge.commands.format_options import unpaired_comparison
-from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.files.atomic import is_stream, write
 from warpgauge.files.output_file import check_report
 from warpgauge.history import database, show
 from warpgauge.records.load import load
@@ -28,8 +28,7 @@ from warpgauge.verdict.comparison import Comparison
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
-    given = report_options.parse(argv)
+    given = command_lines.parse_report(argv)
     baselines, form = root / "baselines", FORMATS["html"]
     check_report(given.out, baselines, [], form.own, form.kind)
     run = load(given.run)
@@ -38,13 +37,14 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         found = unpaired_comparison(run, given.allow)
     else:
         found = compare.judged(base, run, given, baselines)
-    text = page.render(found, histories=_histories(given, root, found))
-    if is_stream(given.out):
-        write_stream(given.out, text)
-    else:
-        replace_all({resolved(given.out): text})
+    faults: list[str] = []
+    try:
+        text = page.render(found, histories=_histories(given, root, found, faults))
+        write(given.out, text)
+    finally:
+        status = show.left_out(faults)
     print_line(Output(stderr=is_stream(given.out)), f"Report: {inert(os.path.relpath(given.out))}")
-    return ExitStatus.OK
+    return status
 
 
 def _baseline(run: Record, named: Path | None, baselines: Path) -> Record | None:
@@ -55,8 +55,13 @@ def _baseline(run: Record, named: Path | None, baselines: Path) -> Record | None
     return load(named) if named else None
 
 
-def _histories(given: Namespace, root: Path, found: Comparison) -> Mapping[str, Course]:
-    """How the benchmarks went on this GPU model. Raises UserError where it has no history."""
+def _histories(
+    given: Namespace, root: Path, found: Comparison, faults: list[str]
+) -> Mapping[str, Course]:
+    """How the benchmarks went on this GPU model; `faults` gets the lines that cannot be read.
+
+    Raises UserError where it has no history.
+    """
     if given.history is None:
         return {}
     gpu = gpu_name(found.candidate)
@@ -65,6 +70,7 @@ def _histories(given: Namespace, root: Path, found: Comparison) -> Mapping[str, 
     clocks = {one.name: one.clock for one in found.verdicts}
 
     def question(asked: sqlite3.Connection) -> Mapping[str, Course]:
+        faults[:] = database.faults(asked)
         (slug,) = show.models(asked, store.slug(gpu))
         return courses.of(asked, slug, clocks)[1]
 

@@ -54,13 +54,12 @@ def facts(
 
 
 def called(argv: Sequence[str], seed: int, run: Path) -> Start:
-    """How it was called."""
     return Start(tuple(argv), seed, str(run.absolute()), str(Path.cwd()))
 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A run that is to go on: as it was called, and what it has."""
+    """A run to resume: how it was called, and its journal."""
 
     argv: Sequence[str]
     options: Options
@@ -120,5 +119,5 @@ def goes_on(
 
 
 def command(folder: Path) -> str:
-    """What goes on with the run whose journal is in `folder`."""
+    """The command line that resumes the run of the journal in `folder`."""
     return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"

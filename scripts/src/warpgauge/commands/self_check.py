@@ -9,12 +9,14 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.show_results import Conclusion
+from warpgauge.files.atomic import replace_all
 from warpgauge.measurement import self_check, self_check_report
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.options import FIRST_LOOK
 from warpgauge.measurement.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.model import Record
+from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -62,7 +64,7 @@ def concluded(
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, context["gpu_name"])
-        self_check_report.write(path, check, screened)
+        replace_all({path: self_check_report.text(check, screened)})
         say(f"kept: {os.path.relpath(path)}")
     if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
         return ExitStatus.REGRESSION
@@ -76,16 +78,15 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
 
 
 def _failed(comparisons: Sequence[Comparison]) -> list[str]:
-    """The benchmarks that some side has no result of."""
+    """Benchmarks without a result on some side."""
     without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
     names = (v.name for one in comparisons for v in one.verdicts if v.outcome in without)
     return list(dict.fromkeys(names))
 
 
 def context_of(check: SelfCheck) -> Mapping[str, str]:
-    """Of the run that all others are held against."""
-    (session,) = check.run.sessions.values()
-    return session.context
+    """The context of the base run."""
+    return only_session(check.run).context
 
 
 def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequence[str]) -> str:

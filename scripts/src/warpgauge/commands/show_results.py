@@ -3,26 +3,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.baselines import store
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.format_options import Formats, unpaired_comparison
-from warpgauge.commands.run_report import RunReport
 from warpgauge.execution.discovery import Probe
-from warpgauge.records import load
+from warpgauge.files import json_file
+from warpgauge.files.atomic import write
+from warpgauge.files.location import Place
+from warpgauge.files.output_file import check_report
 from warpgauge.records.model import Record
+from warpgauge.reports import comparison_json
+from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.terminal import report
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.layout import print_line
+from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Policy
+
+
+@dataclass
+class RunReport:
+    """Nobody asked for it: it replaces no other file, and its failure decides nothing."""
+
+    path: Path
+    baselines: Path
+    console: Console
+    _told: str = field(default="", init=False)
+
+    def write(self, found: Comparison) -> None:
+        """Write the page of `found`; a failure is only reported."""
+        page = FORMATS["html"]
+        try:
+            check_report(self.path, self.baselines, [], page.own, page.kind)
+            write(self.path, page.render(found))
+            self._told = f"Report: {inert(os.path.relpath(self.path))}"
+        except Exception as fault:  # what was measured is told all the same
+            self._told = f"The report of this run is not written: {inert(str(fault))}"
+
+    def tell(self) -> None:
+        """Print where the page is, if there was a comparison."""
+        if self._told:
+            print_line(self.console, self._told)
 
 
 @dataclass(frozen=True)
@@ -40,7 +71,7 @@ class Conclusion:
 
     @staticmethod
     def of(options: Options, policy: Policy | None, console: Console) -> Conclusion:
-        """Judges and shows as a command of these options was asked to."""
+        """What a command with these options judges by and shows."""
         settings = ComparisonSettings(
             filter=options.filter or None,
             fail_on_resources=options.fail_on_resources,
@@ -71,19 +102,17 @@ class Conclusion:
         self.formats.export(alone)
         return ExitStatus.NOT_MEASURED
 
-    def recorded(self, baselines: Path) -> None:
-        """What each baseline holds: its sessions compared, or the values of its only one."""
-        for folder in store.folders(baselines):
-            whole, pair = load.load(folder), store.recorded_comparison(folder)
-            names = {session.gpu_name or "" for session in whole.sessions.values()} - {""}
-            gpu = ", ".join(sorted(names)) or folder.name
-            shown = "recorded sessions compared" if pair else "the one recorded session"
-            self.console.print()
-            self.console.rule(f"RECORDED on {gpu}, not measured here: {shown}", characters="=")
-            if pair is not None:
-                self._render(self.judged(*pair))
-            else:
-                report.render_values(whole, self.console)
+    def recorded(self, example: Path) -> None:
+        """The comparison of GPU times that `example` keeps, where the tree has that file."""
+        if not example.exists():
+            return
+        place = Place(example)
+        found = comparison_json.load(json_file.text_of(place), place)
+        names = {session.gpu_name or "" for session in found.candidate.sessions.values()} - {""}
+        gpu = inert(", ".join(sorted(names)))
+        self.console.print()
+        self.console.rule(f"RECORDED on {gpu}, not measured here: an example", characters="=")
+        self._render(found)
 
     def _render(self, comparison: Comparison) -> None:
         report.render(comparison, self.console, verbose=self.verbose)
@@ -97,7 +126,7 @@ def without_gpu(found: Comparison, probe: Probe) -> Comparison:
 
 
 def without_baseline(probe: Probe) -> str:
-    """Why there is nothing to compare with, and what to do about it."""
+    """Why there is no baseline, and what to do."""
     if probe.no_gpu:
         return "Nothing to compare with: baselines belong to a GPU model."
     name = probe.context.get("gpu_name")

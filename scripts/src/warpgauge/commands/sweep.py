@@ -5,48 +5,36 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from rich.console import Console
-
-from warpgauge.commands import run_paths
 from warpgauge.commands.external_kernels import ExternalKernels
-from warpgauge.commands.one_gpu import Bench, waiting
+from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.kernel import Manifest
-from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.files.atomic import write
 from warpgauge.files.output_file import check_report
 from warpgauge.measurement import run_file
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.baseline_run import BaselineRun
+from warpgauge.measurement.ab_run import AbRun, BaselineRun
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.measurement.options import QUICK_PROCESSES
 from warpgauge.records import load
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
-from warpgauge.reports.terminal import sweep as terminal
 from warpgauge.system import streams
-from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
-from warpgauge.system.locks import alone, of_gpu
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 
 EXTERNAL = "external"  # the family of kernels of manifests
-COMMAND = "scripts/warpgauge sweep"
-_HERE = "command that measures in this tree"
 _OWN = {
     "csv": re.compile(rb"\A" + ",".join(reports.COLUMNS).encode()),
     "svg": re.compile(re.escape(lines.MARK.encode())),
@@ -54,9 +42,8 @@ _OWN = {
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
     options = parse(argv)
-    one = _Invocation(options, root, Output(), Output(stderr=True), argv)
+    one = _SweepCommand(options, root, Output(), Output(stderr=True), argv)
     for kind, path in one.files.items():
         if path == STREAM:
             continue
@@ -66,24 +53,21 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         record = load.load(options.measured)
         sweep.require_some(record.rows, one.what, options.axis)
         return one.show(record)
-    bench = Bench(options.bench, root, one.results, one.notes, one.notes)
-    with alone(bench.work, waiting(options.bench, _HERE, one.notes)):
-        return one.run(bench.runs)
+    with one.alone_in(one.work):
+        return one.run()
 
 
 @dataclass(frozen=True)
-class _Invocation:
-    """What was asked for, where the repository is, and where output goes."""
+class _SweepCommand(MeasuringCommand):
+    """Benchmarks measured over the values of an axis."""
 
     options: SweepOptions
-    root: Path
-    results: Console
-    notes: Console
-    argv: Sequence[str]
+
+    command = "scripts/warpgauge sweep"
 
     @property
     def files(self) -> dict[str, Path]:
-        """To write, by kind."""
+        """The files to write, by kind."""
         named = {"csv": self.options.csv, "svg": self.options.svg}
         return {kind: path for kind, path in named.items() if path is not None}
 
@@ -91,7 +75,7 @@ class _Invocation:
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
         """Of each manifest the kernels that have the axis. Raises UserError."""
         axis, found = self.options.axis, {}
-        for path in self.options.kernels:
+        for path in self.options.manifests:
             manifest = kernels.load(path)
             measured = {key: one for key, one in manifest.kernels.items() if not one.reference_only}
             found[path] = manifest, [key for key, one in measured.items() if axis in one.axes]
@@ -113,49 +97,39 @@ class _Invocation:
         """Print the table and write the files. Raises UserError for what nobody measured."""
         found = sweep.of(record, self.what, self.options.axis)
         if STREAM not in self.files.values():
-            terminal.render(found, self.results)
+            reports.print_table(found, self.results)
         for kind, path in self.files.items():
             csv = kind == "csv"
             text = reports.csv_text(found) if csv else reports.svg(found, log_y=self.options.log_y)
             if path == STREAM:
                 streams.write(text)
-            elif is_stream(path):
-                write_stream(path, text)
             else:
-                replace_all({resolved(path): text})
+                write(path, text)
         return found.status
 
-    def run(self, runs: Path) -> ExitStatus:
-        """Build, measure, keep the run file in `runs`, show. Raises UserError."""
-        options = self.options.bench
+    def run(self) -> ExitStatus:
+        """Build, measure, keep the run file, show. Raises UserError."""
         wanted = sweep.expression(self.what, self.options.axis)
-        options = replace(options, filter=wanted)
-        paths = run_paths.chosen(options, runs)
+        options = replace(self.options, filter=wanted)
+        paths = self.run_paths()
         paths.check(options, self.root / "baselines", [paths.run])
-        with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
-            measuring = Measuring(options, self.root, Path(scratch), self.notes, self.notes)
-            log = CommandLog(paths.log, self.argv, goes_on=False, command=COMMAND)
-            held.callback(lambda: measuring.note(f"commands: {os.path.relpath(log.path)}"))
-            held.enter_context(log.used())
+        with self.begun(options, paths.log) as (measuring, held):
+            measuring.require_gpu(self.options.what)
             built = measuring.built()
             # The commands of a log can be repeated later: what they need stays.
-            kept = runs / f"{paths.run.stem}-kernels"
+            kept = self.runs / f"{paths.run.stem}-kernels"
             programs = self._programs(measuring, built.programs, kept)
             if not any(one.names for one in programs):
                 why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
                 raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
             suite = measuring.suite_of(programs)
-            wait = partial(waiting, options, notes=self.notes)
-            held.enter_context(alone(runs, wait(_HERE)))
-            if uuid := suite.known.get("gpu_uuid", ""):
-                held.enter_context(alone(of_gpu(uuid), wait("command that measures on this GPU")))
-                measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
-            measuring.wait_for_gpu()
+            held.enter_context(self.alone_in(self.runs))
+            measuring = self.watched(measuring, suite.known.get("gpu_uuid", ""), held)
             processes = options.processes or QUICK_PROCESSES
             run = BaselineRun(AbRun(measuring, suite, built.source), processes)
             measuring.note(f"Measuring {suite.size} in {plural(processes, 'process', 'processes')}")
             side, tired = run.measured()
-            run_file.write(paths.run, *run.document(side))
+            run_file.write({paths.run: run.document(side)})
             measuring.note(f"run file: {os.path.relpath(paths.run)}")
             status = self.show(load.load(paths.run))
             if tired is not None:

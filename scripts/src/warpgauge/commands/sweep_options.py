@@ -13,9 +13,7 @@ from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import (
     Parser,
     file,
-    folder,
     group,
-    one_device,
     positive,
     refuse_together,
 )
@@ -33,26 +31,23 @@ _LARGEST = 2**63 - 1  # what a benchmark is sure to read
 
 STREAM = Path("/dev/stdout")  # what any of its names becomes
 
-_OWN = ("axis", "values", "measured", "csv", "svg", "log_y")
-
 # What only who measures can be told.
 _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
               "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SweepOptions:
-    """What to show along which axis, of which run or measured how, and where it goes."""
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """What to show along which axis, of which run, and where it goes."""
 
     what: tuple[str, ...]  # families, or what names begin with
-    kernels: tuple[Path, ...]  # manifests
+    manifests: tuple[Path, ...]  # of kernels
     axis: str
     values: tuple[int, ...]  # in place of the suite's; () for these
     measured: Path | None  # a run that is there already
     csv: Path | None
     svg: Path | None
     log_y: bool
-    bench: Options  # how to measure
 
 
 def parse(argv: Sequence[str]) -> SweepOptions:
@@ -60,32 +55,25 @@ def parse(argv: Sequence[str]) -> SweepOptions:
     from warpgauge.files.atomic import resolved
 
     parser = command_line()
-    values = parser.parse_args(argv)
-    given = parser.given(values)
-    if values.measured is not None:
-        refuse_together(given, "--from", *_MEASURING)
-    run = values.out
+    given = parser.parse_args(argv)
+    if given.measured is not None:
+        refuse_together(parser.given(given), "--from", *_MEASURING)
+    run = given.out
     log = run and run.with_suffix(command_log.SUFFIX)
     if run == STREAM:
         raise UserError("--out: standard output takes no run file; name a file")
-    files = [one for one in (run, log, values.csv, values.svg) if one is not None]
+    files = [one for one in (run, log, given.csv, given.svg) if one is not None]
     for index, path in enumerate(files):
         if resolved(path) in map(resolved, files[:index]):
             raise UserError(f"{path} is to be written twice: name another file for one of them")
-    words = dict.fromkeys(values.what)
-    own = {name: getattr(values, name) for name in _OWN}
-    usual = vars(bench_options.command_line().parse_args([]))
-    bench = {name: getattr(values, name, default) for name, default in usual.items()}
-    return SweepOptions(
-        what=tuple(one for one in words if not one.endswith(_KERNELS)),
-        kernels=tuple(Path(one) for one in words if one.endswith(_KERNELS)),
-        bench=bench_options.options_of(bench),
-        **own,
-    )
+    values = vars(given)
+    words = dict.fromkeys(values["what"])
+    values["what"] = tuple(one for one in words if not one.endswith(_KERNELS))
+    values["manifests"] = tuple(Path(one) for one in words if one.endswith(_KERNELS))
+    return bench_options.options_of(values, SweepOptions)
 
 
 def command_line() -> Parser:
-    """The options, for --help too."""
     parser = Parser(
         prog="warpgauge sweep",
         description="Measures benchmarks over the values of an axis, and shows the variants side "
@@ -103,10 +91,7 @@ def command_line() -> Parser:
         "4096,1Mi, or doubled, as in 4Ki..64Mi; default: those of the suite")
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
         help="full: every benchmark; default: those that cover each cost once")
-    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
-    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
-        "as it is; run files go to DIR/runs")
-    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+    arguments.add_programs(what)
     add("--from", dest="measured", metavar="RUN", type=Path, help="show this run file or baseline, "
         "and measure nothing")
 
@@ -123,7 +108,7 @@ def command_line() -> Parser:
         "- is standard output, in place of the table")
     add("--log-y", action="store_true", help="with a logarithmic vertical axis, too")
     add("--out", metavar="FILE", type=_output, help="run file; default build/runs/<time>.json")
-    add("--verbose", action="store_true", help="show the build's output and every command")
+    arguments.add_verbose(output)
     # fmt: on
     return parser
 
@@ -135,7 +120,7 @@ def _output(text: str) -> Path:
 
 
 def _beginning(text: str) -> str:
-    """Of names."""
+    """The beginning of benchmark names, or a manifest."""
     if text.endswith(_KERNELS):
         return text
     if not text.strip("/") or not text.isprintable() or text.startswith("/"):

@@ -16,6 +16,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.process_tree import ProcessTree
 
 SHOWN_LINES = 30
+_PRESETS = "CMakePresets.json"
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
 # Entries of CMake's cache that decide which code the compilers make.
@@ -64,7 +65,6 @@ def settings(folder: Path) -> list[str]:
 
 
 def log_of(root: Path) -> Path:
-    """Where `build` keeps all output."""
     return root / "build" / "bench-build.log"
 
 
@@ -83,6 +83,8 @@ def build(
     `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
     with the command and the telling lines of its output.
     """
+    if not (root / _PRESETS).exists():
+        raise UserError(f"{root} is no clone of warpgauge, whose programs are built: run in one")
     log = log_of(root)
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
@@ -115,7 +117,7 @@ def sources(folder: Path) -> frozenset[Path]:
 
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
     output: list[str] = []
-    with log.open("a") as file, command_log.running(command, folder=root) as logged:
+    with log.open("a", buffering=1) as file, command_log.running(command, folder=root) as logged:
         file.write(f"$ {shlex.join(command)}\n")
         try:
             process = subprocess.Popen(

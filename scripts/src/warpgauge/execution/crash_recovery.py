@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every benchmark of a program that can be had, whatever its processes do: several, if need be.
+"""Runs all benchmarks of a program, although its processes may crash, hang or leave no report.
 
-What a bad process leaves undone goes on in another, but for the benchmark that ran when it ended,
-the likely cause: so each process has fewer to do, and it ends.
+What a bad process leaves undone runs in another one, except for the benchmark that ran when it
+ended, the likely cause. Each process therefore has fewer benchmarks, and recovery ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 
 @dataclass(frozen=True)
 class Part:
-    """One process: the benchmarks it was asked for, in their order, and what became of it."""
+    """One process: the benchmarks it was to run, in their order, and how it ended."""
 
     asked: Names
     report: Report  # empty where it left none
@@ -35,12 +35,12 @@ class Part:
 
     @property
     def rows(self) -> list[Row]:
-        """Of what was tried."""
+        """The rows of benchmarks that ran."""
         return [row for row in self.report.get("benchmarks", []) if not is_untried(row)]
 
     @property
     def good(self) -> bool:
-        """Status 1 tells of errored rows, and those speak for themselves."""
+        """Whether it ended as it should; status 1 says that a row is an error."""
         errored = any(failure_of(row) is not None for row in self.rows)
         ending = self.ending
         return not ending.ended_for and (ending.status == 0 or (ending.status == 1 and errored))
@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from a process: faults by benchmark, and what is still to be run."""
+    """The consequence of one process: faults by benchmark, and what is still to run."""
 
     faults: Mapping[str, str]
     left: Sequence[Names] = ()  # each in a process of its own
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a program's processes delivered together; a fault overrules a row."""
+    """The results of all processes of a program; a fault takes precedence over a row."""
 
     report: Report
     faults: Mapping[str, str]
@@ -76,7 +76,7 @@ class Delivery:
 
 
 def after(part: Part) -> Step:
-    """What follows from one process. Each of the processes to come has fewer benchmarks."""
+    """What to do after one process. Each of those to come has fewer benchmarks."""
     tried = {row["name"] for row in part.rows}
     left = tuple(name for name in part.asked if name not in tried)
     untried = any(map(is_untried, part.report.get("benchmarks", [])))

@@ -14,10 +14,17 @@ from typing import NamedTuple
 
 from warpgauge.execution import elf
 from warpgauge.execution.toolkit import output_of, tool
+from warpgauge.system.errors import UserError
 
 # What nvcc makes of a file's path, its text and the number of a process, in the names of kernels.
-# Digits before and behind are lengths of names.
-UNIQUE = re.compile(rb"\d*_(?:GLOBAL__N_|INTERNAL)_+[0-9a-f]{8}_\d+_(\w+?)_[0-9a-f]{8}(?:_\d+)?")
+# Digits before and behind are lengths of names. A file with main() has that in place of the last.
+UNIQUE = re.compile(
+    rb"\d*_(?:GLOBAL__N_|INTERNAL)_+[0-9a-f]{8}_\d+_(\w+?)"
+    rb"_(?:[0-9a-f]{8}(?:_\d+)?|main(?!_[0-9A-Za-z]))"
+)
+
+# The sections of a program that have them.
+FATBINS = (b".nv_fatbin", b"__nv_relfatbin")
 
 # Attributes of a kernel that its author chooses: the most threads, the exact number of threads,
 # and blocks of a cluster. Others say again what the code does, or number symbols.
@@ -40,6 +47,11 @@ class Cubin(NamedTuple):
     architecture: int  # 90 for sm_90
     sections: list[elf.Section]
 
+    def runs_on(self, architecture: int) -> bool:
+        """Whether the GPU has the same major version and at least the same minor one."""
+        newer = architecture - self.architecture
+        return newer >= 0 and architecture // 10 == self.architecture // 10
+
     @property
     def kernels(self) -> dict[str, elf.Section]:
         """The code of each kernel by its mangled name; functions with code of their own, too."""
@@ -54,7 +66,7 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     """The cubins of a program, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
         return [Cubin(program, 0, elf.sections(program.read_bytes()))]
-    output_of([tool("cuobjdump"), "-xelf", "all", str(program.resolve())], folder)
+    _read("-xelf", "all", program=program, folder=folder)
     found = []
     for path in sorted(folder.glob("*.cubin")):
         architecture = re.search(r"\.sm_(\d+)\w*\.cubin$", path.name)
@@ -65,7 +77,19 @@ def of(program: Path, folder: Path) -> list[Cubin]:
 
 def ptx(program: Path) -> bytes:
     """What the driver compiles of a program, without names of this build. Raises UserError."""
-    return UNIQUE.sub(rb"_\1", output_of([tool("cuobjdump"), "-ptx", str(program)]))
+    return UNIQUE.sub(rb"_\1", _read("-ptx", program=program))
+
+
+def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
+    """Nothing of a program whose kernels are all in its libraries, which cuobjdump refuses."""
+    command = [tool("cuobjdump"), *options, str(program.resolve())]
+    try:
+        return output_of(command, folder)
+    except UserError:
+        names = {section.name for section in elf.sections(program.read_bytes())}
+        if names and names.isdisjoint(FATBINS):
+            return b""
+        raise
 
 
 def stable_name(kernel: str) -> str:
@@ -99,7 +123,7 @@ class _Function(NamedTuple):
 
 
 class _Parts:
-    """What the kernels of a cubin are made of."""
+    """Functions, constants and relocations of the kernels in a cubin."""
 
     def __init__(self, sections: list[elf.Section]) -> None:
         self._by_name = {section.name: section for section in sections}
@@ -130,7 +154,7 @@ class _Parts:
         return _sha256(*parts)
 
     def _function(self, name: bytes) -> _Function:
-        """One that kernels call, and a kernel itself; read once."""
+        """A kernel or a function that kernels call; read once."""
         if name not in self._functions:
             code = self._by_name[b".text." + name]
             parts = self._section(code)
@@ -168,7 +192,7 @@ class _Parts:
             return []
 
     def _used(self, code: bytes) -> Iterator[bytes]:
-        """The sections that its relocations point to."""
+        """The sections that a code section's relocations refer to."""
         for one in self._relocations(code):
             if one.symbol < len(self._symbols):
                 number = self._symbols[one.symbol].section
@@ -197,7 +221,7 @@ def _launch_bounds(info: bytes) -> list[bytes]:
 
 
 def _sha256(*parts: bytes) -> str:
-    """Of parts, whose ends count."""
+    """A digest in which the boundaries between the parts count."""
     made = hashlib.sha256()
     for part in parts:
         made.update(b"%d:" % len(part) + part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be measured here: the built binaries, the benchmarks in them, and the GPU they see."""
+"""Finds the built programs, the benchmarks in them, and the GPU that they see."""
 
 from __future__ import annotations
 
@@ -41,11 +41,18 @@ class Binary:
     lock_steps: bool = False  # and --lock-step
     arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
     needs_gpu: bool = True
+    gpus: int = 1  # that it needs, if any
+    skipped: str | None = None  # why none of its benchmarks runs here
     inputs: tuple[Path, ...] = ()  # files that decide what it measures
 
     @property
     def family(self) -> str:
         return self.path.name.removeprefix("bench_")
+
+    @property
+    def runs(self) -> bool:
+        """Whether a process can run its benchmarks."""
+        return self.fault is None and self.skipped is None
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -71,6 +78,7 @@ class Probe:
     context: Mapping[str, str]
     no_gpu: str | None = None
     faults: tuple[str, ...] = ()  # how programs failed on the way
+    gpus: int = 1  # that were asked for
 
 
 def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
@@ -93,12 +101,13 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
         path = program.path
         own = program.arguments
         binary = listed(path, scratch, suite, own) if in_time else Binary(path, (), late)
-        found.append(replace(binary, needs_gpu=program.needs_gpu, inputs=program.inputs))
+        needs, gpus = program.needs_gpu, program.gpus
+        found.append(replace(binary, needs_gpu=needs, gpus=gpus, inputs=program.inputs))
     return with_own_names(found)
 
 
 def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
-    """The programs that claim a benchmark, by its name."""
+    """For each benchmark name, the programs that have it."""
     found: dict[str, set[str]] = {}
     for binary in binaries:
         for name in binary.claims:
@@ -124,9 +133,9 @@ def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
-    """`binaries` with only the benchmarks Google Benchmark's own filter leaves.
+    """`binaries` with only the benchmarks that Google Benchmark's own filter leaves.
 
-    One left with none is dropped; one that cannot list stays, for nobody knows what it holds.
+    A program left with none is dropped; one that cannot list stays, since its names are unknown.
     """
     chosen = []
     for binary in binaries:
@@ -178,6 +187,21 @@ def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
     return found
 
 
+def together(probes: Sequence[Probe]) -> Probe:
+    """Several GPUs as one: a model of its own, ``NVIDIA H200 x2``. Raises UserError."""
+    faults = tuple(fault for one in probes for fault in one.faults)
+    models = [one.context.get("gpu_name", "") for one in probes]
+    uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
+    if "" in uuids or len(uuids) < len(probes):
+        why = "; ".join(faults) or "one tells no UUID, or is named twice"
+        raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
+    if len({*models}) > 1:
+        different = " and ".join(sorted({*models}))
+        raise UserError(f"GPUs of different models are not measured together: {different}")
+    own = {"gpu_uuid": ",".join(uuids), "gpu_name": f"{models[0]} x{len(probes)}"}
+    return Probe({**probes[0].context, **own}, faults=faults, gpus=len(probes))
+
+
 def probe(
     binaries: Sequence[Binary],
     arguments: Sequence[str],
@@ -186,14 +210,14 @@ def probe(
 ) -> Probe:
     """Run one benchmark once to learn which GPU arguments (--device N) and environment lead to.
 
-    Of the GPU binary with the fewest benchmarks, or where that crashes, of the next; the context is
-    empty when all do. Raises UserError for arguments that are wrong.
+    Of the GPU binary with the fewest GPUs and benchmarks, or where that crashes, of the next; the
+    context is empty when all do. Raises UserError for arguments that are wrong.
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
     out = scratch / "probe.json"
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
-    for binary in sorted(candidates, key=lambda b: len(b.names)):
+    for binary in sorted(candidates, key=lambda b: (b.gpus, len(b.names))):
         out.unlink(missing_ok=True)
         one = f"--benchmark_filter=^{re.escape(binary.names[0])}$"
         command = [str(binary.path), *binary.arguments, one, *output, *arguments]
@@ -216,7 +240,7 @@ def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -
     """The same program, told to give this axis these values wherever a benchmark has it."""
     told = f"--axis={axis}={','.join(map(str, values))}"
     found = listed(binary.path, scratch, own=(*binary.arguments, told))
-    return replace(found, needs_gpu=binary.needs_gpu, inputs=binary.inputs)
+    return replace(found, needs_gpu=binary.needs_gpu, gpus=binary.gpus, inputs=binary.inputs)
 
 
 def listed(
@@ -254,12 +278,11 @@ def listed(
 
 
 def too_many(names: Sequence[str]) -> str:
-    """The fault of a program that lists more than MOST_NAMES."""
     return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: divide it"
 
 
 def _names(ending: process.Ending) -> tuple[str, ...]:
-    """What a program lists, a line a name: a name may hold spaces."""
+    """One name a line; a name may contain spaces."""
     return tuple(line for line in ending.stdout.splitlines() if line.strip())
 
 

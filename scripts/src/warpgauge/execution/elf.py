@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-PROGRAM_BITS, SYMBOLS, RELOCATIONS, NO_BITS = 1, 2, 4, 8  # kinds of sections
+PROGRAM_BITS, NO_BITS = 1, 8  # kinds of sections
 ALLOCATED = 2  # a flag of one that is loaded
 
 _SYMBOL, _RELOCATION = struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the processes of a run from meeting others on the GPU, a killed one's remains included.
-
-And tells which GPU another project's programs see, as the driver (NVML) knows it.
-"""
+"""Waits until no other process uses the GPU, and finds the GPU that programs see, through NVML."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pynvml
@@ -25,14 +23,14 @@ _PATIENCE_S, _POLL_S = 60.0, 0.5
 
 @dataclass
 class GpuWatch:
-    """Asks the driver about one GPU while no process of the run is on it."""
+    """Asks the driver who uses a GPU, or several, while no process of the run does."""
 
     uuid: str
     say: Callable[[str], None]
     _staying: frozenset[int] = frozenset()  # who was waited for in vain: neighbours for good
 
     def wait(self) -> None:
-        """Until nobody else computes there, or patience ends; then rows tell of it themselves."""
+        """Wait until nobody else computes there, or the time is up; rows then record it."""
         self._staying = frozenset()
         left = self._left("Waiting for the GPU, which {} ...")
         self._staying = frozenset(user.pid for user in left)
@@ -46,7 +44,7 @@ class GpuWatch:
             )
 
     def _left(self, message: str) -> list[User]:
-        """Who still uses the GPU when patience ends; `message` is said of who is waited for."""
+        """Who still uses the GPU when the time is up; `message` names them while we wait."""
         end = time.monotonic() + _PATIENCE_S
         left = self._users()
         if left:
@@ -61,7 +59,6 @@ class GpuWatch:
 
 
 def _use(users: Collection[User]) -> str:
-    """``train (pid 7) uses``."""
     return f"{' and '.join(map(str, users))} {'uses' if len(users) == 1 else 'use'}"
 
 
@@ -77,20 +74,21 @@ class User:
 
 
 def users_now(uuid: str) -> list[User]:
-    """Everybody with a context on the GPU at this moment; nobody where the driver does not say.
+    """All processes with a context on any of these GPUs (``GPU-1,GPU-2``) now.
 
-    Ask while no process of one's own runs: across containers a pid does not tell whose it is.
+    Empty where the driver does not say. Call it while no process of one's own runs: across
+    containers a pid does not say whose it is.
     """
     with suppress(pynvml.NVMLError), _driver():
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        pids = [process.pid for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)]
-        return [User(pid, _name_of(pid)) for pid in sorted(pids)]
+        handles = [pynvml.nvmlDeviceGetHandleByUUID(one) for one in uuid.split(",")]
+        users = chain.from_iterable(map(pynvml.nvmlDeviceGetComputeRunningProcesses, handles))
+        return [User(pid, _name_of(pid)) for pid in sorted({process.pid for process in users})]
     return []
 
 
 @contextmanager
 def _driver() -> Iterator[None]:
-    """NVML, for as long as it is asked. Raises NVMLError."""
+    """NVML, initialised. Raises NVMLError."""
     pynvml.nvmlInit()
     try:
         yield
@@ -107,8 +105,9 @@ def _name_of(pid: int) -> str:
 def chosen(device: int | str | None) -> Mapping[str, str]:
     """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
 
-    Without one that of the only GPU that programs see; nothing where there is none, or a choice.
-    Raises UserError for a device that is not there.
+    Several (``0,1``) are one model of its own, as in `discovery.together`. Without one that of the
+    only GPU that programs see; nothing where there is none, or a choice. Raises UserError for a
+    device that is not there, and for several of different models.
     """
     gpus = all_gpus()
     if device is None:
@@ -116,15 +115,22 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
         if len(seen) != 1:
             return {}
         (device,) = seen
-    uuid = [*gpus][device] if isinstance(device, int) and device < len(gpus) else device
-    if uuid not in gpus:
-        fault = f"there is no GPU {inert(str(device))} here: the driver shows "
+    by_index = dict(enumerate(gpus))
+    named = str(device).split(",")
+    uuids = sorted({by_index.get(int(one), one) if one.isdigit() else one for one in named})
+    if missing := [one for one in uuids if one not in gpus]:
+        fault = f"there is no GPU {inert(missing[0])} here: the driver shows "
         raise UserError(fault + plural(len(gpus), "GPU"), ExitStatus.NOT_MEASURED)
-    return {"gpu_uuid": uuid, "gpu_name": gpus[uuid]}
+    models = sorted({gpus[uuid] for uuid in uuids})
+    if len(uuids) < len(named) or len(models) > 1:
+        why = f"they are {' and '.join(models)}" if len(models) > 1 else "one is named twice"
+        raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
+    together = f" x{len(uuids)}" if len(uuids) > 1 else ""
+    return {"gpu_uuid": ",".join(uuids), "gpu_name": models[0] + together}
 
 
 def _seen(gpus: Mapping[str, str]) -> list[str]:
-    """Which of them CUDA shows here, as far as it can be told."""
+    """The GPUs that CUDA shows here, as far as this can be told."""
     visible = os.environ.get(VARIABLE)
     if visible is None:
         return list(gpus)

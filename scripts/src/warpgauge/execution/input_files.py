@@ -7,22 +7,15 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from warpgauge.system.errors import ExitStatus, UserError
 
 _PIECE_BYTES = 1 << 20
 
 
-class _Stamp(NamedTuple):
-    """What changes when a file is replaced or written. A file that is touched changes it, too."""
-
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int  # also where a copy keeps the old time of modification
-
-
+# Inode, size, and the times of modification and of change: another one where a file is replaced,
+# written or touched, even by a copy that keeps the time of modification.
+_Stamp = tuple[int, int, int, int]
 _Content = tuple[_Stamp | None, str]  # a digest; None and "" of a file that cannot be read
 
 
@@ -33,7 +26,7 @@ class InputFiles:
     _first: dict[Path, _Content] = field(default_factory=dict)
 
     def digest(self, path: Path) -> str:
-        """Of what the file held when it was first asked for."""
+        """The digest of a file's content when it was first read."""
         if path not in self._first:
             self._first[path] = _content(path)
         return self._first[path][1]
@@ -56,7 +49,7 @@ def _stamp(path: Path) -> _Stamp | None:
         found = path.stat()
     except OSError:
         return None
-    return _Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _content(path: Path) -> _Content:

@@ -18,7 +18,7 @@ from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names, Row, is_untried
 from warpgauge.execution.lock_step_driver import Finding
 from warpgauge.execution.plan import Plan, Turn, command, seed_of, sequence
-from warpgauge.execution.turn_result import Outcome, Running, require_room
+from warpgauge.execution.turn_result import Running, TurnResult, require_room
 from warpgauge.files.document import Failure, failure_of
 from warpgauge.records import partial_report
 from warpgauge.system import process
@@ -51,7 +51,7 @@ class _Side:
         return [*command(self.plan, lane, self.turn.binary, asked), order]
 
     def reports(self, run: int) -> str:
-        """How the files of the driver's run of this number begin."""
+        """The prefix of the files of this run of the driver."""
         return f"{self.folder}/pair{run}-"
 
     def read(self, run: int, found: Collection[str]) -> None:
@@ -64,7 +64,7 @@ class _Side:
                     self.rows[row["name"]].append(row)
 
     def ending(self, run: int, found: Finding) -> Ending:
-        """How the process ended that this tells of."""
+        """How the side at fault ended."""
         words, program = "", (str(self.turn.binary.path),)
         with suppress(OSError), Path(f"{self.reports(run)}{found.start}.err").open("rb") as said:
             words = process.tail(said)
@@ -77,12 +77,12 @@ class _Side:
 
 def deliver(
     plan: Plan, turns: Sequence[Turn], names: Sequence[Names], running: Running
-) -> list[Outcome]:
+) -> list[TurnResult]:
     """Run the `names` of each turn, which the base has, too, beside those of the base.
 
     One outcome for each turn, with a row and, but for the base's, a ratio for each benchmark that
     all its sides measured, and a fault for one that a side broke down in. All others are missing in
-    it (`Outcome.missing`), and have to run by themselves.
+    it (`TurnResult.missing`), and have to run by themselves.
     """
     sides = [
         _Side(plan, turn, _folder(plan, turn), own) for turn, own in zip(turns, names, strict=True)
@@ -145,7 +145,7 @@ def _driven(
     run: int,
     running: Running,
 ) -> tuple[Mapping[str, Finding], Ending]:
-    """What the driver finds by benchmark, and how it ends."""
+    """The driver's findings by benchmark, and how it ended."""
     first, names = sides[0].turn, sides[0].left
     family, folder = first.binary.family, sides[0].folder
     planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
@@ -166,7 +166,7 @@ def _driven(
     planned.write_text(json.dumps(asdict(told)), encoding="utf-8")
 
     def grown() -> None:
-        """The benchmark behind the last one that was found runs now."""
+        """Report the benchmark that runs now."""
         if (done := len(_found(results))) < len(names):
             running(names[done])
 
@@ -236,10 +236,12 @@ def _settled(
     return ""
 
 
-def _outcome(side: _Side, seconds: float) -> Outcome:
+def _outcome(side: _Side, seconds: float) -> TurnResult:
     rows = [row for name in side.names for row in side.rows.get(name, [])]
     report = {"context": side.context, "benchmarks": rows} if side.context or rows else {}
     turn = side.turn
     binary = replace(turn.binary, names=side.names)
     lane = turn.lane.side
-    return Outcome(binary, turn.round, report, side.faults, seconds, lane, pair_ratios=side.ratios)
+    return TurnResult(
+        binary, turn.round, report, side.faults, seconds, lane, pair_ratios=side.ratios
+    )

@@ -194,11 +194,11 @@ class Group:
         return Finding(name, by_side, len(ratios[0]), start=self.start)
 
     def in_turns(self, sides: Sequence[Side]) -> list[Side]:
-        """In an order that is drawn anew."""
+        """The sides in a new random order."""
         return self.random.sample(sides, len(sides))
 
     def end_for(self, fault: SideFault) -> int:
-        """All of them, and the exit status of the one at fault."""
+        """End all sides. Returns the exit status of the one at fault."""
         status = 0
         for side in self.sides:
             by_force = side.index == fault.side and fault.ended_for
@@ -252,7 +252,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
 
 
 def command(plan: Path) -> list[str]:
-    """Runs what is planned in that file."""
+    """The command that runs the plan in a file."""
     package = str(Path(__file__).parents[2])
     words = (
         f"import sys; sys.path.insert(0, {package!r}); "

@@ -68,7 +68,7 @@ class Side:
             raise SideFault(self.index) from None
 
     def require_silence(self) -> None:
-        """Raises SideFault where it does not wait to be told something."""
+        """Raises SideFault unless it waits for a command."""
         if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
             raise SideFault(self.index, "spoke out of turn")
 
@@ -100,7 +100,7 @@ class Side:
         return self._socket in found
 
     def _received(self, most: int, flags: int = 0) -> bytes:
-        """Bytes that are there. Raises SideFault where it hung up."""
+        """Received bytes. Raises SideFault if it hung up."""
         with contextlib.suppress(ConnectionResetError):  # it did not read what it was told last
             if part := self._socket.recv(most, flags):
                 return part
@@ -115,13 +115,13 @@ class Side:
             raise SideFault(self.index, f"did not end within {_ENDING_S:g} s") from None
 
     def killed(self) -> int:
-        """The same, by force if it has not ended yet."""
+        """Its exit status; kills it if it still runs."""
         self.process.kill()
         self._open.close()
         return self.process.wait()
 
     def number(self, words: Sequence[str], place: int) -> float:
-        """What stands at that place of its line. Raises SideFault."""
+        """The positive number at that place of its line. Raises SideFault."""
         try:
             value = float(words[place])
         except (IndexError, ValueError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the binaries do not know of themselves: the commit, the machine, the GPU's settings.
+"""The context that programs do not report: the commit, the machine, the GPU's settings.
 
-What cannot be found out is left out. The commit is noted beside the programs after each build for
---no-build: the tree may be at another one by then.
+What is unknown is left out. After each build the commit is written beside the programs for
+--no-build, since the tree may be at another one by then.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def require_committed(source: Mapping[str, str]) -> None:
 
 
 def machine() -> dict[str, str]:
-    """Boot, kernel and CPU, under the binaries' own keys."""
+    """Boot, kernel and CPU, under the keys that programs use."""
     model = re.search(r"^model name[ \t]*:(.+)", _text("/proc/cpuinfo"), re.MULTILINE)
     found = {
         "boot_id": _text("/proc/sys/kernel/random/boot_id"),
@@ -92,16 +92,21 @@ def _text(path: str) -> str:
 
 
 def gpu(uuid: str) -> dict[str, str]:
-    """The GPU's settings as nvidia-smi tells them; empty without it."""
+    """The GPU's settings as nvidia-smi tells them; empty without it. Of several, the first's."""
     if not uuid:
         return {}
     query = f"--query-gpu={','.join(_GPU_SETTINGS)}"
-    output = nvidia_smi(query, "--format=csv,noheader,nounits", "-i", uuid)
+    output = nvidia_smi(query, "--format=csv,noheader,nounits", "-i", uuid.partition(",")[0])
     values = [value.strip() for value in output.split(",")]
     if len(values) != len(_GPU_SETTINGS):
         return {}
     pairs = zip(_GPU_SETTINGS.values(), values, strict=True)
     return {key: value for key, value in pairs if value not in _UNKNOWN}
+
+
+def here(found: Mapping[str, str]) -> dict[str, str]:
+    """The context of this machine and of the GPU that was `found`, if any."""
+    return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -133,18 +138,18 @@ def known(root: Path) -> dict[str, str] | None:
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
-    """What a user of --no-build must know; empty where the programs are this tree's."""
+    """A warning for --no-build; empty where the programs are this tree's."""
     if programs is None:
         return (
-            "--no-build: nothing tells which commit the programs were built from; this tree's is "
-            "taken to be it. Without --no-build they are built anew."
+            "--no-build: it is not known which commit the programs were built from; they are taken "
+            "to be this tree's. Leave out --no-build to build them again."
         )
     if programs == tree:
         return ""
     return (
         f"--no-build: the programs were built from {_said(programs)}, and this tree is at "
-        f"{_said(tree)}. What is measured goes by the programs; without --no-build they are built "
-        "anew."
+        f"{_said(tree)}. The results are of the programs' commit. Leave out --no-build to build "
+        "them again."
     )
 
 

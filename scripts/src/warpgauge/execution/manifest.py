@@ -32,6 +32,7 @@ class Program:
 
     path: Path
     needs_gpu: bool = True
+    gpus: int = 1  # that it needs, if any
     arguments: tuple[str, ...] = ()
     inputs: tuple[Path, ...] = ()
 
@@ -50,6 +51,7 @@ _Word = Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
 class _Entry(msgspec.Struct):
     path: _Word
     device: bool
+    gpus: Annotated[int, msgspec.Meta(ge=1)] = 1
     arguments: tuple[_Word, ...] = ()
     inputs: tuple[_Word, ...] = ()
 
@@ -78,7 +80,13 @@ def read(build: Path) -> Manifest:
     # Absolute: a bare name would be looked for in PATH.
     at = build.absolute()
     programs = [
-        Program(at / one.path, one.device, one.arguments, tuple(at / path for path in one.inputs))
+        Program(
+            at / one.path,
+            one.device,
+            one.gpus,
+            one.arguments,
+            tuple(at / path for path in one.inputs),
+        )
         for one in listing.programs
     ]
     counts = Counter(program.path.name for program in programs)
@@ -94,7 +102,9 @@ def write(build: Path, manifest: Manifest) -> None:
     listing = _Listing(
         version=1,
         programs=[
-            _Entry(str(one.path), one.needs_gpu, one.arguments, tuple(map(str, one.inputs)))
+            _Entry(
+                str(one.path), one.needs_gpu, one.gpus, one.arguments, tuple(map(str, one.inputs))
+            )
             for one in manifest.programs
         ],
         source_dir=str(manifest.source or ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs: programs, how they are called, in which rounds and order."""
+"""The plan of a run: programs, their command lines, rounds and order."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Turn:
 
 
 def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
-    """Of a program that is to use the GPU with this index."""
+    """The option that selects the GPU with this index."""
     return (f"--device={device}",) if isinstance(device, int) else ()
 
 
 def gpu_environment(device: int | str | None) -> dict[str, str]:
-    """For the GPU with this UUID, which stays its own whatever becomes of the others."""
+    """For the GPUs with these UUIDs (``GPU-1,GPU-2``), whatever becomes of the others."""
     return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
 
@@ -83,7 +83,7 @@ def order(plan: Plan) -> list[list[Turn]]:
     The lanes' processes of a family follow each other directly, in odd rounds the first lane's
     first (A B, B A, A B, ...): what drifts in time then falls on both sides alike.
     """
-    able = [(lane, one) for lane in plan.lanes for one in lane.binaries if one.fault is None]
+    able = [(lane, one) for lane in plan.lanes for one in lane.binaries if one.runs]
     families = list(dict.fromkeys(binary.family for _, binary in able))
 
     def turns(number: int) -> list[Turn]:

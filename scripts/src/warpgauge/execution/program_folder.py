@@ -1,19 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in two folders of another project, so that each row has one name on both sides."""
+"""Google Benchmark programs of another project, in two folders; a row has one name on both sides.
+
+They know no option of ours and tell no context. A program of this project runs as it stands, too.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from warpgauge.execution import plain_program
-from warpgauge.execution.discovery import owners, with_own_names
-from warpgauge.execution.plain_program import PlainProgram
+from warpgauge.execution.discovery import (
+    LISTING_DEADLINE_S,
+    MOST_NAMES,
+    Binary,
+    owners,
+    too_many,
+    with_own_names,
+)
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
+from warpgauge.records.counters import SM_CLOCK
+from warpgauge.records.fields import is_name, with_host_time
+from warpgauge.records.partial_report import Report, is_run
+from warpgauge.system import process
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import inert, listed, typed
+from warpgauge.system.text import inert, listed, quoted, typed
+
+
+@dataclass(frozen=True)
+class PlainProgram(Binary):
+    """It is its own family, by the name of its file. `names` begin with `prefix`.
+
+    Nobody knows whether it needs a GPU: so the GPU is looked after when it ends badly.
+    """
+
+    prefix: str = ""
+
+    @property
+    def family(self) -> str:
+        return self.path.name
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The names of its rows; one that cannot be listed has a row of its own name."""
+        return self.names or (self.family,)
+
+    def own(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name.removeprefix(self.prefix) for name in names)
+
+    def normalized(self, report: Report) -> Report:
+        return as_report(report, self.prefix)
+
+
+def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainProgram:
+    """The program at `path` with its benchmarks, or with the fault that keeps it from running."""
+    if path.exists() and not os.access(path, os.X_OK):
+        return PlainProgram(path, (), "is not executable: chmod +x it")
+    asking = [str(path), "--benchmark_list_tests"]
+    ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
+    if ending.status or ending.ended_for:
+        return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
+    # Google Benchmark finds nothing by this filter: what is printed is the program's own talk.
+    asking.append("--benchmark_filter=^$")
+    talk = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
+    lines = [line for line in ending.stdout.splitlines() if line.strip()]
+    names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
+    return PlainProgram(path, names, _fault(path, names))
+
+
+def _fault(path: Path, names: Sequence[str]) -> str | None:
+    if not names:
+        return "lists no benchmark, as if it were no Google Benchmark program: move it elsewhere"
+    if len(names) > MOST_NAMES:
+        return too_many(names)
+    for name in names:
+        if not name.isprintable() or not is_name(f"{path.name}/{name}"):
+            return f"cannot list its benchmarks: {quoted(inert(name))} is no name"
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
+
+
+Row = Mapping[str, Any]
+
+# Keys of a run file's row, which no counter of theirs may take the place of.
+_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios"))
+
+
+def as_report(report: Report, prefix: str = "") -> Report:
+    """The same with `prefix` before each benchmark's name, and with the clock that timed it.
+
+    That is the host's, unless the row says at which SM clock the device worked: under UseManualTime
+    too, for nobody knows where that time is from.
+    """
+    if not report:
+        return report
+    rows = []
+    for row in _runs(report):
+        theirs = {key: value for key, value in row.items() if key not in _OURS}
+        theirs["name"] = prefix + row["name"]
+        rows.append(theirs if SM_CLOCK in theirs else with_host_time(theirs))
+    return {**report, "benchmarks": rows}
+
+
+def _runs(report: Report) -> Iterable[Row]:
+    """The runs of the benchmarks; of one that has aggregates alone the median, else the mean."""
+    rows = report["benchmarks"]
+    seen = {row["name"] for row in rows if is_run(row)}
+    made: dict[str, Row] = {}
+    for wanted in ("median", "mean"):
+        for row in rows:
+            name = row.get("run_name")
+            if row.get("aggregate_name") == wanted and isinstance(name, str) and name not in seen:
+                made.setdefault(name, {**row, "name": name, "run_type": "iteration"})
+    return [*filter(is_run, rows), *made.values()]
 
 
 @dataclass(frozen=True)
@@ -42,7 +144,7 @@ def both(
     their program's name, on both sides.
     """
     found = [
-        [plain_program.listed(path, scratch, environment) for path in paths]
+        [program_at(path, scratch, environment) for path in paths]
         for paths in [_paths(folder) for folder in folders]
     ]
     claims = [programs for side in found for programs in owners(side).values()]

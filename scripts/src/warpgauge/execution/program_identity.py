@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two builds of a program run the same code: digests of its kernels and host objects.
+"""Whether two builds run the same code: digests of a whole program, and of one row's kernels.
 
-Where they differ nothing is said: the same code may lie elsewhere. Where they are equal, nothing
-that runs differs.
+Equal digests say that nothing which runs differs; different ones say nothing, because the same code
+may lie elsewhere. They are evidence for a cause, and pass nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from warpgauge.execution import cubins, elf
+from warpgauge.execution.discovery import Binary
 from warpgauge.system.errors import UserError
 
-_KERNELS = (b".nv_fatbin", b"__nv_relfatbin")
 # The kernels' names and places, which the other digest is of.
-_NO_CODE = (*_KERNELS, b".nvFatBinSegment", b"__nv_module_id")
+_NO_CODE = (*cubins.FATBINS, b".nvFatBinSegment", b"__nv_module_id")
 
 
 class Identity(NamedTuple):
@@ -47,7 +49,7 @@ def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
         for name, section in sections:
             if name not in _NO_CODE:
                 host.update(name + hashlib.sha256(_masked(section, masks)).digest())
-        fatbin = b"".join(section for name, section in sections if name in _KERNELS)
+        fatbin = b"".join(section for name, section in sections if name in cubins.FATBINS)
         kernels.update(hashlib.sha256(fatbin and (_machine_code(path) or fatbin)).digest())
     return Identity(kernels.hexdigest(), host.hexdigest())
 
@@ -75,3 +77,61 @@ def _machine_code(program: Path) -> bytes:
     except UserError:
         return b""
     return repr(sorted(digests.items())).encode() if digests else b""
+
+
+_DIGITS = 16  # hexadecimal, of a row's digest in a file
+_PLAN = ".plan"  # names places of this machine, and no code
+_DEADLINE_S = 30.0
+
+
+def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
+    """Of a row's kernels by mangled name and how each is launched (`fields.launches_of`).
+
+    Empty where the row has none, or cuobjdump is missing.
+    """
+    if not launches:
+        return ""
+    try:
+        told = binary.path.stat()
+        program = _program(binary.path, binary.inputs, (told.st_mtime_ns, told.st_size))
+    except (UserError, OSError, subprocess.SubprocessError):
+        return ""
+    names = {kernel: cubins.stable_name(kernel) for kernel in launches}
+    parts = [(name, launches[kernel], program.code_of(name)) for kernel, name in names.items()]
+    return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_DIGITS]
+
+
+class _Program(NamedTuple):
+    digests: Mapping[str, str]  # of its kernels
+    ptx: bytes
+    around: str  # a digest of where other kernels come from
+
+    def code_of(self, kernel: str) -> str:
+        """Its digest, or what stands for code that is not in the program."""
+        if kernel in self.digests:
+            return self.digests[kernel]
+        compiled = hashlib.sha256(self.ptx if kernel.encode() in self.ptx else b"")
+        return compiled.hexdigest() + self.around
+
+
+@lru_cache(maxsize=128)
+def _program(path: Path, inputs: tuple[Path, ...], _stamp: tuple[int, int]) -> _Program:
+    """Read once; `_stamp` is another one where it was built anew.
+
+    Other kernels come from files that are loaded or compiled as it runs, and from its libraries:
+    each goes by its name, which has the version, and its size.
+    """
+    around = hashlib.sha256()
+    for file in inputs:
+        if file.suffix != _PLAN:
+            around.update(hashlib.sha256(file.read_bytes()).digest())
+    for library in _libraries(path):
+        around.update(f"{library.name} {library.stat().st_size}\n".encode())
+    return _Program(cubins.digests(path), cubins.ptx(path), around.hexdigest())
+
+
+def _libraries(program: Path) -> list[Path]:
+    command = ["ldd", str(program)]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=True)
+    places = (line.partition("=>")[2].rpartition("(")[0] for line in asked.stdout.splitlines())
+    return sorted(Path(place.strip()).resolve() for place in places if place.strip())

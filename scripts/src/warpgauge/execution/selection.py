@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the built benchmarks run, decided before the first of them does."""
+"""Selects the benchmarks to run, before any of them runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warpgauge.execution import discovery
-from warpgauge.execution.discovery import Binary
+from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import FULL_SUITE
@@ -52,24 +52,44 @@ def wanted(
     raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
 
 
-def able(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
-    """All of them or, without a GPU, those that need none."""
-    return [binary for binary in binaries if no_gpu is None or not binary.needs_gpu]
+def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
+    """Programs without need of a GPU, and those that can use the GPUs of `probe`.
+
+    A program that needs more GPUs is skipped. Several GPUs are for programs that need several.
+    """
+    found = []
+    for binary in binaries:
+        if not binary.needs_gpu:
+            found.append(binary)
+        elif probe.no_gpu is None and binary.gpus > probe.gpus:
+            why = f"needs {binary.gpus} GPUs, and 1 is given: --device 0,1 gives two"
+            if probe.gpus > 1:
+                why = f"needs {binary.gpus} GPUs, and {probe.gpus} are given"
+            found.append(replace(binary, skipped=why))
+        elif probe.no_gpu is None and (probe.gpus == 1 or binary.gpus > 1):
+            found.append(binary)
+    return found
 
 
-def runnable(binaries: Sequence[Binary], no_gpu: str | None) -> list[Binary]:
-    """`able`, but raises UserError where a missing GPU leaves nothing."""
-    left = able(binaries, no_gpu)
-    if no_gpu is not None and not left:
-        fault = f"built, but everything that is asked for needs a GPU: {no_gpu}"
-        raise UserError(fault, ExitStatus.NOT_MEASURED)
-    return left
+def runnable(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
+    """`able`, but raises UserError where the GPUs that are there leave nothing to measure."""
+    left = able(binaries, probe)
+    if any(binary.skipped is None for binary in left):
+        return left
+    everything = "everything that is asked for"
+    if probe.no_gpu is not None:
+        fault = f"{everything} needs a GPU: {probe.no_gpu}"
+    elif left:
+        fault = f"{everything} {left[0].skipped}"
+    else:
+        fault = f"{everything} needs one GPU: name one of them alone"
+    raise UserError(fault, ExitStatus.NOT_MEASURED)
 
 
 def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
     """The binaries that have some of `names`, with those.
 
-    One that cannot say what it has stays, where some of `names` are of its family.
+    One that could not be listed stays if some of `names` are of its family.
     """
     families = {name.split("/", 1)[0] for name in names}
     left = [replace(one, names=tuple(n for n in one.names if n in names)) for one in binaries]

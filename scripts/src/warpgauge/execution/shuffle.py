@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order that a program runs its benchmarks in under --shuffle (fixtures/program/suite.cpp).
+"""The order in which a program runs its benchmarks under --shuffle (fixtures/program/suite.cpp).
 
-Known on this side as well, so that a crash can be laid to the benchmark that was running.
+It is computed here too, so that a crash can be attributed to the benchmark that was running.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a turn delivers, and the processes that do."""
+"""Runs one turn: a program in one round, in as many processes as that takes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ Running = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a turn delivered: a row or a fault for each benchmark of `binary`, or both.
+class TurnResult:
+    """A row or a fault, or both, for each benchmark of `binary`; a fault takes precedence.
 
-    `binary` has what was still to be run. A fault overrules a row. `pair_ratios` are its times over
-    the first lane's, by benchmark, of what ran beside that in lock-step.
+    `pair_ratios` are its times over the first lane's, by benchmark, where both ran in lock-step.
     """
 
     binary: Binary
@@ -47,7 +46,7 @@ class Outcome:
 
     @property
     def missing(self) -> Names:
-        """The benchmarks of which it has neither row nor fault."""
+        """The benchmarks without row and fault."""
         known = {row["name"] for row in self.report.get("benchmarks", [])} | self.faults.keys()
         return tuple(name for name in self.binary.names if name not in known)
 
@@ -63,7 +62,7 @@ class Outcome:
         return {**found, **{name: Failure(why) for name, why in self.faults.items()}}
 
 
-def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
+def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResult:
     """Run `names` of a turn's program, in as many processes as that takes."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     own_filter = turn.lane.filters.get(turn.binary.family, "")
@@ -78,7 +77,7 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> Outcome:
         return _process(plan, turn, asked, next(outputs), running)
 
     found = crash_recovery.deliver(names, start, in_parts)
-    return Outcome(
+    return TurnResult(
         replace(turn.binary, names=names),
         turn.round,
         found.report,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One variant's benchmarks, under names that it shares with the variant that it is held against.
+"""The benchmarks of one variant, renamed so that two variants can be compared in pairs.
 
-`gemm/cublas/f32` is a variant: its benchmarks are called so, and `/axis:value` for each axis. What
-stands behind the variant is a point of its axes.
+The benchmarks of the variant `gemm/cublas/f32` are named so, followed by `/axis:value` for each
+axis: a point of its axes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class Variant(Binary):
         return COMMON
 
     def only(self, names: Collection[str]) -> Variant:
-        """With these of its benchmarks."""
         return replace(self, names=tuple(name for name in self.names if name in names))
 
 
@@ -82,6 +81,7 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
         lock_steps=binary.lock_steps,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
         needs_gpu=program.needs_gpu,
+        gpus=program.gpus,
         inputs=program.inputs,
     )
 
@@ -105,7 +105,6 @@ def point_of(name: str) -> str:
 
 
 def axes_of(name: str) -> dict[str, str]:
-    """The value of each axis."""
     parts = (part.partition(":") for part in point_of(name).split("/") if part)
     return {axis: value for axis, _, value in parts}
 

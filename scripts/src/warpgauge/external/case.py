@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case of a kernel plan: one kernel at one point of its axes, with nothing left to evaluate."""
+"""A case of a kernel plan: one kernel at one point of its axes, fully evaluated."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ class Launch:
     arguments: tuple[str, ...]  # as the plan has them
 
     def lines(self) -> Iterator[str]:
-        """Of the plan."""
         yield "kernel"
         yield f"image {self.image} {self.path}"
         yield from (f"option {option}" for option in self.options)
@@ -94,15 +93,19 @@ class Case:
     reference: Launch | None = None
 
     @property
+    def kernel(self) -> str:
+        """Its name in the manifest."""
+        return self.name.split("/")[1]
+
+    @property
     def files(self) -> list[Path]:
-        """All that it reads."""
+        """All files that it reads."""
         launches = [self.launch] if self.reference is None else [self.launch, self.reference]
         given = [one.values for one in self.buffers]
         given += [one.expected for one in self.verifications]
         return [*(one.path for one in launches), *(one.path for one in given if one is not None)]
 
     def lines(self) -> Iterator[str]:
-        """Of the plan."""
         yield f"case {self.name}"
         if self.bytes is not None:
             yield f"bytes {self.bytes}"

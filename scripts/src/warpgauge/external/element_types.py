@@ -40,3 +40,6 @@ def integer_range(type: str) -> tuple[int, int] | None:
     """The smallest and the largest value of an integer type; None of any other."""
     bits = 8 * SIZE_BYTES[type]
     return {"i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "u": (0, 2**bits - 1)}.get(type[0])
+
+
+SCALARS = tuple(one for one in SIZE_BYTES if one in LARGEST_FLOAT or integer_range(one))

@@ -149,7 +149,7 @@ def _operands(
 
 
 def _arrays(shape: str) -> list[_Array]:
-    """Of ``f32[128,512]{1,0}``, or of a tuple of such."""
+    """The arrays of ``f32[128,512]{1,0}``, or of a tuple of such."""
     return [
         _Array(_TYPES.get(kind, kind), tuple(int(n) for n in extents.split(",") if n))
         for kind, extents in _SHAPE.findall(shape)

@@ -67,6 +67,8 @@ def from_numba(
             compute_capability = cuda.get_current_device().compute_capability
         ptx, _ = cuda.compile_ptx(dispatcher.py_func, (*types,), cc=compute_capability, **chosen)
     except Exception as fault:  # of the compiler or the driver
+        if compute_capability and (broken := fault_of_numba(compute_capability)):
+            raise UserError(f"{name}: {broken}") from fault
         raise UserError(f"{name}: Numba does not compile it: {fault}") from fault
     found = _ENTRY.search(ptx)
     count = found[2].count(".param") if found else 0
@@ -77,6 +79,22 @@ def from_numba(
         )
     image: dict[str, object] = {"ptx": parameters.file("ptx", ptx)}
     return parameters.kernel(image, found[1], grid, block, {"shared": str(shared)})
+
+
+def fault_of_numba(compute_capability: tuple[int, int]) -> str:
+    """Why Numba compiles no kernel at all here, as with a NumPy that it does not know; else ""."""
+    cuda = framework("numba.cuda")
+
+    def empty() -> None: ...
+
+    try:
+        cuda.compile_ptx(empty, (), cc=compute_capability)
+    except Exception as fault:  # of the compiler
+        return (
+            f"Numba cannot compile even an empty kernel here ({fault}); install versions of "
+            "numba, numba-cuda and NumPy that work together"
+        )
+    return ""
 
 
 def _arguments(parameters: Parameters, name: str, kind: Foreign, example: object) -> list[Argument]:

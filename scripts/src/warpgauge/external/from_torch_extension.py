@@ -66,7 +66,7 @@ def from_torch_extension(
 
 
 def _fatbins(library: Path) -> Iterator[bytes]:
-    """Those of all translation units."""
+    """The fatbins of all translation units."""
     try:
         content = library.read_bytes()
     except OSError as fault:
@@ -96,7 +96,6 @@ def _kernels(name: str, fatbin: bytes) -> set[str]:
 
 
 def _kernels_of_compressed(name: str, fatbin: bytes) -> set[str]:
-    """As cuobjdump lists them."""
     tool = shutil.which("cuobjdump")
     if tool is None:
         raise UserError(

@@ -19,6 +19,7 @@ from warpgauge.external.element_types import ElementType
 from warpgauge.external.expressions import LARGEST
 from warpgauge.files import contract
 from warpgauge.files.location import Place
+from warpgauge.system.text import cut
 
 # Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
@@ -37,6 +38,8 @@ Tolerance = Annotated[float, Meta(ge=0)]
 Values = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST)]], Meta(min_length=1)]
 
 IMAGES = ("cubin", "fatbin", "ptx", "source")
+# The kind of code, by its first bytes. The others are text.
+MAGIC = {b"\x7fELF": "cubin", b"\x50\xed\x55\xba": "fatbin"}
 _FORMS = ("input", "output", "value", "null")
 
 
@@ -58,7 +61,7 @@ class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def buffer(self) -> str | None:
-        """Its name, if it is one."""
+        """The buffer's name; None of a scalar."""
         return self.input if self.output is None else self.output
 
 
@@ -107,24 +110,22 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def image(self) -> tuple[str, str]:
-        """The kind of its code, and the file as the manifest has it."""
+        """The kind of its code, and the file."""
         ((kind, name),) = self.images.items()
         return kind, name
 
     @property
     def images(self) -> dict[str, str]:
-        """Those that are given; one, in a manifest that was checked."""
+        """The given kinds of code; one in a checked manifest."""
         given = {kind: getattr(self, kind) for kind in IMAGES}
         return {kind: name for kind, name in given.items() if name is not None}
 
     @property
     def buffers(self) -> dict[str, Argument]:
-        """By name, in the order of the parameters."""
         return {one.buffer: one for one in self.arguments if one.buffer is not None}
 
     @property
     def outputs(self) -> list[str]:
-        """Their names."""
         return [one.output for one in self.arguments if one.output is not None]
 
     @property
@@ -148,11 +149,11 @@ class Manifest:
     kernels: Mapping[str, Kernel]
 
     def place(self, *keys: str | int) -> Place:
-        """Where ``kernels.scale.arguments[2]`` stands."""
+        """The place of a key, as in ``kernels.scale.arguments[2]``."""
         return place_of(self.path, "kernels", *keys)
 
     def file(self, name: str) -> Path:
-        """A file that the manifest names, absolute."""
+        """The absolute path of a file that the manifest names."""
         return self._folder / name
 
     @cached_property
@@ -161,8 +162,8 @@ class Manifest:
 
 
 def place_of(path: Path, *keys: str | int) -> Place:
-    """A key in a file, in TOML's words."""
-    words = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    """A key in a file, in TOML's words. A name that is longer than any may be is cut."""
+    words = (f"[{key}]" if isinstance(key, int) else f".{cut(key, 100)}" for key in keys)
     return Place(path, "".join(words).removeprefix("."))
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from warpgauge.external.element_types import NPY_DESCR
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
+from warpgauge.external.kernel import MAGIC
 from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
@@ -174,7 +175,7 @@ class Parameters:
             content = source.read_bytes()
         except OSError as fault:
             raise UserError(f"{source}: {fault.strerror}") from None
-        kind = _MAGIC.get(content[:4], "ptx")
+        kind = MAGIC.get(content[:4], "ptx")
         return {kind: self.file(kind, content)}
 
     def fault(self, parameter: str, what: str) -> UserError:
@@ -186,9 +187,6 @@ class Parameters:
         saved = BytesIO()
         np.save(saved, np.ascontiguousarray(_host(example)), allow_pickle=False)
         return self.file(f"{name}.npy", saved.getvalue())
-
-
-_MAGIC = {b"\x7fELF": "cubin", b"\x50\xed\x55\xba": "fatbin"}
 
 
 def element_type(example: object) -> str:

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import keyword
+import math
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any
 
-import msgspec
-
-from warpgauge.external.checks import check
-from warpgauge.external.element_types import ElementType
+from warpgauge.external.element_types import LARGEST_FLOAT, NPY_DESCR, SCALARS
 from warpgauge.external.kernel import (
+    IMAGES,
+    MAGIC,
     PATTERNS,
     Argument,
     Check,
@@ -25,6 +27,7 @@ from warpgauge.external.kernel import (
 )
 from warpgauge.files import toml_file
 from warpgauge.files.location import Place
+from warpgauge.files.toml_file import Words, converted, refuse_unknown
 from warpgauge.system.text import cut, quoted, suggestion
 
 __all__ = ["Manifest", "load"]
@@ -32,27 +35,24 @@ __all__ = ["Manifest", "load"]
 # Ten thousand kernels are about 3 MB.
 _LARGEST_MIB = 16
 _VERSION = 1
-# msgspec's names of what TOML has.
-_KINDS = {
-    **{"object": "a table", "array": "a list", "str": "a string", "bool": "true or false"},
-    **{"int": "an integer", "float": "a number"},
-}
-
-Keys = Sequence[str | int]
-T = TypeVar("T")
+_BEGIN = 512  # bytes of a file that tell its kind
 
 
 def load(path: Path) -> Manifest:
     """The manifest in a file, with all that can be checked without axes. Raises UserError."""
     top = toml_file.read(path, _LARGEST_MIB)
-    _refuse_unknown(top, Document, path, ())
-    if top.get("version") != _VERSION:
+    refuse_unknown(top, Document.__struct_fields__, Place(path))
+    version = top.get("version")
+    if isinstance(version, int) and version > _VERSION:
+        remedy = f"this warpgauge reads version {_VERSION}: update it"
+        raise Place(path).error(f"has version {version}", remedy)
+    if version != _VERSION:
         raise Place(path).error("is no manifest of version 1", "begin it with version = 1")
-    tables = _converted(top.get("kernels", {}), dict[str, dict[str, Any]], path, ["kernels"])
+    kernels = top.get("kernels", {})
+    tables = _converted(kernels, dict[str, dict[str, Any]], place_of(path, "kernels"))
     if not tables:
         raise Place(path).error("holds no kernel", "add a table [kernels.NAME]")
-    kernels = {name: _kernel(name, table, path) for name, table in tables.items()}
-    manifest = Manifest(path, kernels)
+    manifest = Manifest(path, {name: _kernel(name, table, path) for name, table in tables.items()})
     check(manifest)
     return manifest
 
@@ -60,55 +60,214 @@ def load(path: Path) -> Manifest:
 def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
     """Its parts first: msgspec does not tell which entry of a table is wrong."""
     keys = ("kernels", name)
-    _converted(name, Name, path, keys)
-    _refuse_unknown(table, Kernel, path, keys)
+    place = place_of(path, *keys)
+    _converted(name, Name, place)
+    refuse_unknown(table, Kernel.__struct_fields__, place)
     for part, kind in (("axes", Values), ("verify", Check)):
         entries = table.get(part)
         for entry, value in entries.items() if isinstance(entries, dict) else ():
-            _converted(entry, Name, path, (*keys, part, entry))
-            _refuse_unknown(value, kind, path, (*keys, part, entry))
-            if part == "verify" and not isinstance(value, dict):
-                fault = f"{quoted(entry)} is no table"
-                remedy = "write verify.OUTPUT = { reference = ... }"
-                raise place_of(path, *keys, part).error(fault, remedy)
-            _converted(value, kind, path, (*keys, part, entry))
+            there = place_of(path, *keys, part, entry)
+            _converted(entry, Name, there)
+            if part == "verify":
+                refuse_unknown(value, Check.__struct_fields__, there)
+                if not isinstance(value, dict):
+                    fault = f"{quoted(entry)} is no table"
+                    remedy = "write verify.OUTPUT = { reference = ... }"
+                    raise place_of(path, *keys, part).error(fault, remedy)
+            _converted(value, kind, there)
     arguments = table.get("arguments")
     for number, value in enumerate(arguments if isinstance(arguments, list) else ()):
-        _refuse_unknown(value, Argument, path, (*keys, "arguments", number))
-    return _converted(table, Kernel, path, keys)
+        there = place_of(path, *keys, "arguments", number)
+        refuse_unknown(value, Argument.__struct_fields__, there)
+        known = SCALARS if isinstance(value, dict) and "value" in value else NPY_DESCR
+        words = Words(PATTERNS, {"type": f"known are {', '.join(known)}"})
+        converted(value, Argument, there, words)
+    return _converted(table, Kernel, place)
 
 
-def _converted(value: object, kind: type[T] | Any, path: Path, keys: Keys) -> T | Any:  # noqa: ANN401 - kinds that mypy does not take for types
+_converted = partial(converted, words=Words(PATTERNS, {}))
+
+
+_FORMS = "write one of input, output, value and null"
+
+
+def check(manifest: Manifest) -> None:
+    """Raises UserError, which names the first key at fault."""
+    for name, kernel in manifest.kernels.items():
+        _check_image(manifest, name, kernel)
+        for number, argument in enumerate(kernel.arguments):
+            _check_argument(argument, manifest.place(name, "arguments", number))
+        _check_names(kernel, manifest.place(name, "arguments"))
+        if not kernel.reference_only:
+            _check_name(name, kernel, manifest.place(name))
+        _check_verification(manifest, name, kernel)
+    _refuse_circle(manifest)
+
+
+def _check_name(name: str, kernel: Kernel, place: Place) -> None:
+    """Of its benchmarks, from which the engine reads how they are measured."""
+    if kernel.type is None:
+        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    if unfit := next(filter(keyword.iskeyword, kernel.axes), ""):
+        raise _key(place, f"axes.{unfit}").error("cannot stand in an expression", "rename it")
+    words = {word for part in (name, kernel.type, *kernel.axes) for word in part.split("_")}
+    if other := sorted(words & {"hot", "sustained"}):
+        fault = f"is measured with a cold cache, and {other[0]!r} in a name says otherwise"
+        raise place.error(fault, "rename it")
+
+
+def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
+    if len(kernel.images) != 1:
+        many = " and ".join(f"'{kind}'" for kind in kernel.images) or "no code"
+        raise manifest.place(name).error(f"has {many}", f"write one of {', '.join(IMAGES)}")
+    kind, file = kernel.image
+    _require_code(manifest.file(file), kind, manifest.place(name, kind))
+    if kernel.options and kind != "source":
+        place = manifest.place(name, "options")
+        raise place.error(f"a {kind} is not compiled any more", "remove the options")
+
+
+def _require_code(path: Path, kind: str, place: Place) -> None:
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        fault, _, at = str(error).partition(" - at `$")
-        place = place_of(path, *keys)
-        place = place._replace(what=f"{place.what}{at.removesuffix('`')}")
-        for pattern, (what, remedy) in PATTERNS.items():
-            if repr(pattern) in fault:
-                raise place.error(what, remedy) from None
-        raise place.error(*_in_toml(fault)) from None
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise place.error(f"{path} is no file", "name a file")
+        with path.open("rb") as file:
+            begin = file.read(_BEGIN)
+    except OSError as fault:
+        raise place.error(f"{path} cannot be read ({fault.strerror})", "name a file") from None
+    if not begin:
+        raise place.error(f"{path} is empty", "make it anew")
+    binary = MAGIC.get(begin[:4])
+    if kind in MAGIC.values():
+        # The driver takes one cubin for a fatbin, too.
+        fits = binary == kind or (kind == "fatbin" and binary is not None)
+    else:  # NVRTC ends its PTX with a NUL
+        fits = binary is None and b"\0" not in begin.rstrip(b"\0")
+    if not fits:
+        wanted = "CUDA source" if kind == "source" else f"a {kind}"
+        raise place.error(f"{path} is not {wanted}", f"name it by its kind: {', '.join(IMAGES)}")
 
 
-def _in_toml(fault: str) -> tuple[str, str]:
-    """What msgspec finds wrong, and what to do, in TOML's words."""
-    if missing := re.fullmatch(r"Object missing required field `(\w+)`", fault):
-        return f"has no {missing[1]!r}", "add it"
-    if other := re.fullmatch(r"Invalid enum value (.*)", fault, re.DOTALL):
-        return f"{cut(other[1], 100)} is no type", f"known are {', '.join(get_args(ElementType))}"
+def _check_argument(one: Argument, place: Place) -> None:
+    given = [key for key in ("input", "output", "value") if getattr(one, key) is not None]
+    given += ["null"] * one.null
+    if len(given) != 1:
+        raise place.error(f"is {' and '.join(given) or 'nothing'}", _FORMS)
+    form = given[0]
+    allowed = {"input": ("type", "count", "npy"), "output": ("type", "count"), "value": ("type",)}
+    for key in ("type", "count", "npy"):
+        if getattr(one, key) is not None and key not in allowed.get(form, ()):
+            raise _key(place, key).error(f"is nothing that '{form}' has", "remove it")
+    if form == "null":
+        return
+    if one.type is None:
+        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+    if form != "value" and one.type not in NPY_DESCR:
+        known = ", ".join(NPY_DESCR)
+        raise _key(place, "type").error(f"no buffer is of {one.type}", f"known are {known}")
+    if form != "value" and one.count is None and one.npy is None:
+        raise place.error("has no 'count'", 'add it, as in count = "n"')
+    if form == "value":
+        _check_value(one, one.type, place)
 
-    def words(kinds: re.Match[str]) -> str:
-        return " or ".join(_KINDS[one] for one in kinds[1].split(" | ") if one in _KINDS)
 
-    told = re.sub(r"`([^`]+)`", words, f"{fault[0].lower()}{fault[1:]}")
-    return cut(told, 200), "correct it"
+def _check_value(one: Argument, type: str, place: Place) -> None:
+    if type not in SCALARS:
+        known = ", ".join(SCALARS)
+        raise _key(place, "type").error(f"no scalar is of {type}", f"known are {known}")
+    if not isinstance(one.value, float):
+        return
+    if type not in LARGEST_FLOAT:
+        raise _key(place, "value").error(f"{one.value!r} is no {type}", "write an integer")
+    if math.isfinite(one.value) and abs(one.value) > LARGEST_FLOAT[type]:
+        fault = f"{one.value!r} is beyond the largest {type}"
+        raise _key(place, "value").error(fault, "write a smaller one")
 
 
-def _refuse_unknown(table: object, kind: Any, path: Path, keys: Keys) -> None:  # noqa: ANN401
-    known: Sequence[str] = getattr(kind, "__struct_fields__", ())
-    for key in table if known and isinstance(table, dict) else ():
-        if key not in known:
-            raise place_of(path, *keys).error(
-                f"has the unknown key {quoted(key)}", suggestion(key, known)
-            )
+def _check_names(kernel: Kernel, place: Place) -> None:
+    roles: dict[str, str] = {}
+    for one in kernel.arguments:
+        if one.buffer is None:
+            continue
+        role = "input" if one.output is None else "output"
+        before = roles.setdefault(one.buffer, role)
+        if before != role:
+            fault = f"{one.buffer!r} is an input and an output"
+            raise place.error(fault, "version 1 has no kernel that reads what it writes: use two")
+    for name, count in Counter(one.buffer for one in kernel.arguments).items():
+        if name is not None and count > 1:
+            raise place.error(f"two buffers are called {name!r}", "rename one")
+
+
+def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
+    for output, one in kernel.verify.items():
+        place = manifest.place(name, "verify", output)
+        if output not in kernel.outputs:
+            raise place.error("is no output of this kernel", suggestion(output, kernel.outputs))
+        _check_one(manifest, kernel, output, one, place)
+    if kernel.reference_only:
+        return
+    if not kernel.outputs:
+        place = manifest.place(name, "arguments")
+        raise place.error("have no output, so that nothing can be verified", "add an output")
+    for output in kernel.outputs:
+        if output not in kernel.verify:
+            fault = f"nothing verifies the output {output!r}"
+            remedy = f"add verify.{output}, or reference_only = true"
+            raise manifest.place(name).error(fault, remedy)
+
+
+def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, place: Place) -> None:
+    if (one.reference is None) == (one.npy is None):
+        both = "both" if one.npy is not None else "neither"
+        raise place.error(f"has {both} of 'reference' and 'npy'", "write one of the two")
+    for key in ("relative", "absolute"):
+        if not math.isfinite(getattr(one, key)):
+            raise _key(place, key).error("is not finite", "write a tolerance")
+    if one.reference is None:
+        seeded = next((key for key, its in kernel.buffers.items() if its.input and not its.npy), "")
+        if seeded:
+            fault = f"no file holds what the drawn data of the input {seeded!r} give"
+            raise place.error(fault, f"give {seeded!r} a .npy file too, or verify by a reference")
+        return
+    place = _key(place, "reference")
+    if one.reference != kernel.reference:
+        fault = f"is {one.reference!r}, and another output has {kernel.reference!r}"
+        raise place.error(fault, "one kernel must write both")
+    reference = manifest.kernels.get(one.reference)
+    if reference is None:
+        fault = f"this manifest has no kernel {one.reference!r}"
+        raise place.error(fault, suggestion(one.reference, manifest.kernels))
+    if output not in reference.outputs:
+        raise place.error(f"{one.reference!r} does not write {output!r}", "rename its output")
+    for buffer, its in reference.buffers.items():
+        ours = kernel.buffers.get(buffer)
+        if ours is None or (ours.input is None) != (its.input is None) or ours.type != its.type:
+            fault = f"{one.reference!r} has the {_described(its)}, and this kernel has not"
+            raise place.error(fault, "give the buffers of both the same names and types")
+
+
+def _described(one: Argument) -> str:
+    role = "input" if one.output is None else "output"
+    return f"{role} {one.buffer!r} of {one.type}"
+
+
+def _refuse_circle(manifest: Manifest) -> None:
+    """Raises UserError for kernels that verify each other, so that nothing verifies them."""
+    grounded: set[str] = set()
+    for name in manifest.kernels:
+        chain: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in grounded:
+            if at in chain:
+                place = manifest.place(at, "verify")
+                names = [*chain, at]
+                circle = cut(" by ".join(map(repr, names[names.index(at) :])), 200)
+                raise place.error(f"{circle} is a circle", "verify one of them by a .npy file")
+            chain[at] = None
+            at = manifest.kernels[at].reference
+        grounded.update(chain)
+
+
+def _key(place: Place, key: str) -> Place:
+    return place._replace(what=f"{place.what}.{key}")

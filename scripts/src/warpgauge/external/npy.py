@@ -26,7 +26,7 @@ _REMEDY = "write it with numpy.save"
 
 @dataclass(frozen=True)
 class Npy:
-    """What a file holds, which may be the bits of several types."""
+    """The header of a file, whose bits may be of several types."""
 
     descr: str
     count: int
@@ -65,7 +65,7 @@ def read(path: Path, type: str, place: Place) -> Npy:
 
 
 def _header(start: bytes, path: Path, place: Place) -> tuple[Npy, tuple[int, ...], bool]:
-    """With its shape, and whether it is in Fortran order."""
+    """The header, the shape, and whether it is in Fortran order."""
     size = {1: 2, 2: 4, 3: 4}.get(start[6] if len(start) > 6 else 0, 0)
     offset = 8 + size + int.from_bytes(start[8 : 8 + size], "little")
     if start.startswith(_MAGIC) and size and offset <= len(start):

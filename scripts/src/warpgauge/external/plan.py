@@ -6,13 +6,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from warpgauge.execution.discovery import MOST_NAMES
-from warpgauge.external.case import Case
-from warpgauge.external.kernel import Kernel, Manifest
-from warpgauge.external.resolution import Resolution
+from warpgauge.external import npy
+from warpgauge.external.case import Buffer, Case, Elements, Extent, Launch, Verification
+from warpgauge.external.element_types import LARGEST_FLOAT, SIZE_BYTES, integer_range
+from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
+from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
+from warpgauge.external.npy import Npy
 from warpgauge.files.atomic import replace_all
 from warpgauge.files.location import Place
 from warpgauge.system.errors import UserError
@@ -20,7 +25,14 @@ from warpgauge.system.text import quoted, suggestion
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
+# CUDA C++ Programming Guide, "Compute Capabilities": the same for every GPU that is supported.
+_LARGEST_GRID = (2**31 - 1, 65535, 65535)
+_LARGEST_BLOCK = (1024, 1024, 64)
+_MOST_THREADS, _MOST_BLOCKS_OF_CLUSTER = 1024, 16
+_LARGEST_SHARED_BYTES = 2**31 - 1
+
 Axes = Mapping[str, Sequence[int]]
+Point = Mapping[str, int]
 
 
 def cases(
@@ -51,12 +63,13 @@ def cases(
             if len({*numbers}) < len(numbers):
                 place = manifest.place(name, "axes", axis)
                 raise place.error("has a value twice", "remove one")
-    resolution = Resolution(manifest)
-    return [
-        resolution.case(name, kernel, point)
-        for name, kernel in chosen.items()
-        for point in _points(values[name])
-    ]
+    # Every combination, the last axis fastest; one without any where there are no axes.
+    points = {
+        name: [dict(zip(own, point, strict=True)) for point in itertools.product(*own.values())]
+        for name, own in values.items()
+    }
+    files: dict[tuple[Path, str], Npy] = {}  # each is read once
+    return [_Resolved(manifest, name, at, files).case() for name in chosen for at in points[name]]
 
 
 def write(cases: Sequence[Case], path: Path) -> None:
@@ -75,7 +88,7 @@ def write(cases: Sequence[Case], path: Path) -> None:
 
 
 def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kernel]:
-    """Those to measure, by name."""
+    """The kernels to measure, by name."""
     measured = {name: one for name, one in manifest.kernels.items() if not one.reference_only}
     if kernels is None:
         if not measured:
@@ -92,7 +105,165 @@ def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kern
     return {name: one for name, one in measured.items() if name in kernels}
 
 
-def _points(axes: Axes) -> Iterator[dict[str, int]]:
-    """Every combination, the last axis fastest; one without any where there are no axes."""
-    for values in itertools.product(*axes.values()):
-        yield dict(zip(axes, values, strict=True))
+@dataclass(frozen=True)
+class _Resolved:
+    """One kernel at one point of its axes: expressions are evaluated, and sizes checked."""
+
+    manifest: Manifest
+    name: str
+    point: Point
+    files: dict[tuple[Path, str], Npy]
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.manifest.kernels[self.name]
+
+    def case(self) -> Case:
+        """Raises UserError, which names the key at fault and the point."""
+        kernel = self.kernel
+        buffers = {
+            one.buffer: self._buffer(number, one)
+            for number, one in enumerate(kernel.arguments)
+            if one.buffer is not None
+        }
+        values = "".join(f"/{axis}:{value}" for axis, value in self.point.items())
+        other = kernel.reference
+        return Case(
+            name=f"external/{self.name}/{kernel.type}{values}",
+            bytes=None if kernel.bytes is None else self._evaluated(kernel.bytes, "bytes"),
+            flops=None if kernel.flops is None else self._evaluated(kernel.flops, "flops"),
+            buffers=tuple(buffers.values()),
+            launch=self._launch(),
+            verifications=tuple(
+                self._verification(buffers[output], check)
+                for output, check in kernel.verify.items()
+            ),
+            reference=None if other is None else replace(self, name=other)._reference(buffers),
+        )
+
+    def _evaluated(
+        self, expression: int | str, *keys: str | int, low: int = 0, high: int = LARGEST
+    ) -> int:
+        try:
+            return evaluate(expression, self.point, low, high)
+        except ExpressionError as fault:
+            shown = quoted(expression) if isinstance(expression, str) else expression
+            raise self._place(*keys).error(f"{shown} {fault}", fault.remedy) from None
+
+    def _place(self, *keys: str | int) -> Place:
+        """The place of a key, with the point."""
+        place = self.manifest.place(self.name, *keys)
+        values = ", ".join(f"{axis} = {value}" for axis, value in self.point.items())
+        return place._replace(what=f"{place.what} at {values}") if values else place
+
+    def _buffer(self, number: int, one: Argument) -> Buffer:
+        type, keys = str(one.type), ("arguments", number)
+        role = "input" if one.output is None else "output"
+        given = None if one.npy is None else self._npy(one.npy, type, *keys, "npy")
+        most = LARGEST // SIZE_BYTES[type]
+        if one.count is not None:
+            count = self._evaluated(one.count, *keys, "count", low=1, high=most)
+        elif given is not None:
+            count = given.count
+        values = None
+        if one.npy is not None and given is not None:
+            values = self._elements(one.npy, given, count, *keys, "npy")
+        return Buffer(role, str(one.buffer), type, count, values)
+
+    def _npy(self, file: str, type: str, *keys: str | int) -> Npy:
+        key = (path := self.manifest.file(file)), type
+        if key not in self.files:
+            self.files[key] = npy.read(path, type, self.manifest.place(self.name, *keys))
+        return self.files[key]
+
+    def _elements(self, file: str, given: Npy, count: int, *keys: str | int) -> Elements:
+        path = self.manifest.file(file)
+        if given.count != count or not count:
+            fault = f"{path} has {given.count} elements, and the buffer has {count}"
+            raise self._place(*keys).error(fault, "save one of that size")
+        return Elements(path, given.offset)
+
+    def _verification(self, output: Buffer, check: Check) -> Verification:
+        expected = None
+        if check.npy is not None:
+            keys = ("verify", output.name, "npy")
+            given = self._npy(check.npy, output.type, *keys)
+            expected = self._elements(check.npy, given, output.count, *keys)
+        return Verification(output.name, check.relative, check.absolute, expected)
+
+    def _reference(self, buffers: Mapping[str, Buffer]) -> Launch:
+        """The launch that writes what is expected, to buffers as large as the verified kernel's."""
+        for number, one in enumerate(self.kernel.arguments):
+            if one.buffer is None or one.count is None:
+                continue
+            keys, wanted = ("arguments", number, "count"), buffers[one.buffer].count
+            count = self._evaluated(one.count, *keys)
+            if count != wanted:
+                fault = f"is {count}, and {wanted} in the kernel that it verifies"
+                raise self._place(*keys).error(fault, "make both the same")
+        return self._launch()
+
+    def _launch(self) -> Launch:
+        kernel = self.kernel
+        image, file = kernel.image
+        grid = self._extent("grid", kernel.grid, _LARGEST_GRID)
+        block = self._extent("block", kernel.block, _LARGEST_BLOCK, _MOST_THREADS)
+        cluster = None
+        if kernel.cluster is not None:
+            most = (_MOST_BLOCKS_OF_CLUSTER,) * 3
+            cluster = self._extent("cluster", kernel.cluster, most, most[0])
+            if any(blocks % its for blocks, its in zip(grid, cluster, strict=True)):
+                fault = f"the grid {_by(grid)} is no multiple of the cluster {_by(cluster)}"
+                raise self._place("grid").error(fault, "round it up")
+        return Launch(
+            image=image,
+            path=self.manifest.file(file),
+            options=tuple(kernel.options),
+            symbol=kernel.symbol,
+            grid=grid,
+            block=block,
+            shared_bytes=self._evaluated(kernel.shared, "shared", high=_LARGEST_SHARED_BYTES),
+            cluster=cluster,
+            programmatic=kernel.programmatic,
+            arguments=tuple(itertools.starmap(self._argument, enumerate(kernel.arguments))),
+        )
+
+    def _extent(
+        self,
+        key: str,
+        expressions: Sequence[int | str],
+        largest: Sequence[int],
+        most: int | None = None,
+    ) -> Extent:
+        """Three sizes; those that are not given are 1."""
+        sizes = [
+            self._evaluated(one, key, number, low=1, high=largest[number])
+            for number, one in enumerate(expressions)
+        ]
+        if most is not None and math.prod(sizes) > most:
+            fault = f"{_by(sizes)} is {math.prod(sizes)}, more than {most}"
+            raise self._place(key).error(fault, "make it smaller")
+        return cast("Extent", (*sizes, *(1,) * (3 - len(sizes))))
+
+    def _argument(self, number: int, one: Argument) -> str:
+        """An argument as the plan has it."""
+        if one.null:
+            return "null"
+        if one.value is None:
+            return f"buffer {one.buffer}"
+        type = str(one.type)
+        if isinstance(one.value, float):
+            return f"value {type} {one.value:.17g}"
+        low, high = integer_range(type) or (-LARGEST, LARGEST)
+        keys = ("arguments", number, "value")
+        value = self._evaluated(one.value, *keys, low=low, high=high)
+        if type not in LARGEST_FLOAT:
+            return f"value {type} {value}"
+        if abs(value) > LARGEST_FLOAT[type]:
+            fault = f"{value} is beyond the largest {type}"
+            raise self._place(*keys).error(fault, "write a smaller one")
+        return f"value {type} {float(value):.17g}"
+
+
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replacing files so that a failure at any moment leaves what was there before."""
+"""Replaces files so that a failure at any moment leaves the old ones."""
 
 from __future__ import annotations
 
@@ -62,6 +62,14 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
             raise UserError(f"{what} ({_why(fault)}); {outcome or 'nothing was changed'}") from None
     for folder in works:
         _sync(folder)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Replace the file that `path` leads to, or write to the stream. Raises UserError."""
+    if is_stream(path):
+        write_stream(path, content)
+    else:  # a link stays a link
+        replace_all({resolved(path): content})
 
 
 def is_stream(path: Path) -> bool:
@@ -128,7 +136,7 @@ class _Change:
         return self.work.of("new", self.path.name)
 
     def prepare(self) -> None:
-        """All that can fail without the file's being touched."""
+        """Everything that can fail while the file is untouched."""
         if self._content is None:
             return
         with self._new.open("wb") as stream:
@@ -145,7 +153,7 @@ class _Change:
         self._prepared = True
 
     def commit(self) -> None:
-        """The change itself, in one step."""
+        """The change itself, one rename."""
         if self._content is None:
             self.path.replace(self.old)
         else:
@@ -174,7 +182,7 @@ def _bytes(content: str | bytes) -> bytes:
 
 
 def _sync(folder: Path) -> None:
-    """Make the renames in `folder` outlive a power cut."""
+    """Make the renames in `folder` durable."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,7 +42,48 @@ def decoded(value: object, kind: type[T], place: Place, remedy: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
-        raise place.error(f"is no {wanted} ({cut(str(fault), _LONGEST_FAULT)})", remedy) from None
+        raise place.error(f"is no {wanted} ({in_words(fault)})", remedy) from None
+
+
+# msgspec's names of what JSON has, and its limits in words.
+_KINDS = {
+    **{"object": "an object", "array": "a list", "str": "a string", "bool": "true or false"},
+    **{"int": "an integer", "float": "a number", "null": "null"},
+}
+_LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
+def in_words(error: msgspec.ValidationError) -> str:
+    """``benchmarks.KEY[0]: expected a number of at least 1e-12``."""
+    keys, fault = parts(error)
+    return cut(f"{keys.removeprefix('.')}: {fault}" if keys else fault, _LONGEST_FAULT)
+
+
+def parts(error: msgspec.ValidationError, kinds: Mapping[str, str] = _KINDS) -> tuple[str, str]:
+    """The keys of the value that does not fit, as in ``.axes[0]``, and what is wrong, in words.
+
+    `kinds` are the file format's words for msgspec's kinds.
+    """
+    fault, found, at = str(error).rpartition(" - at `")
+    if not found:
+        fault, at = at, ""
+    keys = at.rpartition("$")[2].removesuffix("`").replace("[...]", ".KEY")
+
+    def named(kind: re.Match[str]) -> str:
+        return " or ".join(kinds[one] for one in kind[1].split(" | ") if one in kinds)
+
+    if other := re.fullmatch(r"Invalid enum value (.*)", fault, re.DOTALL):
+        return keys, f"{cut(other[1], 100)} is not known"
+    if missing := re.fullmatch(r"Object missing required field `(\w+)`", fault):
+        return keys, f"has no {missing[1]!r}"
+    fault = re.sub(r"`([^`]+)`", named, f"{fault[0].lower()}{fault[1:]}")
+    fault = re.sub(r" of length (?=\d)", " with a length of ", fault)
+    fault = re.sub(
+        r"(?: of (length))? ([<>]=?) (?=[-\d])",
+        lambda found: f" {'with a length of' if found[1] else 'of'} {_LIMITS[found[2]]} ",
+        fault,
+    )
+    return keys, cut(fault + " as a key" * at.startswith("key`"), _LONGEST_FAULT)
 
 
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JSON file read with suspicion: every fault is one sentence with the file, the row, a remedy."""
+"""Reads an untrusted JSON file: each fault is one sentence with file, row and remedy."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _repeated(document: Document, members: Object, key: str) -> UserError:
 
 
 def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
-    """The rows that are objects; then the whole."""
+    """The rows that are objects, then the whole."""
     rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):
@@ -153,7 +153,7 @@ def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
 
 
 def _refuse_surrogates(document: Document) -> None:
-    """What no file and no terminal can be written with must not get further than here."""
+    """Raise UserError for half a surrogate pair, which no file or terminal can encode."""
     for place, part in _objects(document):
         waiting: list[object] = [part]
         while waiting:
@@ -171,7 +171,7 @@ def _refuse_surrogates(document: Document) -> None:
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in words."""
+    """The type of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):

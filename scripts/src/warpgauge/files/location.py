@@ -26,11 +26,11 @@ class Place(NamedTuple):
     name: object = None
 
     def error(self, fault: str, remedy: str = MEASURE_AGAIN) -> UserError:
-        """The one sentence: where, what is wrong, what to do."""
+        """One sentence: where, what is wrong, what to do."""
         return UserError(inert(f"{self.path}{self._where()}: {fault}; {remedy}"))
 
     def _where(self) -> str:
-        """Rows are counted from 1 for people."""
+        """People count rows from 1."""
         if self.row is None:
             return f", {self.what}" if self.what else ""
         named = f" ({quoted(self.name)})" if isinstance(self.name, str) else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a file that the user named for output may be written: told before the work for it."""
+"""Checks before the work whether an output file that the user named may be written."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
 
 def _refuse_folder(path: Path, target: Path, baselines: Path) -> None:
     if target.is_relative_to(baselines.resolve()):
-        raise _refusal(path, f"{baselines} holds baselines, which only --record writes")
+        raise _refusal(
+            path, f"{baselines} holds baselines, which only --record writes; name another file"
+        )
 
 
 def _refusal(path: Path, why: str) -> UserError:

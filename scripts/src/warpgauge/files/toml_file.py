@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TOML file read with suspicion: every fault is one sentence with the file and a remedy."""
+"""Reads an untrusted TOML file: each fault is one sentence with file and remedy."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+import msgspec
+
+from warpgauge.files import contract
 from warpgauge.files.json_file import bytes_of
 from warpgauge.files.location import Place
-from warpgauge.system.text import cut
+from warpgauge.system.text import cut, quoted, suggestion
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -38,3 +43,51 @@ def read(path: Path, limit_mib: int = LIMIT_MIB) -> dict[str, object]:
             raise place.error("holds an unresolved merge conflict", "resolve it") from None
         reason = cut(" ".join(str(error).split()), 120)
         raise place.error(f"is not TOML: {reason}", "correct it there") from None
+
+
+# msgspec's names of what TOML has.
+_KINDS = {
+    **{"object": "a table", "array": "a list", "str": "a string", "bool": "true or false"},
+    **{"int": "an integer", "float": "a number", "date": "a date"},
+    **{"datetime": "a date with a time", "time": "a time"},
+}
+
+T = TypeVar("T")
+
+
+class Words(NamedTuple):
+    """The wording of a file's faults."""
+
+    # What is wrong with a text that does not match, and what to do.
+    patterns: Mapping[str, tuple[str, str]]
+    # What to do where the value of a key does not fit.
+    remedies: Mapping[str, str]
+
+
+def converted(
+    value: object,
+    kind: type[T] | Any,  # noqa: ANN401 - kinds that mypy does not take for types
+    place: Place,
+    words: Words,
+    hook: Callable[[type, Any], Any] | None = None,
+) -> T | Any:  # noqa: ANN401
+    """`value` as a `kind`. Raises UserError. `hook` makes the types that msgspec does not know."""
+    try:
+        return msgspec.convert(value, kind, builtin_types=(date, datetime, time), dec_hook=hook)
+    except msgspec.ValidationError as error:
+        keys, fault = contract.parts(error, _KINDS)
+        there = place._replace(what=f"{place.what}{keys}")
+        for pattern, (what, remedy) in words.patterns.items():
+            if repr(pattern) in str(error):
+                raise there.error(what, remedy) from None
+        usual = "add it" if "missing required field" in str(error) else "correct it"
+        remedy = words.remedies.get(keys.rpartition(".")[2], usual)
+        raise there.error(fault, remedy) from None
+
+
+def refuse_unknown(table: object, known: Collection[str], place: Place, what: str = "key") -> None:
+    """Raises UserError for the first key of a table that is not known."""
+    for key in table if isinstance(table, dict) else ():
+        if key not in known:
+            fault = f"has the unknown {what} {quoted(key)}"
+            raise place.error(fault, suggestion(key, known))

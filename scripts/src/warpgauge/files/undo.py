@@ -80,14 +80,14 @@ class Work:
 
     @property
     def begun(self) -> bool:
-        """Whether files were changed, and not all."""
+        """Whether some files were changed and others not."""
         return self.path.suffix == _CHANGING
 
     def of(self, kind: str, name: str = "") -> Path:
         return self.path / kind / name
 
     def begin(self) -> None:
-        """From here on what is changed is undone, unless all of it is."""
+        """From here on a failure undoes what was changed."""
         self._rename(_CHANGING)
 
     def end(self) -> None:

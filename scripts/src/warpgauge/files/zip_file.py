@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One member out of a ZIP archive that somebody else made, in memory and within limits."""
+"""Reads one file of an untrusted ZIP archive, in memory and within limits."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _DAMAGED = (
 
 
 class _Refused(Exception):
-    """What is amiss, as what the archive does: ``holds …``."""
+    """The fault of an archive, as a verb phrase: ``holds …``."""
 
 
 class MissingEntry(UserError):
-    """Nothing is amiss with the archive, but that it does not hold what was asked for."""
+    """The archive is sound, but lacks the file."""
 
 
 def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
@@ -70,7 +70,7 @@ def _read(archive: bytes, name: str, limit: int) -> bytes | None:
 
 
 def _check(member: zipfile.ZipInfo) -> None:
-    """Refuse what nobody writes who only wants to hand over files."""
+    """Refuse entries that no honest archive has."""
     name = member.orig_filename  # zipfile cuts the other one at a NUL
     if not 0 < len(name) <= _LONGEST_NAME:
         raise _Refused(f"holds a name that is empty or longer than {_LONGEST_NAME} characters")

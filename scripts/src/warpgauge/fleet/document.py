@@ -8,18 +8,10 @@ import msgspec
 from warpgauge.files import contract
 from warpgauge.fleet import judging, page, text
 from warpgauge.fleet.judging import Kind
-from warpgauge.reports import json_output
+from warpgauge.reports import comparison_json
 from warpgauge.reports.formats import TERMINAL, format_of
-from warpgauge.reports.json_document import Chance, Count, Ratio
+from warpgauge.reports.json_document import Chance, Count
 from warpgauge.system.errors import ExitStatus
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A benchmark that is slower than in the others, by a fraction of the fleet's median."""
-
-    benchmark: str
-    slowdown: Ratio
-    p: Chance
 
 
 class Outlier(msgspec.Struct, frozen=True):
@@ -34,7 +26,7 @@ class Outlier(msgspec.Struct, frozen=True):
     model: str
     gpus: Count
     p: Chance
-    rows: tuple[Row, ...]
+    rows: tuple[judging.Slower, ...]
     advice: tuple[str, ...]
     node: str = ""
 
@@ -87,12 +79,11 @@ def document(report: judging.Report) -> Fleet:
 
 
 def _outlier(one: judging.Outlier, model: str) -> Outlier:
-    rows = tuple(Row(row.benchmark, row.slowdown, row.p) for row in one.rows)
-    return Outlier(one.kind, one.name, model, one.gpus, one.p, rows, one.advice, one.node)
+    return Outlier(one.kind, one.name, model, one.gpus, one.p, one.rows, one.advice, one.node)
 
 
 def _json(report: judging.Report) -> str:
-    return json_output.written(document(report))
+    return comparison_json.written(document(report))
 
 
 FORMATS = {

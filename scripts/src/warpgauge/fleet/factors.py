@@ -17,8 +17,8 @@ from warpgauge.system.text import quoted, suggestion
 
 # Of a context: what differs between machines, and may make them slower.
 TOLD = (
-    *"driver_version cuda_driver_version runtime_version cublas_version kernel_release".split(),
-    *"cpu_model cpu_scaling_enabled ecc power_limit_watts persistence_mode".split(),
+    *"driver_version cuda_driver_version runtime_version cublas_version nccl_version".split(),
+    *"kernel_release cpu_model cpu_scaling_enabled ecc power_limit_watts persistence_mode".split(),
     *"max_memory_clock_mhz max_sm_clock_hz memory_bytes sm_count commit".split(),
     *"link nvlink_generation nvlink_count pcie_generation pcie_width".split(),
 )

@@ -10,10 +10,9 @@ from html import escape
 from warpgauge.fleet import text
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.reports import site
-from warpgauge.reports.drawing import heat_map, ranks
-from warpgauge.reports.drawing.heat_map import HeatMap
-from warpgauge.reports.drawing.ranks import Ranks
-from warpgauge.statistics.fleets import EACH_ALPHA
+from warpgauge.reports.drawing import fleets
+from warpgauge.reports.drawing.fleets import HeatMap, Ranks
+from warpgauge.statistics.fleets import GPU_ALPHA
 from warpgauge.system.text import inert, percent
 
 # By it a later run knows that it may replace the file.
@@ -62,9 +61,9 @@ def _ranks(model: Model) -> str:
         return ""
     values = [-math.log10(max(p, _SMALLEST)) for p in found.evidence]
     names = [inert(gpu.uuid) for gpu in model.measured.gpus]
-    limit = -math.log10(EACH_ALPHA / len(values))
+    limit = -math.log10(GPU_ALPHA / len(values))
     title = f"{model.name}: evidence that a GPU is slower"
-    return ranks.drawn(Ranks(title, "-log10 of p", values, names, limit))
+    return fleets.ranks(Ranks(title, "-log10 of p", values, names, limit))
 
 
 def _heat_map(model: Model) -> str:
@@ -80,7 +79,7 @@ def _heat_map(model: Model) -> str:
     at = [model.measured.names.index(name) for name in rows]
     changes = [[one.changes[index] for one in some] for index in at]
     title = f"{model.name}: change against the fleet's median"
-    return heat_map.drawn(HeatMap(title, rows, [_short(one) for one in some], changes))
+    return fleets.heat_map(HeatMap(title, rows, [_short(one) for one in some], changes))
 
 
 def _short(one: Outlier) -> str:

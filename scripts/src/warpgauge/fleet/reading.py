@@ -31,7 +31,7 @@ from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.records.sessions import only_session, when
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import typed
+from warpgauge.system.text import plural, typed
 
 # Reading is done by so many processes, a piece of so many files after the other: more take memory.
 _MOST_PROCESSES, _PIECE = 4, 128
@@ -255,8 +255,9 @@ def _merged(pieces: Iterable[_Piece]) -> Measured:
         whole.values += one.values
         whole.faults += one.faults
     if not whole.gpus:
-        first, more = whole.faults[0], len(whole.faults) - 1
-        raise UserError(f"{first}" + (f" (and {more} more files cannot be read)" if more else ""))
+        first, more = whole.faults[0], plural(len(whole.faults) - 1, "more file")
+        others = f" (and {more} cannot be read)" if len(whole.faults) > 1 else ""
+        raise UserError(f"{first}{others}")
     order = sorted(range(len(whole.gpus)), key=lambda at: when(whole.gpus[at].session))
     newest = {whole.gpus[at].uuid: at for at in order}
     kept = sorted(newest.values())

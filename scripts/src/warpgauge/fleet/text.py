@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import io
-
 from rich.console import Console
 
 from warpgauge.fleet import judging
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.statistics.outliers import FEWEST_UNITS
+from warpgauge.system import layout
 from warpgauge.system.layout import print_line, print_text
 from warpgauge.system.text import inert, listed, percent, plural
 
@@ -61,9 +60,7 @@ def render(report: Report, console: Console) -> None:
 
 def plain(report: Report) -> str:
     """The same as a file holds it."""
-    stream = io.StringIO()
-    render(report, Console(file=stream, width=_WIDTH, highlight=False))
-    return stream.getvalue()
+    return layout.plain(lambda console: render(report, console), _WIDTH)
 
 
 def _model(model: Model, console: Console) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GitHub's REST API over the standard library: the token goes to its host and to no other.
+"""GitHub's REST API over the standard library: the token is sent to its host only.
 
-Every fault is a UserError of one sentence. Whatever is read has a limit of bytes and of time.
+Every fault is a UserError of one sentence. Each answer is limited in bytes and in time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ANSWER_LIMIT_BYTES, _CHUNK_BYTES = 64 * 1024 * 1024, 64 * 1024
 _PAGE, _MOST_PAGES = 100, 50
 # Of silence, and of one answer in all.
 _TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
-# Pauses before a GET is tried again: GitHub now and then stumbles.
+# Pauses before a GET is tried again, after a fault of GitHub's servers.
 _PAUSES_S, _STUMBLES = (2.0, 8.0), (500, 502, 503, 504)
 # An artifact's download leads to a storage host, after one more step if the repository was renamed.
 _MOST_REDIRECTS, _REDIRECTS = 3, (301, 302, 303, 307, 308)
@@ -72,7 +72,7 @@ class GitHub:
         self._origin = _origin(_checked(self._base, loopback=True))
         self._authorization = f"Bearer {token}"
         local = self._origin[0] == "http"
-        # What is not encrypted must not pass a proxy on its way to this machine.
+        # Unencrypted traffic to this machine must not pass a proxy.
         self._opener = build_opener(_Unredirected, ProxyHandler({} if local else None))
 
     @classmethod
@@ -176,7 +176,7 @@ class GitHub:
             time.sleep(pause)
 
     def _leads_to(self, what: str, url: str, location: str) -> str:
-        """Where an answer leads to: always encrypted, unless this machine talks to itself."""
+        """The address that an answer leads to: encrypted, unless this machine talks to itself."""
         target = ""
         with suppress(ValueError):
             target = urljoin(url, location)
@@ -208,7 +208,7 @@ def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
             return parts
     except ValueError:
         pass
-    raise UserError(f"{what}: {inert(cut(url, 100))!r} is no address; give one of https://")
+    raise UserError(f"{what}: {inert(cut(url, 100))!r} is not an address; give one of https://")
 
 
 def _origin(parts: SplitResult) -> tuple[str, str, int]:
@@ -233,7 +233,7 @@ def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
 
 
 def _refuse(what: str, error: HTTPError) -> NoReturn:
-    """What GitHub says against it, and what to do."""
+    """Raise Unanswered with GitHub's reason, and what to do."""
     message = str(error.reason)  # where there is nothing better
     broken = (OSError, http.client.HTTPException, ValueError, RecursionError)
     with suppress(*broken, LookupError, TypeError):

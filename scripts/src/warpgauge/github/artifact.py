@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons that a run of the GPU workflow has left: written by whoever wrote its code.
+"""The comparisons in the artifacts of a GPU workflow run, which are untrusted.
 
-A contributor's program ran where they were made. So nothing in them is believed that can be known
-otherwise, only comparison.json is read, and what is not as warpgauge writes it is refused.
+A contributor's program ran where they were made. So only comparison.json is read, what can be known
+otherwise is not taken from it, and what warpgauge would not write is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,12 +26,12 @@ from warpgauge.github.terms import Terms
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.model import Source
-from warpgauge.reports import json_document, json_input
+from warpgauge.reports import comparison_json, json_document
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
+from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.context import PROGRAMS
 from warpgauge.verdict.note import Kind
 
 MEMBER = "comparison.json"
@@ -39,7 +40,9 @@ MEMBER = "comparison.json"
 # 10,000 benchmarks the comparison is 15 MiB.
 ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
-# What pairs alone can tell. Those on the policy are made again.
+# Of this process, for one GPU's result; 20,000 rows take three seconds.
+CPU_LIMIT_S = 12.0
+# Notes that only the pairs can give. Those on the policy are made anew.
 _OF_PAIRS = frozenset(
     (
         *(Kind.INJECTED, Kind.ALTERNATED, Kind.LEFT_OUT, Kind.KERNELS_VARY, Kind.RESOURCES),
@@ -75,13 +78,34 @@ class Artifact:
         path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
         return zip_file.entry(api.download(path, limits[0]), name, limits[1], what)
 
+    @property
+    def place(self) -> Place:
+        """Of its comparison, for errors."""
+        return Place(Path(self.name, MEMBER))
+
+    def comparison(self, api: GitHub, repository: str) -> Comparison:
+        """The comparison in it. Raises UserError, and MissingEntry where there is none."""
+        content = self.entry(api, repository, MEMBER, (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES))
+        return checked_comparison(content, self.place)
+
 
 class Refused(UserError):
-    """`told` is what a comment says of it, in our words; the error's sentence has what is amiss."""
+    """`told` is our sentence for the comment; the error's own sentence has the details."""
 
     def __init__(self, told: str, fault: UserError) -> None:
         super().__init__(str(fault))
         self.told = told
+
+
+@contextmanager
+def refusing(told: str) -> Iterator[None]:
+    """Turn a fault of what was left into Refused; one of GitHub itself stays what it is."""
+    try:
+        yield
+    except (Refused, Unanswered, MissingEntry):
+        raise
+    except UserError as fault:
+        raise Refused(told, fault) from None
 
 
 DAMAGED = "Its result was refused: it is damaged, contradicts itself, or takes too long to judge"
@@ -90,7 +114,7 @@ OTHER_BASE = "It was measured from another base"
 
 
 def name_of(gpu: Gpu) -> str:
-    """The name that the workflow gives it; every other one is passed over."""
+    """The name that the workflow gives it; others are ignored."""
     return f"warpgauge-{gpu.slug}"
 
 
@@ -115,22 +139,14 @@ def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison |
 
     `ours`: of this suite, and not of another project's programs. Raises Refused.
     """
-    limits = (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES)
-    place = Place(Path(artifact.name, MEMBER))
     try:
-        content = artifact.entry(terms.api, terms.run.repository, MEMBER, limits)
-        found = checked_comparison(content, place)
+        with refusing(DAMAGED):
+            found = artifact.comparison(terms.api, terms.run.repository)
     except MissingEntry:
         return None
-    except (Refused, Unanswered):
-        raise
-    except UserError as fault:
-        raise Refused(DAMAGED, fault) from None
-    try:
-        _require_own(found, terms, gpu, place, ours)
-    except UserError as fault:
-        raise Refused(_FOREIGN, fault) from None
-    _require_base(found, terms, place)
+    with refusing(_FOREIGN):
+        _require_own(found, terms, gpu, artifact.place, ours)
+    _require_base(found, terms, artifact.place)
     return _without_foreign_notes(found, terms, ours)
 
 
@@ -157,7 +173,7 @@ def checked_comparison(content: bytes, place: Place) -> Comparison:
     _require_modest(unchecked, place)
     _require_few(unchecked, place)
     _require_version(unchecked, place)
-    comparison = json_input.load(decoded, place)
+    comparison = comparison_json.load(decoded, place)
     for verdict in comparison.verdicts:
         if not is_name(verdict.name):
             raise place.error(f"no benchmark can be called {quoted(verdict.name)}", _REMEDY)
@@ -179,7 +195,7 @@ def _require_modest(value: object, place: Place) -> None:
 
 
 def _require_few(document: object, place: Place) -> None:
-    """Refuse ten times what the largest comparison has: no work grows with a product of two."""
+    """Refuse more than ten times what the largest comparison has."""
     verdicts = at(document, "verdicts")
     inner = verdicts if isinstance(verdicts, list) else []
     for what, most, lists in (
@@ -221,7 +237,7 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
 
 
 def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> Comparison:
-    """Without what nothing that was measured in pairs with this base has to tell."""
+    """Without notes that do not belong to pairs with this base."""
     method, base = comparison.method, terms.base.commit
     if method is not None and method.kind is not (Kind.PAIRED if ours else Kind.PAIRED_FOLDERS):
         method = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files committed to a branch through GitHub's API: no git there holds a credential.
+"""Commits files to a branch through GitHub's API, so that no git needs a credential.
 
 https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, and then its name.
 """

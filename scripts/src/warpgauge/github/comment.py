@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one comment on a pull request: the verdict of each GPU on top, then what each has to say.
+"""The one comment on a pull request: the verdict of each GPU on top, then the details of each.
 
 It is found again, changed in place, and marked when it is outdated.
 
-All of it is made here, from data: no Markdown that a run has left is ever posted.
+All of it is made here, from data: Markdown that a run left is never posted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warpgauge.github.fields import address, at, is_ours, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
 from warpgauge.reports.decision_text import at_most
-from warpgauge.reports.headline import check_word, size, worst
+from warpgauge.reports.headline import size, worst
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import (
@@ -32,6 +32,7 @@ from warpgauge.reports.markdown.text import (
     unbroken,
 )
 from warpgauge.reports.ranking import rank
+from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, plural
@@ -68,7 +69,7 @@ class Part:
 
     @property
     def top(self) -> list[str]:
-        """The row that decides, if there is one; what was found, or that nothing was."""
+        """The decisive row, if there is one, and the verdict; or why there is no result."""
         if isinstance(self.found, str):
             return [f"{prose(clause(self.found))}."]
         return report.top(self.found, self.sources)
@@ -102,7 +103,7 @@ def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str =
         head += ["\n".join(map(_line, parts)), *_beside_each_other(parts)]
     text = "\n\n".join([*head, ""])
     compared = [part for part in parts if isinstance(part.found, Comparison)]
-    # What is said in place of a section is not longer than its link.
+    # Reserve room for the links that replace sections.
     room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part in compared)
     share = min(room // max(len(compared), 1), report.LIMIT)
     for part in compared:
@@ -112,7 +113,7 @@ def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str =
 
 
 def _gravest(parts: Sequence[Part]) -> Part | None:
-    """The one that decides: a FAIL, the largest first, before what is not decided."""
+    """The decisive part: a FAIL with the largest change, before an undecided one."""
 
     def gravity(part: Part) -> tuple[int, float]:
         row = None if isinstance(part.found, str) else worst(part.found)
@@ -176,7 +177,7 @@ def _cell(verdict: Verdict | None) -> str:
     """The change, or the verdict and its bound; nothing where this GPU has no such row."""
     if verdict is None:
         return ""
-    if verdict.outcome in CHANGED:
+    if verdict.is_changed:
         return f"**{verdict.outcome.value}** {unbroken(size(verdict).strip())}"
     bound = f", {unbroken(at_most(verdict.bound))}" if verdict.bound is not None else ""
     return f"{verdict.outcome.value}{bound}"
@@ -238,16 +239,15 @@ def _run_of(body: str, run: Run) -> str:
 def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> str:
     """Make this the pull request's one comment; its address.
 
-    The oldest comment of ours is changed, so that it stays where readers know it. Others, left by
-    two jobs that met, go: each of them would look like a result.
+    The oldest comment of ours is edited in place. Duplicates, from two concurrent jobs, are
+    deleted: each would look like a result.
     """
     repository = run.repository
     ours = _ours(api, repository, pull)
     previous = _run_of(str(at(ours[0], "body")), run) if ours else ""
     text = body(run, base, parts, previous)
     if not ours:
-        path = f"/repos/{repository}/issues/{pull}/comments"
-        return address(api.post(path, {"body": text}), "html_url")
+        return address(api.post(_comments(repository, pull), {"body": text}), "html_url")
     changed = _change(api, repository, ours[0], text)
     for extra in ours[1:]:
         api.delete(_path(repository, extra))
@@ -257,12 +257,12 @@ def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> 
 def say(api: GitHub, run: Run, pull: int, why: str) -> None:
     """Say why there is no result: on the comment that is there, or in a new one."""
     if not mark_outdated(api, run.repository, pull, why):
-        path = f"/repos/{run.repository}/issues/{pull}/comments"
-        api.post(path, {"body": f"{MARK}**{check_word(ExitStatus.NOT_MEASURED)}** · {why}"})
+        text = f"{MARK}**{check_word(ExitStatus.NOT_MEASURED)}** · {why}"
+        api.post(_comments(run.repository, pull), {"body": text})
 
 
 def mark_outdated(api: GitHub, repository: str, pull: int, why: str) -> str:
-    """Say on top of the comment that it tells of another commit; its address, "" without one."""
+    """Mark the comment as one of another commit; its address, "" without one."""
     for oldest in _ours(api, repository, pull)[:1]:
         return _change(api, repository, oldest, outdated(str(at(oldest, "body")), why))
     return ""
@@ -280,10 +280,14 @@ def _ours(api: GitHub, repository: str, pull: int) -> list[Json]:
     """The comments that begin with the mark and are the token's own, the oldest first."""
     ours = [
         comment
-        for comment in api.listed(f"/repos/{repository}/issues/{pull}/comments")
+        for comment in api.listed(_comments(repository, pull))
         if str(at(comment, "body")).startswith(MARK.strip()) and is_ours(comment)
     ]
     return sorted(ours, key=lambda comment: number(comment, "id"))
+
+
+def _comments(repository: str, pull: int) -> str:
+    return f"/repos/{repository}/issues/{pull}/comments"
 
 
 def _change(api: GitHub, repository: str, comment: Json, body: str) -> str:

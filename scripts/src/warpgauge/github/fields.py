@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an answer of GitHub's API, each of the type that its documentation promises."""
+"""Typed fields of the answers of GitHub's API."""
 
 from __future__ import annotations
 
 import re
 
 from warpgauge.github.api import GitHub, Json
+from warpgauge.reports.markdown.text import ADDRESS
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
 
 _REPOSITORY = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}")
 _NOT_EMPTY = re.compile(r".+", re.DOTALL)
-# What may stand in a link as it is: nothing in it ends the link, or begins something else.
-_ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
+# GitHub's times, which sort as text: 2026-11-20T02:17:09Z.
+MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 
-
-# Whom a job's own token comments as. Nobody can register a name with brackets in it.
+# The author of comments by a job's token. Names with brackets cannot be registered.
 _AUTHOR = "github-actions[bot]"
 
 
@@ -51,7 +51,7 @@ def number(answer: Json, *keys: str, least: int = 1) -> int:
 
 def address(answer: Json, *keys: str) -> str:
     """A link that Markdown takes as it is. Raises UserError."""
-    return text(answer, *keys, pattern=_ADDRESS)
+    return text(answer, *keys, pattern=ADDRESS)
 
 
 def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
@@ -67,7 +67,7 @@ def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) ->
 def require_repository(name: str) -> str:
     """``OWNER/NAME``, and nothing else that a path could mean. Raises UserError."""
     if not _REPOSITORY.fullmatch(name):
-        raise UserError(f"{quoted(name)} is no repository; name it as OWNER/NAME")
+        raise UserError(f"{quoted(name)} is not a repository; name it as OWNER/NAME")
     return name
 
 

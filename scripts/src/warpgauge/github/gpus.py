@@ -22,11 +22,9 @@ from warpgauge.system.text import cut, inert, typed
 
 _MOST = 16  # of models, and of labels of one
 _MOST_PATTERNS = 64
-# What a driver makes: of Linux, and of Windows for its Linux (WSL).
-_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 _REMEDY = "see .github/gpus.schema.json"
-# Of the repository; a copy of it inherits neither. A pull request from a fork sees no variable, and
-# the topic, which comes with the event.
+# The repository's settings, which a copy does not inherit. A pull request from a fork does not see
+# the variable, but the topic, which comes with the event.
 VARIABLE, TOPIC = "WARPGAUGE_GPU", "warpgauge-gpu"
 _OFF = ("", "0", "false", "no", "off")
 
@@ -40,6 +38,11 @@ class Gpu:
     # As a workflow's `runs-on` takes it: a label, a list of labels, or {"group", "labels"}.
     runs_on: str | Sequence[str] | Mapping[str, Any] = field(hash=False)
     minutes: int  # that a job may take
+
+    @property
+    def job_name(self) -> str:
+        """What gpu.yml calls its job."""
+        return f"gate ({self.name})"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -105,18 +108,6 @@ def chosen(path: Path, slug: str) -> Gpu:
     raise UserError(f"{path} has no GPU {typed(slug)}: it has {', '.join(listed)}")
 
 
-def require_any() -> None:
-    """Raise UserError where this runner surely has no GPU: it is told before a build."""
-    # Where there is a device, nvidia-smi alone is missing, or cannot tell.
-    if here() or any(Path(device).exists() for device in _DEVICES):
-        return
-    raise UserError(
-        "this runner has no GPU, and nothing was built: no driver shows one. Take a runner that "
-        "has one; scripts/bench measures what needs none",
-        ExitStatus.NOT_MEASURED,
-    )
-
-
 def require_here(gpu: Gpu) -> None:
     """Raise UserError where this runner has GPUs, and none of this model: the labels are wrong."""
     names = here()
@@ -130,7 +121,7 @@ def require_here(gpu: Gpu) -> None:
 
 
 def here() -> list[str]:
-    """The names of this runner's GPUs; nothing where nvidia-smi does not tell.
+    """The names of this runner's GPUs; none without nvidia-smi.
 
     Of several GPUs in its machine it has the one that CUDA_VISIBLE_DEVICES names by its UUID.
     """
@@ -203,14 +194,14 @@ def _top(path: Path) -> Mapping[str, Any]:
     if repeated is not None:
         raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
     if not isinstance(top, dict) or not {"gpus"} <= top.keys() <= _TOP.keys():
-        raise place.error("is no object of 'gpus' and, if it is wanted, 'measured'", _REMEDY)
+        raise place.error("is not an object with 'gpus' and, optionally, 'measured'", _REMEDY)
     _require(top, _TOP, place)
     return top
 
 
 def _gpu(value: object, place: Place) -> Gpu:
     if not isinstance(value, dict) or value.keys() != _RULES.keys():
-        raise place.error(f"is no object of {', '.join(_RULES)}", _REMEDY)
+        raise place.error(f"is not an object with {', '.join(_RULES)}", _REMEDY)
     _require(value, _RULES, place)
     return Gpu(**value)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """warpgauge ci history add: the run files of a night become one commit on the history's branch.
 
-Each run's nights of a GPU model are a file of their own: nothing that is there is read, and nothing
-replaced but what another attempt of the same run had added.
+Each run has a file of its own for each GPU model: existing files are not read, and only those of an
+earlier attempt of the same run are replaced.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job on GitHub tells of a comparison: annotations, summary, outputs, and why it failed."""
+"""What a job on GitHub shows of a comparison: annotations, summary, outputs, and faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.reports.markdown.text import code, prose
-from warpgauge.reports.workflow_commands import command
+from warpgauge.reports.workflow_commands import check_word, command
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
@@ -24,9 +24,6 @@ _LONGEST_WORDS = 500
 _SIGNALS = 128  # a shell's status of what a signal ended lies above
 
 _NOTHING = "Nothing was compared"
-# What a job says in one word; every other exit status leaves it open.
-_VERDICTS = {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}
-_OPEN = "NOT DECIDED"
 # The error that a comparison's end is, by its exit status.
 _ERRORS = {
     ExitStatus.REGRESSION: (
@@ -37,7 +34,7 @@ _ERRORS = {
     ExitStatus.NOT_MEASURED: (
         "Not everything is bounded",
         "No regression was found, but something is inconclusive, was not measured or cannot be "
-        "compared, and that is no pass: the job's summary and report.md name it (exit status 3).",
+        "compared, which is not a pass: the job's summary and report.md name it (exit status 3).",
     ),
 }
 
@@ -73,7 +70,7 @@ class Job:
         why = f"the comparison {by or f'ended with exit status {status}'}"
         _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
-        # No report is no pass; what could not be written about a regression hides none.
+        # Without a report it is not a pass; a regression is kept even where a file is missing.
         return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
 
     @property
@@ -110,7 +107,7 @@ def _summarise(text: str) -> None:
 def _output(status: ExitStatus, worst: str, report: str) -> None:
     """What later steps read. A name is foreign: it ends neither its line nor its value."""
     values = {
-        "verdict": _VERDICTS.get(status, _OPEN),
+        "verdict": check_word(status),
         "worst": inert(worst),
         "exit-status": str(int(status)),
         "report": report,
@@ -121,7 +118,7 @@ def _output(status: ExitStatus, worst: str, report: str) -> None:
 
 
 def _append(variable: str, text: str, what: str) -> None:
-    """To the file that `variable` names. What cannot be written stands in the log all the same."""
+    """To the file that `variable` names; the log has the same words if that fails."""
     path = os.environ.get(variable)
     if not path:
         return

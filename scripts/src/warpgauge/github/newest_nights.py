@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the last nights found, GPU by GPU: the newest comparison that is as warpgauge writes it.
+"""The results of the last nights: for each GPU the newest comparison that is well-formed.
 
-Only runs of nightly.yml on the default branch count. The machines that they ran on need not be
-trusted: of what they left only comparison.json is read.
+Only runs of nightly.yml on the default branch count. Their machines are not trusted: only
+comparison.json is read.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from warpgauge.files.location import Place
 from warpgauge.files.zip_file import MissingEntry
 from warpgauge.github import artifact
 from warpgauge.github.api import Json, Unanswered
 from warpgauge.github.artifact import Artifact
 from warpgauge.github.branch import Repository
-from warpgauge.github.fields import address, at, number, same, text
+from warpgauge.github.fields import MOMENT, address, at, number, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.benchmark_filter import cpu_limit
 from warpgauge.records.model import Source
@@ -30,10 +27,8 @@ from warpgauge.verdict.comparison import Comparison
 
 WORKFLOW = "nightly.yml"
 _EVENTS = ("schedule", "workflow_dispatch")
-# A GPU that was not measured for so many nights has no report.
+# Older results are not shown.
 _NIGHTS = 14
-_CPU_LIMIT_S = 12.0  # for one comparison, as for a pull request's
-_MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 
 
 @dataclass(frozen=True)
@@ -86,28 +81,24 @@ class NewestNights:
         """None where nothing was compared, or it is refused."""
         commit = text(run, "head_sha", pattern=FULL_COMMIT)
         try:
-            with cpu_limit(_CPU_LIMIT_S, "it takes too long to read"):
+            with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read"):
                 found = self._comparison(left, gpu, commit)
         except MissingEntry:
             return None
         except Unanswered:
             raise
-        except Exception as fault:  # whatever a machine left: the other GPUs are shown
+        except Exception as fault:  # whatever is wrong with one file, the other GPUs are shown
             what = f"{left.name} of run {number(run, 'id')} is not shown"
             self.refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
             return None
-        day = text(run, "created_at", pattern=_MOMENT).partition("T")[0]
+        day = text(run, "created_at", pattern=MOMENT).partition("T")[0]
         return Newest(found, day, commit, address(run, "html_url"))
 
     def _comparison(self, left: Artifact, gpu: Gpu, commit: str) -> Comparison:
-        limits = (artifact.ARCHIVE_LIMIT_BYTES, artifact.MEMBER_LIMIT_BYTES)
-        api, home = self.repository.github, self.repository.name
-        place = Place(Path(left.name, artifact.MEMBER))
-        content = left.entry(api, home, artifact.MEMBER, limits)
-        found = artifact.checked_comparison(content, place)
+        found = left.comparison(self.repository.github, self.repository.name)
         measured = found.candidate
         if measured.source is not Source.RUN or gpu_name(measured) != gpu.name:
-            raise UserError(f"it is no run of {gpu.name}")
+            raise UserError(f"it is not a run on {gpu.name}")
         for session in measured.sessions.values():
             if (told := session.context.get("commit", "")) != commit:
                 raise UserError(f"it is of commit {quoted(told)}, not of {commit}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sessions from elsewhere make of a baseline, and the pull request that proposes it."""
+"""A baseline with new sessions from workflow jobs, and the pull request that proposes it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -
     return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
 
 
-# What the reviewer must know of each session; the rest of the context is in the files.
+# The facts on each session that a reviewer needs; the rest is in the files.
 _FACTS = (
     ("GPU", "gpu_uuid"),
     ("driver", "driver_version"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pull requests a run of the GPU workflow is of: GitHub says, and nothing that the run made.
+"""The pull requests of a GPU workflow run, by GitHub's word and not by what the run made.
 
 A run's own list of pull requests is empty for forks; so the open ones of the same head are found.
 """
@@ -150,7 +150,7 @@ def changed_files(api: GitHub, run: Run, pull: Pull) -> list[str]:
 
 
 def nothing_to_do(run: Run, why: str) -> UserError:
-    """It is no fault, and ends the command with status 0."""
+    """Not a fault: ends the command with status 0."""
     return UserError(f"{run.measured}: {why}; nothing to do", ExitStatus.OK)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run files that a workflow run's GPU jobs left as artifacts, and what each must be.
+"""The run files in the artifacts of a workflow run's GPU jobs, and the checks on them.
 
-They are from machines that nobody need trust. That one is a run file at all, and of a kind that may
-be recorded, `load` and `recordable` tell.
+Their machines are not trusted. `load` and `recordable` check that a file is a run file, and of a
+kind that may be recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from warpgauge.github import artifact
 from warpgauge.github.branch import Repository
-from warpgauge.github.fields import at, number, run_of_workflow, text
+from warpgauge.github.fields import MOMENT, at, number, run_of_workflow, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
@@ -30,7 +30,6 @@ LIMIT_BYTES = 8 * 1024 * 1024
 _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
 MOST_ARTIFACTS = 20  # one a GPU job
 
-_MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
@@ -66,7 +65,7 @@ def workflow_run(
         text(answer, "head_sha", pattern=FULL_COMMIT),
         text(answer, "head_branch"),
         text(answer, who, "login", pattern=_LOGIN),
-        text(answer, "created_at", pattern=_MOMENT),
+        text(answer, "created_at", pattern=MOMENT),
     )
     if (event := text(answer, "event")) not in events:
         raise UserError(

@@ -1,36 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found, GPU by GPU, as far as GitHub's own word on its jobs bears it out."""
+"""The result of a run for each GPU, as far as GitHub's data on its jobs confirm it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpgauge.github import artifact, gpu_jobs, gpus, pull_request
-from warpgauge.github.api import Unanswered
-from warpgauge.github.artifact import Artifact, Refused
+from warpgauge.github import artifact, gpus, pull_request
+from warpgauge.github.api import GitHub, Json, Unanswered
+from warpgauge.github.artifact import Artifact, Refused, refusing
 from warpgauge.github.branch import Repository
 from warpgauge.github.comment import Part
-from warpgauge.github.gpu_jobs import Job
+from warpgauge.github.fields import address, at, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Pull
+from warpgauge.github.pull_request import Pull, Run
 from warpgauge.github.terms import Terms
 from warpgauge.records.benchmark_filter import cpu_limit
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Row
 from warpgauge.reports.provenance import place
-from warpgauge.reports.ranking import folds
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.recomputed import recomputed
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"
-# Of this process, for one GPU's result; 20,000 rows take three seconds.
-_CPU_LIMIT_S = 12.0
 # GitHub names no more of a pull request.
 _MOST_FILES = 3000
+# Why nothing is known, by GitHub's word for how a job ended.
+_ENDED = {
+    "cancelled": "Its job was cancelled",
+    "skipped": "Its job was skipped",
+    "timed_out": "Its job ran out of time",
+    "action_required": "Its job waits for a maintainer's approval",
+    "startup_failure": "Its job could not begin",
+}
+_FITTING = {
+    "success": (ExitStatus.OK,),
+    "failure": (ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """`begin` and `end` are GitHub's times, which sort as text; empty where there is none."""
+
+    conclusion: str
+    labels: frozenset[str]
+    group: str
+    begin: str
+    end: str
+    url: str
+
+    @property
+    def broke_off(self) -> str:
+        """Why nothing is known of what it did, "" if it ended by itself."""
+        if self.conclusion in _FITTING:
+            return ""
+        return _ENDED.get(self.conclusion, "Its job ended in an unknown way")
+
+    def ran_on(self, gpu: Gpu) -> bool:
+        """Whether its runner has the labels and the group that .github/gpus.json asks for."""
+        return self.labels.issuperset(map(str.lower, gpu.labels)) and gpu.group.lower() in (
+            "",
+            self.group,
+        )
+
+    def left(self, created: str) -> bool:
+        """Whether something that was created then may be of this job."""
+        return self.begin <= created and (not self.end or created <= self.end)
+
+    def fits(self, status: ExitStatus) -> bool:
+        """Whether a comparison of this exit status makes a job end so."""
+        return status in _FITTING.get(self.conclusion, ())
+
+
+def jobs_of(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, list[Job]]:
+    """The jobs of each GPU's name in the latest attempt, by the GPU's slug.
+
+    A job that was not run again is that of an earlier attempt. A called workflow's jobs have the
+    caller's name in front: ``performance / gate (NVIDIA H200)``.
+    """
+    path = f"/repos/{run.repository}/actions/runs/{run.id}/jobs"
+    slugs = {gpu.job_name: gpu.slug for gpu in gpus}
+    found: dict[str, list[Job]] = {gpu.slug: [] for gpu in gpus}
+    for answer in api.listed(path, "jobs", filter="latest"):
+        if slug := slugs.get(text(answer, "name").rpartition(" / ")[2]):
+            found[slug].append(_job(answer))
+    return found
+
+
+def _job(answer: Json) -> Job:
+    labels = at(answer, "labels")
+    return Job(
+        str(at(answer, "conclusion") or ""),
+        frozenset(str(one).lower() for one in (labels if isinstance(labels, list) else ())),
+        str(at(answer, "runner_group_name") or "").lower(),
+        str(at(answer, "started_at") or ""),
+        str(at(answer, "completed_at") or ""),
+        address(answer, "html_url"),
+    )
 
 
 @dataclass
@@ -54,7 +123,7 @@ class Result:
         """
         api, run = self.terms.api, self.terms.run
         names = [artifact.name_of(gpu) for gpu in models]
-        jobs = gpu_jobs.of_run(api, run, models)
+        jobs = jobs_of(api, run, models)
         left = artifact.of_run(api, run.repository, run.id, names.__contains__)
         if not any(jobs.values()):
             return []
@@ -65,43 +134,40 @@ class Result:
             several = f"Its run has {len(jobs)} jobs of that name, and one is expected"
             return Part(gpu, several if jobs else "It had no job")
         (job,) = jobs
-        # What an earlier attempt left is not what this job found, which left nothing.
+        # Artifacts of an earlier attempt are not this job's.
         mine = [one for one in left if one.name == artifact.name_of(gpu) and job.left(one.created)]
         if why := job.broke_off or self._why_not_its(gpu, job, mine):
             return Part(gpu, why, job.url)
         known = self.terms.known(gpu)
         try:
-            with cpu_limit(_CPU_LIMIT_S, "what it left, or its policy, takes too long to read"):
+            with cpu_limit(
+                artifact.CPU_LIMIT_S, "what it left, or its policy, takes too long to read"
+            ):
                 found = self._judged(gpu, job, mine[-1], known) if mine else None
         except Unanswered:
             raise
         except Refused as refused:
             self.refusals.append(str(refused))
             return Part(gpu, refused.told, job.url)
-        except Exception as fault:  # whatever a stranger found: the other GPUs are shown
+        except Exception as fault:  # whatever is wrong with one file, the other GPUs are shown
             self.refusals.append(
                 f"{gpu.name}: {type(fault).__name__}: {cut(inert(str(fault)), 300)}"
             )
             return Part(gpu, artifact.DAMAGED, job.url)
         if found is None:
             failed = job.conclusion == "failure"
-            told = (
-                "Its job failed before anything was compared" if failed else "Its job left nothing"
-            )
-            return Part(gpu, told, job.url)
+            before = "Its job failed before anything was compared"
+            return Part(gpu, before if failed else "Its job left nothing", job.url)
         where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
         history, sources = self._history(gpu), self._sources(found)
         return Part(gpu, found, job.url, where, history, self.report_url, sources)
 
     def _why_not_its(self, gpu: Gpu, job: Job, left: Sequence[Artifact]) -> str:
-        """Why what was left cannot be the word of this GPU's job; "" where it can."""
+        """Why the artifacts cannot be of this GPU's job; "" where they can."""
         if not job.ran_on(gpu):
-            hosted = job.conclusion == "success" and not left and self._touches_nothing()
-            return (
-                UNTOUCHED
-                if hosted
-                else "Its job ran on another runner than the one that is set up for it"
-            )
+            if job.conclusion == "success" and not left and self._touches_nothing():
+                return UNTOUCHED
+            return "Its job ran on another runner than the one that is set up for it"
         return "Its run left several results of that name" if len(left) > 1 else ""
 
     def _touches_nothing(self) -> bool:
@@ -116,14 +182,11 @@ class Result:
         told = artifact.read(left, self.terms, gpu, self.ours)
         if told is None:
             return None
-        try:
+        with refusing("The policy of its commit cannot be read"):
             settings = self.terms.settings(left.created)
-        except Unanswered:
-            raise
-        except UserError as fault:
-            raise Refused("The policy of its commit cannot be read", fault) from None
         clocks = {name: row.clock for name, row in known.items()}
-        found = _recomputed(told, settings, clocks)
+        with refusing(artifact.DAMAGED):
+            found = recomputed(told, settings, clocks)
         if not job.fits(found.exit_status):
             misfit = UserError(
                 f"the job of {gpu.name} ended with {job.conclusion}, and what it left is of exit "
@@ -131,24 +194,19 @@ class Result:
             )
             raise Refused("Its result was refused: it does not fit how its job ended", misfit)
         there = {verdict.name for verdict in told.verdicts}
-        try:
+        with refusing("The baseline of its commit, or the filter, cannot be read"):
             expected = self.terms.expected(gpu, [r for n, r in known.items() if n not in there])
-        except Unanswered:
-            raise
-        except UserError as fault:
-            raise Refused(
-                "The baseline of its commit, or the filter, cannot be read", fault
-            ) from None
-        return _recomputed(told, settings, clocks, expected)
+        with refusing(artifact.DAMAGED):
+            return recomputed(told, settings, clocks, expected)
 
     def _sources(self, found: Comparison) -> Mapping[str, str]:
-        """Where each benchmark that is shown by itself is written."""
+        """Links to the sources of the benchmarks that are shown by name."""
         home = self.terms.run.url.partition("/actions/")[0]
         sources = {}
-        for verdict in (one for one in found.verdicts if not folds(one)):
-            if at := place(self.terms.root, found, verdict):
-                line = f"#L{at['line']}" if "line" in at else ""
-                sources[verdict.name] = f"{home}/blob/{self.terms.run.head}/{at['file']}{line}"
+        for verdict in (one for one in found.verdicts if not one.is_unchanged):
+            if told := place(self.terms.root, found, verdict):
+                line = f"#L{told['line']}" if "line" in told else ""
+                sources[verdict.name] = f"{home}/blob/{self.terms.run.head}/{told['file']}{line}"
         return sources
 
     def _history(self, gpu: Gpu) -> str:
@@ -159,15 +217,3 @@ class Result:
         if self.pages:
             return f"{self.pages.rstrip('/')}/{gpu.slug}/"
         return f"{run.url.partition('/actions/')[0]}/tree/{_HISTORY}/{gpu.slug}"
-
-
-def _recomputed(
-    told: Comparison,
-    settings: ComparisonSettings,
-    clocks: Mapping[str, Clock],
-    expected: Collection[str] = (),
-) -> Comparison:
-    try:
-        return recomputed(told, settings, clocks, expected)
-    except UserError as fault:
-        raise Refused(artifact.DAMAGED, fault) from None

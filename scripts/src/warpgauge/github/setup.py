@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a repository's settings are as the gate needs them: .github/SECURITY.md, "Settings".
 
-Standard library only. What GitHub does not tell counts as not set up: an environment that is not
-there is made without protection by the first job that names it.
+Standard library only. What GitHub does not show counts as not set up: the first job that names a
+missing environment creates it without protection.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from warpgauge.github.api import GitHub, Json, NotFound
 from warpgauge.github.fields import at, text
-from warpgauge.github.gpu_jobs import job_name
 from warpgauge.github.gpus import TOPIC, VARIABLE, Gpu, turns_on
 from warpgauge.github.pull_request import WORKFLOW
 from warpgauge.system.errors import UserError
@@ -196,10 +195,10 @@ def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Fou
     except NotFound:
         pass  # the older kind of rules is not used
     required = {check.rpartition(" / ")[2] for check in checks}
-    gates = [job_name(gpu) for gpu in models]
+    gates = [gpu.job_name for gpu in models]
     missing = [gate for gate in gates if gate not in required]
     if not missing:
-        return True, f"{', '.join(gates)} on {quoted(branch)}: by name, whoever reports it"
+        return True, f"{', '.join(gates)} on {quoted(branch)}: by name, whichever app reports it"
     if TOPIC not in _list(home, "topics") and not _is_set(api, path):
         return None, f"{', '.join(missing)} not required; GPU jobs are off, and nothing reports it"
     return False, f"{quoted(branch)} does not require {', '.join(missing)}; add it ({_RULES})"

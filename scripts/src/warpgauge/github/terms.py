@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pull request's result is judged by: the head's policy, and the benchmarks we know of.
+"""The terms for a pull request's result: the head's policy, and the known benchmarks.
 
 Both are read as data, from GitHub and from the default branch's checkout.
 """
@@ -65,7 +65,7 @@ class Terms:
         return load(folder).rows if folder.is_dir() else {}
 
     def expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[str]:
-        """Those of some `known` benchmarks that the default suite has, and the head's baseline."""
+        """The absent benchmarks that the default suite and the head's baseline have."""
         with cpu_limit(SEARCH_LIMIT_S, "the filter that was asked for takes too long; simplify it"):
             rows = [*filter(self._is_asked_for, absent)]
         kept = {family: self._of_head(gpu, family) for family in {row.family for row in rows}}

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from warpgauge.records.model import Clock
 from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.verdict.policy import Policy
+from warpgauge.verdict.policy import Policy, last_matching
 
 # What may change times without a change of the code.
 MACHINE = (
-    "gpu_uuid driver_version runtime_version cublas_version nvcc_version kernel_release cpu_model "
-    "power_limit_watts"
+    "gpu_uuid driver_version runtime_version cublas_version nccl_version nvcc_version "
+    "kernel_release cpu_model power_limit_watts"
 ).split()
 
 # A smaller change alarms nobody: that of pairs (statistics.md). A policy may ask for more.
@@ -175,13 +175,10 @@ def _fixed(
 
 def _expected(change: Change, policy: Policy | None, today: date) -> str:
     """The reason of the policy's last entry that accepts a slowdown, if one does."""
-    fraction = np.expm1(change.point.change)
-    matching = [
-        one
-        for one in (policy.expected if policy else ())
-        if change.benchmark and one.pattern.search(change.benchmark) and one.expires >= today
-    ]
-    return matching[-1].reason if matching and 0.0 < fraction <= matching[-1].fraction else ""
+    unexpired = [one for one in (policy.expected if policy else ()) if one.expires >= today]
+    entry = last_matching(unexpired, change.benchmark) if change.benchmark else None
+    covers = entry is not None and 0.0 < np.expm1(change.point.change) <= entry.fraction
+    return entry.reason if entry is not None and covers else ""
 
 
 def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]:

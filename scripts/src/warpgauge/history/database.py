@@ -29,7 +29,7 @@ from warpgauge.system.locks import alone
 
 _FOLDER, _NAME, _UNFINISHED = Path("build", "history"), "nights.sqlite", ".new"
 # Of the file's header, by which a file of this kind is known (sqlite.org/fileformat.html).
-_APPLICATION, _VERSION = 0x77674831, 1
+_APPLICATION, _VERSION = 0x77674831, 2
 
 # A series is one range of keys, and so are all series of a GPU model, in which order the file is
 # written: pages are full, and lie in a row.
@@ -48,6 +48,7 @@ CREATE TABLE points (gpu INTEGER, benchmark INTEGER, night INTEGER, seconds REAL
     processes INTEGER NOT NULL, PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
 CREATE TABLE unmeasured (gpu INTEGER, benchmark INTEGER, night INTEGER, reason TEXT NOT NULL,
     PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
+CREATE TABLE faults (file INTEGER NOT NULL, sentence TEXT NOT NULL);
 """
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
     """What `question` finds in the history that the clone `root` has under `ref`.
 
     It gets a connection that cannot write, and is asked again where the file turns out damaged.
-    Raises UserError: there is no such history, or a line of it cannot be read.
+    Raises UserError where there is no such history.
     """
     commit = lines.commit_of(root, ref)
     with contextlib.ExitStack() as held:
@@ -68,6 +69,14 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
         except sqlite3.DatabaseError:
             with contextlib.closing(_made(root, commit, held, anew=True)) as database:
                 return question(database)
+
+
+def faults(database: sqlite3.Connection) -> list[str]:
+    """A sentence for each line of the history that cannot be read: where, and why."""
+    found = database.execute(
+        "SELECT sentence FROM faults JOIN files ON files.id = file ORDER BY path, faults.rowid"
+    )
+    return [sentence for (sentence,) in found]
 
 
 def place_of(database: sqlite3.Connection) -> tuple[Path, str]:
@@ -189,6 +198,7 @@ def _remove(database: sqlite3.Connection, paths: Iterable[str]) -> None:
         database.executemany(f"DELETE FROM points {of_night}", found)
         database.executemany(f"DELETE FROM unmeasured {of_night}", found)
         database.execute("DELETE FROM nights WHERE file = ?", (file,))
+        database.execute("DELETE FROM faults WHERE file = ?", (file,))
         database.execute("DELETE FROM files WHERE id = ?", (file,))
 
 
@@ -214,6 +224,10 @@ def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> Non
                 told = (gpu, file.path, file.blob)
                 at = database.execute("INSERT INTO files (gpu, path, blob) VALUES (?, ?, ?)", told)
                 numbers[file.path] = at.lastrowid or 0
+            if isinstance(night, UserError):
+                fault = (numbers[file.path], str(night))
+                database.execute("INSERT INTO faults VALUES (?, ?)", fault)
+                continue
             facts = msgspec.json.encode(night.facts).decode()
             row = (numbers[file.path], gpu, night.date, night.commit, night.run, facts)
             at = database.execute(

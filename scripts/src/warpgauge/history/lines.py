@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import median, stdev
+from statistics import stdev
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -22,6 +22,7 @@ from warpgauge.files.location import Place
 from warpgauge.records.fields import NAME_LIMIT
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import only_session
+from warpgauge.statistics.samples import centre
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, quoted
@@ -29,8 +30,8 @@ from warpgauge.verdict import disturbance
 
 # What may explain a step in the times, and what tells one machine from another.
 FACTS = tuple(
-    "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version nvcc_version "
-    "kernel_release cpu_model power_limit_watts".split()
+    "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version "
+    "nccl_version nvcc_version kernel_release cpu_model power_limit_watts".split()
 )
 
 LONGEST_REASON = 200  # letters
@@ -47,7 +48,9 @@ Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Point(msgspec.Struct, frozen=True, array_like=True):
-    """The median of the process medians, in seconds, and how far those scatter.
+    """What the process medians centre on, in seconds, and how far those scatter.
+
+    Lines of history/1 and history/2 have the median of them; later ones have `samples.centre`.
 
     `sd` is the standard deviation of their logarithms, None where it is not known; `processes` is
     their number, 0 where it is not known.
@@ -58,7 +61,7 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
     processes: Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-class Night(contract.Document, frozen=True, tag="history/2"):
+class Night(contract.Document, frozen=True, tag="history/3"):
     """What was measured where; `unmeasured` says why a benchmark has no time.
 
     `host` are the benchmarks that the host's clock timed; the others are device times.
@@ -75,6 +78,10 @@ class Night(contract.Document, frozen=True, tag="history/2"):
     host: tuple[Name, ...] = ()
 
 
+class _NightOfMedians(Night, frozen=True, tag="history/2"):
+    """With the same keys."""
+
+
 class _OldNight(contract.Document, frozen=True, tag="history/1"):
     """Without scatter and clocks."""
 
@@ -86,7 +93,7 @@ class _OldNight(contract.Document, frozen=True, tag="history/1"):
     unmeasured: dict[Name, str]
 
 
-_DECODER = msgspec.json.Decoder(Night | _OldNight)
+_DECODER = msgspec.json.Decoder(Night | _NightOfMedians | _OldNight)
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
@@ -103,14 +110,14 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
         if reason is not None:
             unmeasured[row.name] = cut(reason, LONGEST_REASON)
             continue
-        medians = row.process_medians[session.key]
-        time = median(medians)
+        medians = np.log(row.process_medians[session.key])
+        time = float(np.exp(centre(medians)))
         if not _SHORTEST <= time <= _LONGEST:
             raise UserError(
                 f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
                 "nothing is added"
             )
-        sd = stdev(np.log(medians)) if len(medians) > 1 else None
+        sd = stdev(medians) if len(medians) > 1 else None
         short = None if sd is None else _rounded(sd, _SD_DIGITS)
         benchmarks[row.name] = Point(_rounded(time, _DIGITS), short, len(medians))
     facts = {key: session.context[key] for key in FACTS if session.context.get(key)}
@@ -124,12 +131,12 @@ def line(night: Night) -> str:
 
 
 def read(text: bytes, place: Place) -> Night:
-    """The night of a line, of this format or of history/1. Raises UserError."""
+    """The night of a line, of this format or of an older one. Raises UserError."""
     try:
         night = _DECODER.decode(text)
     except msgspec.ValidationError as fault:
         wanted = contract.format_of(Night)
-        raise place.error(f"is no {wanted} ({cut(str(fault), 200)})", _REMEDY) from None
+        raise place.error(f"is no {wanted} ({contract.in_words(fault)})", _REMEDY) from None
     except (msgspec.DecodeError, RecursionError):
         raise place.error("is no JSON", _REMEDY) from None
     if isinstance(night, Night):
@@ -171,14 +178,17 @@ def files(root: Path, commit: str) -> list[File]:
     return sorted(found)
 
 
-def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night]]:
-    """What is in these files, in their order. Raises UserError, which says in which line."""
+def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night | UserError]]:
+    """What is in these files, in their order; of a line that cannot be read its place, and why."""
     wanted = list(wanted)
     contents = git.blobs(root, [file.blob for file in wanted])
     for file, content in zip(wanted, contents, strict=True):
         for number, text in enumerate(content.splitlines(), 1):
             if text.strip():
-                yield file, read(text, Place(Path(file.path), f"line {number}"))
+                try:
+                    yield file, read(text, Place(Path(file.path), f"line {number}"))
+                except UserError as fault:
+                    yield file, fault
 
 
 def _rounded(value: float, digits: int) -> float:

@@ -138,9 +138,8 @@ class _Nights:
 
 
 def standard_error(sd: Array, processes: Array) -> Array:
-    """Of the median of so many normal values that scatter by `sd`; exact for one, near for more.
+    """Of the `samples.centre` of so many normal values that scatter by `sd`, within 3 %.
 
-    It is wider than the mean's by the square root of pi/2 in the limit, and its variance by
-    pi / (2 n + pi - 2) within 3 % at each odd n.
+    It is wider than the mean's by the square root of pi/3 in the limit.
     """
-    return np.asarray(sd * np.sqrt(np.pi / (2.0 * processes + np.pi - 2.0)))
+    return np.asarray(sd * np.sqrt(np.pi / (3.0 * np.maximum(processes, 1.0))))

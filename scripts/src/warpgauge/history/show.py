@@ -17,9 +17,10 @@ from warpgauge.history.lines import LONGEST_REASON
 from warpgauge.history.series import Night, Series
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
-from warpgauge.system.errors import UserError
+from warpgauge.statistics.change_points import FEWEST_NIGHTS
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.layout import Cells, Columns, Output, print_text
 from warpgauge.system.text import cut, duration, inert, percent, plural, suggestion, typed
 
 _UNKNOWN = "–"
@@ -46,6 +47,17 @@ def matching(database: sqlite3.Connection, filter: str) -> set[str]:
     if not found and filter:
         raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
     return found
+
+
+def left_out(faults: Sequence[str]) -> ExitStatus:
+    """Print on standard error which lines of the history could not be read; what to exit with."""
+    notes = Output(stderr=True)
+    for sentence in faults:
+        print_text(notes, sentence)
+    if not faults:
+        return ExitStatus.OK
+    print_text(notes, f"{plural(len(faults), 'line')} of the history left out")
+    return ExitStatus.NOT_MEASURED
 
 
 def newest(
@@ -122,6 +134,9 @@ def alerts(
     if not lines or quiet:
         left = f"; {quiet} explained, which --verbose shows" if quiet else ""
         print_text(console, f"{plural(len(shown), 'change')}{left}", style="dim")
+    if not told and len(nights) < FEWEST_NIGHTS:
+        few = f"few nights: large changes are found from {FEWEST_NIGHTS} nights on"
+        print_text(console, f"{few}, smaller ones later")
 
 
 def _alert(one: Alert, nights: Sequence[Night]) -> Cells:
@@ -131,7 +146,7 @@ def _alert(one: Alert, nights: Sequence[Night]) -> Cells:
     causes = [*one.machine, *(["code"] if one.is_code else [])]
     cause = largest.explained or ", ".join(causes) or "unknown"
     if not largest.point.placed:
-        cause += "; the last nights alone"
+        cause += "; few nights"
     return Cells(
         inert(largest.benchmark or "all host times"),
         (

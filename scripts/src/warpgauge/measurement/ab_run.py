@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This build beside that of another commit: both built, run in pairs, kept as two run files."""
+"""A run of this build: by itself, or in pairs with the build of another commit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pathlib import Path
 
 from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
-from warpgauge.measurement import looks, paired
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import looks, paired, run_file
 from warpgauge.measurement.looks import Found, Looks
 from warpgauge.measurement.measuring import Measuring, Suite
+from warpgauge.measurement.options import LAST_LOOK
 from warpgauge.measurement.paired import BASE, CANDIDATE, Side
+from warpgauge.measurement.run_file import Content
+from warpgauge.measurement.throttle_guard import PersistentThrottling
 from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -30,11 +34,11 @@ class AbRun:
 
     @property
     def candidate(self) -> Side:
-        """What is built here, with the extra work that was asked for."""
+        """This build, with --inject if given."""
         return self.built_here(self.measuring.options.inject)
 
     def built_here(self, inject: str) -> Side:
-        """What is built here; `inject` is as --inject takes it."""
+        """This build; `inject` is as for --inject."""
         if not inject:
             return self._side(self.suite.binaries, self.source)
         side = self._side(self.suite.binaries, {**self.source, "inject": inject})
@@ -53,7 +57,7 @@ class AbRun:
         measuring = self.measuring
         everything = measuring.of_commit(commit, "Base")
         chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
-        side = self._side(selection.able(chosen, self.suite.probe.no_gpu), facts)
+        side = self._side(selection.able(chosen, self.suite.probe), facts)
         return side.without(self.suite.left_out)
 
     def _side(self, binaries: Sequence[Binary], facts: Mapping[str, str]) -> Side:
@@ -99,3 +103,45 @@ class AbRun:
         )
         measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
         return both
+
+
+@dataclass(frozen=True)
+class BaselineRun:
+    """The candidate of `beside`, in so many `processes`.
+
+    Of kernels from elsewhere, which no pairs follow, a budget allows more of them.
+    """
+
+    beside: AbRun
+    processes: int
+
+    def measured(self) -> tuple[Side, PersistentThrottling | None]:
+        """The candidate after all its rounds, or those before the GPU got tired."""
+        measuring, one = self.beside.measuring, self.beside.candidate
+        options, outcomes = measuring.options, list[TurnResult]()
+        fills = options.kernels is not None and options.budget_s is not None
+        most = max(self.processes, LAST_LOOK) if fills else self.processes
+        why = None
+        try:
+            # Those before stay.
+            outcomes.extend(measuring.run([one.lane()], range(1, self.processes + 1)))
+            measuring.budget.minimum_is_measured()
+            for round in range(self.processes + 1, most + 1):
+                if not measuring.budget.fits([one.lane()]):
+                    break
+                outcomes.extend(measuring.run([one.lane()], range(round, round + 1)))
+        except PersistentThrottling as tired:
+            why = tired
+            measuring.budget.minimum_is_measured()
+        return replace(one, outcomes=tuple(outcomes)), why
+
+    def document(self, side: Side) -> Content:
+        """Context and rows of its run file."""
+        options, known = self.beside.measuring.options, self.beside.suite.known
+        facts = {
+            **side.facts,
+            "processes": str(max([self.processes, *(one.round for one in side.outcomes)])),
+            "order_seed": str(options.seed),
+            "filter": options.filter,
+        }
+        return run_file.document(side.binaries, side.outcomes, facts, known)

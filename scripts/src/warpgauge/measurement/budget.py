@@ -8,20 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from warpgauge.execution.plan import Lane
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.system.text import duration
 
-# Unless somebody says otherwise, what is undecided gets three times as long as the first look took,
-# or two minutes.
+# By default, further looks may take three times as long as the first one, or two minutes.
 _LONGER, _LONGER_S = 3.0, 120.0
 
 
 @dataclass
 class Budget:
-    """Seconds of measuring: builds, and waiting for others, are no part of it.
-
-    `given` by the user; None for as long as is usual, once the minimum is measured.
-    """
+    """Seconds of measuring, without builds and waiting; `given` by the user, or None."""
 
     given: float | None = None
     clock: Callable[[], float] = time.monotonic
@@ -32,7 +28,7 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """The whole budget."""
         usual = self._minimum + max(_LONGER * self._minimum, _LONGER_S)
         return usual if self.given is None else self.given
 
@@ -41,7 +37,7 @@ class Budget:
         return self.seconds - self.spent
 
     def minimum_is_measured(self) -> None:
-        """It is measured whatever time it takes."""
+        """Call this after the rounds that run whatever time they take."""
         self._minimum = self.spent
 
     @property
@@ -51,7 +47,7 @@ class Budget:
 
     @property
     def told(self) -> str:
-        """What became of it, in a sentence; empty where none was given."""
+        """One sentence on how it was spent; empty if none was given."""
         if self.given is None:
             return ""
         given = f"the budget of {duration(self.given)}"
@@ -60,10 +56,10 @@ class Budget:
         took, over = duration(self._minimum), duration(self._minimum - self.given)
         return f"Even the minimum of rounds took {took}: {over} longer than {given}."
 
-    def timed(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        """`outcomes` as they come, whose time is spent.
+    def timed(self, outcomes: Iterable[TurnResult]) -> Iterator[TurnResult]:
+        """`outcomes` as they come; their time is spent.
 
-        Those of a run that goes on come out of its journal at once, and took what they took.
+        Results from the journal of a resumed run count with the time that they took then.
         """
         before, began, reported = self.spent, self.clock(), 0.0
         for outcome in outcomes:
@@ -74,7 +70,7 @@ class Budget:
             yield outcome
 
     def fits(self, lanes: Iterable[Lane]) -> bool:
-        """Whether there is time for another round of these."""
+        """Whether another round of these fits."""
         return self.left >= self.needed(lanes)
 
     def needed(self, lanes: Iterable[Lane]) -> float:

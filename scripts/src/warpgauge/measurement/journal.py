@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has delivered so far, kept on disk, so that an interrupted one can go on.
+"""The results of a run so far, on disk, so that an interrupted run can be resumed.
 
-One file a turn, whole or not there, which is found again by what was run.
+There is one file a turn, complete or absent, which is found by what was run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Start(contract.Document, frozen=True, tag="journal/1"):
-    """What a run has to begin with to be the same one: how it was called, and what it measures.
+    """What identifies a run: how it was called, and what it measures.
 
     `gpus` are the models of several GPUs by their UUIDs; `faults` say why others are not measured.
     """
@@ -47,7 +47,7 @@ class Start(contract.Document, frozen=True, tag="journal/1"):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What of a turn's outcome the turn itself does not tell."""
+    """A turn's result without what the turn itself tells."""
 
     report: dict[str, Any]
     faults: dict[str, str]
@@ -64,8 +64,6 @@ class Ended(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Journal:
-    """The journal in `folder`."""
-
     folder: Path
 
     def find(self, key: Sequence[str], kind: type[T]) -> T | None:
@@ -85,11 +83,10 @@ class Journal:
 
     @property
     def size(self) -> int:
-        """How many turns it holds."""
+        """The number of turns in it."""
         return sum(path.name != _START for path in self.folder.glob("*.json"))
 
     def remove(self) -> None:
-        """It has served: the run file is there."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, key: Sequence[str]) -> Path:
@@ -98,7 +95,6 @@ class Journal:
 
 
 def begin(folder: Path, start: Start) -> Journal:
-    """A new journal. Raises UserError."""
     journal = Journal(folder)
     journal.remove()
     _write(folder / _START, start)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at pairs: rounds go on until every row is decided, the schedule or a budget ends.
 
-Whoever stops as soon as chance looks like a change will sooner or later call everything changed.
-The schedule is therefore fixed before the first round, and the rule pays for each look: the run
-files name the rounds after which somebody looked (alpha spending: Lan and DeMets 1983, "Discrete
-sequential boundaries for clinical trials").
+Stopping as soon as a difference looks significant inflates false alarms. The schedule is therefore
+fixed before the first round, and each look spends a part of alpha (Lan and DeMets 1983, "Discrete
+sequential boundaries for clinical trials"). The run files name the rounds of the looks.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from warpgauge.execution.plan import Lane
-from warpgauge.execution.turn_result import Outcome as Delivered
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.paired import Run, Side, measure
 from warpgauge.system import interrupts
@@ -61,9 +60,9 @@ def take(
     found = judge(sides, looked)
     names = left = _left(sides, open_rows(found))
 
-    def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[Delivered]:
-        """As many of them as there is time for."""
-        of_a_round = sum(one.fault is None for lane in lanes for one in lane.binaries)
+    def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
+        """As many rounds as the budget allows."""
+        of_a_round = sum(one.runs for lane in lanes for one in lane.binaries)
         for count, outcome in enumerate(run(lanes, rounds), 1):
             yield outcome
             if count % of_a_round == 0 and not budget.fits(lanes):
@@ -79,7 +78,8 @@ def take(
         say(f"Rounds {last + 1} to {until} of {open_now}{time_left}")
         try:
             sides = measure(sides, left, range(last + 1, until + 1), whole_rounds)
-            measured = _rounds(sides)
+            delivered = (one.round for side in sides.values() for one in side.outcomes)
+            measured = max(delivered, default=0)
             if measured == last:  # of what no program lists
                 break
             with interrupts.postponed():  # what is judged is what the run files hold
@@ -116,11 +116,6 @@ def _left(
 
 def _benchmarks(left: Mapping[str, Collection[str]]) -> int:
     return max(map(len, left.values()), default=0)
-
-
-def _rounds(sides: Mapping[str, Side]) -> int:
-    numbers = (outcome.round for side in sides.values() for outcome in side.outcomes)
-    return max(numbers, default=0)
 
 
 def open_rows(found: Comparison) -> list[str]:

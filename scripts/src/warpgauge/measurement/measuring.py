@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every phase of scripts/bench needs: a build, what is in it, and processes of it run."""
+"""Builds programs, finds what is in them, and runs them: what every measuring command needs."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,19 @@ from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.input_files import InputFiles
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import progress, runner
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.system import packages, worktree
+from warpgauge.system import packages, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
+from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, plural
-from warpgauge.verdict.context import BASELINES, BUILD_DIR
+from warpgauge.verdict.comparability import BASELINES, BUILD_DIR
 
 _COOLING_S = 3.0
 
@@ -59,7 +60,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Measuring:
-    """How this invocation builds and runs, told on standard error."""
+    """How this invocation builds and runs; progress goes to standard error."""
 
     options: MeasurementOptions
     root: Path
@@ -72,6 +73,17 @@ class Measuring:
     watch: GpuWatch | None = None  # over the GPU, once it is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
     inputs: InputFiles = field(default_factory=InputFiles)  # of the programs
+
+    def require_gpu(self, names: Iterable[str] = ()) -> None:
+        """Raise UserError, before a build, where there is no GPU and nothing can run without one.
+
+        `names` are of all benchmarks that are to run, or begin like them; empty: all need a GPU.
+        """
+        families = {name.split("/", 1)[0] for name in names}
+        sources = (self.root / "benchmarks" / f"{family}.cu" for family in families)
+        builds = self.options.build and self.options.build_dir is None
+        if builds and all(source.exists() for source in sources):
+            process.require_gpu()
 
     def built(self) -> Built:
         """Up to date unless --no-build was given, or another project's. Raises UserError."""
@@ -104,13 +116,13 @@ class Measuring:
     def programs(
         self, root: Path, *, like: Path | None = None, targets: Sequence[str] = ()
     ) -> Path:
-        """The same of the tree `root`, which may be built as `like` was. Raises UserError.
+        """The build folder of the tree `root`, up to date unless --no-build. Raises UserError.
 
-        Of `targets` alone, where some are named.
+        Configured like the tree `like`, if given; only `targets` are built, if any are named.
         """
         if self.options.build:
             settings = build.settings(like / "build" / "release") if like else []
-            with progress.status(self.notes) as say:
+            with progress.build_status(self.notes) as say:
                 build.build(root, "release", say, self.echo, settings, targets)
         return root / "build" / "release"
 
@@ -162,13 +174,13 @@ class Measuring:
         probe = self._probe(everything)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-        binaries = selection.runnable(wanted, probe.no_gpu)
+        binaries = selection.runnable(wanted, probe)
         if options.inject:
             selection.require_injected(options.injected_regex, binaries)
         if probe.no_gpu:
-            self.warn(f"No GPU is measured here: {probe.no_gpu}. Only what needs none runs.")
-        known = {**machine_context.machine(), **probe.context}
-        known |= machine_context.gpu(probe.context.get("gpu_uuid", ""))
+            rest = "; only the others run" if any(one.needs_gpu for one in everything) else ""
+            self.warn(f"No benchmark of a GPU is measured: {probe.no_gpu}{rest}.")
+        known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
         left_out = discovery.left_out(everything, self.scratch) if options.against else ()
@@ -177,9 +189,16 @@ class Measuring:
     def _probe(self, everything: Sequence[Binary]) -> Probe:
         """Raises UserError where --device names a GPU that is not there, or no more."""
         device = self.options.device
+        if isinstance(device, str) and "," in device:
+            named = [int(one) if one.isdigit() else one for one in device.split(",")]
+            return discovery.together([self._probe_of(everything, one) for one in named])
+        return self._probe_of(everything, device)
+
+    def _probe_of(self, everything: Sequence[Binary], device: int | str | None) -> Probe:
         where = (gpu_arguments(device), self.scratch, gpu_environment(device))
+        not_built = self.options.build_dir is None and build.cuda_compiler() is None
         missing = "the GPU benchmarks are not built, for want of nvcc"
-        probe = Probe({}, missing if self.options.build_dir is None else "no program needs one")
+        probe = Probe({}, missing if not_built else "no program that is asked for needs one")
         if any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where)
         found = probe.context.get("gpu_uuid", "")
@@ -188,11 +207,7 @@ class Measuring:
             raise UserError(f"there is no {device} here{why}", ExitStatus.NOT_MEASURED)
         return probe
 
-    def gpus(self, built: Built) -> list[Probe]:
-        """What each GPU of this machine says of itself. Raises UserError where there is none."""
-        return discovery.gpus(discovery.find(built.programs, self.scratch), self.scratch)
-
-    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[Outcome]:
+    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
         """The lanes' processes of `rounds`, one by one, shown as they go.
 
         Raises UserError where a file that they read is replaced meanwhile.
@@ -225,25 +240,24 @@ class Measuring:
             yield from self.budget.timed(outcomes)
 
     def _settle(self, names: Sequence[str]) -> None:
-        """Give a disturbed GPU a chance to come to rest."""
+        """Let a disturbed GPU come to rest."""
         self.note(f"Disturbed, and measured again: {named(names)}")
         time.sleep(_COOLING_S)
         self.wait_for_gpu()
 
     def wait_for_gpu(self) -> None:
-        """Until nobody else computes there, or patience ends."""
+        """Wait until nobody else computes there, or the time is up."""
         if self.watch is not None:
             self.watch.wait()
 
     def note(self, line: str) -> None:
-        self.notes.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(self.notes, line)
 
     def warn(self, line: str) -> None:
-        """Of what changes what the result means; --quiet does not silence it."""
-        self.faults.print(line, markup=False, highlight=False, soft_wrap=True)
+        """Print what changes the meaning of the result; --quiet does not silence it."""
+        print_line(self.faults, line)
 
     def tell_budget(self) -> None:
-        """What became of it, where one was given."""
         if told := self.budget.told:
             (self.warn if self.budget.too_short else self.note)(told)
 

@@ -36,7 +36,7 @@ def _even(rounds: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementOptions:
-    """What to build and to run, how often, where, and beside what."""
+    """What to build and to run, how often, where, and against what."""
 
     filter: str
     suite: str

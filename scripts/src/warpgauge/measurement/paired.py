@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base and candidate measured in pairs of processes: two sides that meet round by round."""
+"""The two sides of a comparison, measured in pairs of processes round by round."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from pathlib import Path
 from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane
-from warpgauge.execution.turn_result import Outcome
-from warpgauge.measurement import kernel_digest, merge, run_file
-from warpgauge.measurement.merge import JsonRow
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measurement import run_file
+from warpgauge.measurement.run_file import Content
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.partial_report import Report
 
 BASE, CANDIDATE = "base", "candidate"
 
 # Runs the lanes' processes of some rounds.
-Run = Callable[[Sequence[Lane], range], Iterable[Outcome]]
+Run = Callable[[Sequence[Lane], range], Iterable[TurnResult]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Side:
     facts: Mapping[str, str]
     arguments: tuple[str, ...] = ()
     filters: Mapping[str, str] = field(default_factory=dict)
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[TurnResult, ...] = ()
 
     def only(self, names: Collection[str]) -> Side:
         """With these benchmarks alone; those that it does not have are left out."""
@@ -47,7 +46,7 @@ class Side:
         return replace(self, binaries=binaries, filters=filters)
 
     def without(self, names: Collection[str]) -> Side:
-        """The same, but for these benchmarks."""
+        """The same without these benchmarks."""
         binaries, filters = [], dict(self.filters)
         for binary in self.binaries:
             left = tuple(name for name in binary.names if name not in names)
@@ -58,7 +57,6 @@ class Side:
         return replace(self, binaries=tuple(binaries), filters=filters)
 
     def lane(self, name: str = "") -> Lane:
-        """How to run it."""
         return Lane(self.binaries, self.arguments, name, self.filters)
 
 
@@ -70,9 +68,8 @@ def measure(
 ) -> dict[str, Side]:
     """Sides, by name, with what `rounds` delivered, added to what they had before.
 
-    Of all their benchmarks or, after a first look say, of each side's `names` only: then sides that
-    have no entry, and binaries that have none of these, do not run. One that only one side has runs
-    alone.
+    All their benchmarks run or, if given, each side's `names` only; sides without an entry do not
+    run. A benchmark that only one side has runs alone.
     """
     lanes = [
         (side if names is None else side.only(names[name])).lane(name)
@@ -97,7 +94,7 @@ def kept(
     `facts` hold for all sides; `known` is said where the programs themselves do not say it.
     """
     of_all = {**facts, "pair_id": secrets.token_hex(8)}
-    run_file.write_all(
+    run_file.write(
         {
             files[name]: document(side, {**of_all, "pair_side": name}, known)
             for name, side in sides.items()
@@ -106,13 +103,7 @@ def kept(
     return {name: load.load(files[name]) for name in sides}
 
 
-def document(
-    side: Side, facts: Mapping[str, str], known: Mapping[str, str]
-) -> tuple[Report, list[JsonRow]]:
-    """Context and rows of one side's run file."""
+def document(side: Side, facts: Mapping[str, str], known: Mapping[str, str]) -> Content:
     rounds = {outcome.round for outcome in side.outcomes}
     own = {"processes": str(len(rounds)), **side.facts, **facts}
-    context = run_file.context(side.binaries, side.outcomes, own, known)
-    return context, merge.rows(
-        side.binaries, side.outcomes, paired=True, digest=kernel_digest.of_row
-    )
+    return run_file.document(side.binaries, side.outcomes, own, known, paired=True)

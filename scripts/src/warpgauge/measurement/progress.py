@@ -14,9 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
+from warpgauge.system.layout import print_line
 from warpgauge.system.text import cut, inert, plural
 
+LONG_BUILD_S = 10.0
+ROUND_LINES_S = 10.0  # at least, from one line of plain output to the next
 _LONGEST_NAME = 60  # characters of a benchmark on a terminal
 
 
@@ -38,11 +41,21 @@ def status(console: Console) -> Iterator[Callable[[str], None]]:
     yield say
 
 
+@contextmanager
+def build_status(console: Console) -> Iterator[Callable[[str], None]]:
+    """`status` of a build, and how long it took, if that was long."""
+    began = time.monotonic()
+    with status(console) as say:
+        yield say
+    if (seconds := time.monotonic() - began) >= LONG_BUILD_S:
+        print_line(console, f"built in {clock(seconds)}")
+
+
 class TimeLeft:
     """Guesses the rest of a run from how long each family's processes took so far, of any side."""
 
     def __init__(self, plan: Plan) -> None:
-        able = [one for lane in plan.lanes for one in lane.binaries if one.fault is None]
+        able = [one for lane in plan.lanes for one in lane.binaries if one.runs]
         self._left = Counter(one.family for one in able for _ in plan.rounds)
         self._benchmarks = dict.fromkeys(self._left, 1)
         self._seconds = defaultdict[str, list[float]](list)
@@ -51,10 +64,10 @@ class TimeLeft:
 
     @property
     def processes(self) -> int:
-        """How many are to come."""
+        """How many processes are left."""
         return self._left.total()
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: TurnResult) -> None:
         self._left[outcome.binary.family] -= 1
         if outcome.binary.names:  # where nothing ran the time tells nothing of the others
             self._seconds[outcome.binary.family].append(outcome.seconds)
@@ -84,6 +97,7 @@ class RunProgress:
         self._console, self._faults = console, faults
         self._turn = ""
         self._began = time.monotonic()
+        self._next_line = self._began
         self._left = TimeLeft(plan)
         self._bar = Progress(
             _text("{task.description}"),
@@ -104,42 +118,44 @@ class RunProgress:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._bar.stop()
         if kind is None:
-            _line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
+            print_line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
 
     def begins(self, *turns: Turn) -> None:
         turn, sides = turns[0], _named([turn.lane.side for turn in turns])
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
             self._round = turn.round
-            if not self._console.is_terminal:
-                elapsed = f"{clock(time.monotonic() - self._began)} elapsed"
+            now = time.monotonic()
+            if not self._console.is_terminal and now >= self._next_line:
+                self._next_line = now + ROUND_LINES_S
+                elapsed = f"{clock(now - self._began)} elapsed"
                 times = ", ".join(filter(None, (elapsed, self._left_text())))
-                _line(self._console, f"{where}{self._of_sides}: {times}")
+                print_line(self._console, f"{where}{self._of_sides}: {times}")
         self._turn = f"{where}, {turn.binary.family} {sides}".rstrip()
         self._update(self._turn)
 
     def runs(self, benchmark: str) -> None:
-        """Between two rounds it is the program alone."""
+        """Show the benchmark that runs now."""
         name = benchmark.partition("/")[2] or benchmark
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: TurnResult) -> None:
         self._left.ended(outcome)
         self._bar.update(self._task, advance=1)
         self._update(self._turn)
         self.repeated(outcome)
 
-    def repeated(self, outcome: Outcome) -> None:
-        """Tells what was bad in it, a line a cause, and counts no turn."""
+    def repeated(self, outcome: TurnResult) -> None:
+        """Report faults and remarks, one line a cause; counts no turn."""
         side = f", {outcome.side}" if outcome.side else ""
         names = defaultdict[str, list[str]](list)
         for name, fault in outcome.faults.items():
             names[fault].append(name)
         for fault, of in names.items():
             who = of[0] if len(of) == 1 else plural(len(of), "benchmark")
-            _line(self._faults, f"round {outcome.round}{side}: {who}: {fault}")
+            print_line(self._faults, inert(f"round {outcome.round}{side}: {who}: {fault}"))
         for remark in outcome.remarks:
-            _line(self._faults, f"round {outcome.round}{side}: {remark}")
+            print_line(self._faults, inert(f"round {outcome.round}{side}: {remark}"))
 
     def _update(self, description: str) -> None:
         self._bar.update(self._task, description=description, left=self._left_text())
@@ -153,12 +169,8 @@ def _named(sides: Sequence[str]) -> str:
     return " and ".join(sides) if len(sides) <= 2 else f"{len(sides)} sides"
 
 
-def _line(console: Console, text: str) -> None:
-    console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
-
-
 def _text(shown: str) -> TextColumn:
-    """One line, whatever a name holds; what does not fit is cut."""
+    """One line of any text; what does not fit is cut."""
     return TextColumn(shown, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 
 

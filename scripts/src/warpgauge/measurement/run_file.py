@@ -1,23 +1,231 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the run file: Google Benchmark JSON with one row, on one line, a benchmark."""
+"""The run file: Google Benchmark JSON, with the results of all processes as one row a benchmark."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
+from warpgauge.execution import program_identity
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.atomic import replace_all
-from warpgauge.measurement.merge import JsonRow
+from warpgauge.files.document import TIME_UNITS, Failure
+from warpgauge.records import fields
+from warpgauge.records.counters import (
+    FLAWS,
+    FULL_SUITE,
+    LEFT_OUT,
+    RESOURCES,
+    SOURCE_LINE,
+    THROTTLED,
+    combined,
+    is_disturbed,
+)
 from warpgauge.records.load import RUN_FORMAT
-from warpgauge.records.partial_report import Report
+from warpgauge.records.partial_report import Report, is_run
+
+JsonRow = dict[str, Any]
+Content = tuple[Report, Sequence[JsonRow]]  # context and rows
+# Of a program's kernels, by how each is launched (`fields.launches_of`); empty if unknown.
+Digest = Callable[[Binary, Mapping[str, float]], str]
+
+SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
+
+# Counters that are no measurement, whose last digit counts.
+_EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
+
+
+def rows(
+    binaries: Sequence[Binary],
+    outcomes: Iterable[TurnResult],
+    *,
+    paired: bool = False,
+    digest: Digest = lambda _binary, _launches: "",
+) -> list[JsonRow]:
+    """One row a benchmark, of the processes that were asked for it, in order of registration.
+
+    A benchmark that failed in any round becomes an errored row, and one that every process skipped
+    a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
+    else counters say that the times are no result. `paired` rows name the rounds of their times and
+    the ratios that lock-step gave in them, if it gave any. `digest` tells what the kernels are.
+    """
+    by_binary = defaultdict[str, list[TurnResult]](list)
+    for outcome in outcomes:
+        by_binary[outcome.binary.family].append(outcome)
+    owners = {name: binary.family for binary in binaries for name in binary.names}
+    merged = []
+    for place, binary in enumerate(binaries):
+        family = binary.family
+        if binary.fault is not None:
+            fault = Failure(f"{binary.path.name}: {binary.fault}")
+            merged.append(_failed(_identity(family, place, 0), fault))
+            continue
+        if binary.skipped is not None:
+            why = Failure(binary.skipped, skipped=True)
+            named = enumerate(binary.names)
+            merged += [_failed(_identity(name, place, index), why) for index, name in named]
+            continue
+        processes = [one for one in by_binary[family] if one.binary.names]
+        # The listed benchmarks, then any that only showed up in a report.
+        seen = (row["name"] for outcome in processes for row in _runs(outcome))
+        names = dict.fromkeys([*binary.names, *seen])
+        for index, name in enumerate(one for one in names if owners.get(one, family) == family):
+            # One that nobody listed was asked of all of them.
+            asked = [one for one in processes if name in one.binary.names] or processes
+            merged.append(_row(_identity(name, place, index), asked, digest, paired))
+    return merged
+
+
+def _runs(outcome: TurnResult) -> list[JsonRow]:
+    return [row for row in outcome.report.get("benchmarks", []) if is_run(row)]
+
+
+def _row(
+    identity: JsonRow, processes: Sequence[TurnResult], digest: Digest, paired: bool
+) -> JsonRow:
+    measured = []
+    reported: list[JsonRow] = []
+    failure = None if processes else Failure("it was not run")
+    skips: list[tuple[TurnResult, Failure]] = []
+    for outcome in processes:
+        found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
+        reported += found
+        missing = None if found else Failure("it was not reported")
+        why = outcome.failures.get(identity["name"], missing)
+        if why is not None and why.skipped:
+            skips.append((outcome, why))
+        elif why is not None:
+            failure = failure or Failure(f"in round {outcome.round}: {why}")
+        else:
+            ratio = outcome.pair_ratios.get(identity["name"])
+            code = digest(outcome.binary, fields.launches_of(found[-1]))
+            facts = {"round": outcome.round, "ratio": ratio, "machine_code": code}
+            measured.append({**_process_row(found), **facts})
+    if failure := failure or _skipped(skips, measured):
+        return _timed(_failed(identity, failure) | _origin(reported), reported)
+    kept = _undisturbed(measured)
+    times = [row["real_time"] for row in kept]
+    rounds: JsonRow = {"process_rounds": [row["round"] for row in kept]} if paired else {}
+    ratios = [row["ratio"] and _short(row["ratio"]) for row in kept]
+    if paired and any(ratios):
+        rounds["pair_ratios"] = ratios
+    label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
+    merged = {
+        **identity,
+        "iterations": sum(row["iterations"] for row in kept),
+        "real_time": _short(median(times)),
+        "cpu_time": _short(median(row["cpu_time"] for row in kept)),
+        "time_unit": "ns",
+        "process_medians": [_short(time) for time in times],
+        **rounds,
+        **_counters([row["counters"] for row in kept], len(measured)),
+        **label,
+        **_machine_code(kept),
+        **_sources(processes),
+    }
+    return _timed(merged, reported)
+
+
+def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
+    """With the clock that its rows name, if any does."""
+    return fields.with_host_time(merged) if any(map(fields.timed_by_host, rows)) else merged
+
+
+def _skipped(
+    skips: Sequence[tuple[TurnResult, Failure]], measured: Sequence[JsonRow]
+) -> Failure | None:
+    """Why a benchmark that some processes skipped, and none failed, has no time."""
+    if not skips or not measured:
+        return skips[0][1] if skips else None
+    outcome, why = skips[0]
+    in_round = f"skipped in round {outcome.round} ({why.message})"
+    return Failure(f"{in_round}, measured in round {measured[0]['round']}")
+
+
+def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
+    """The processes that had the GPU to themselves at its full clock, where most had; else all.
+
+    A majority of three or more is also the two that it takes to know a spread.
+    """
+    clean = [row for row in measured if not is_disturbed(row["counters"])]
+    return clean if 2 * len(clean) > len(measured) else measured
+
+
+def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
+    """The counters of the processes that count, and how many of all do not, or should not."""
+    throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
+    counts = {LEFT_OUT: float(processes - len(kept)), THROTTLED: float(throttled)}
+    merged = combined(kept)
+    short = {key: _short(value) for key, value in merged.items() if key not in _EXACT}
+    return {**merged, **short, **{key: count for key, count in counts.items() if count}}
+
+
+def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
+    """One process's measurement of one benchmark: the median over its repetitions, in ns."""
+    scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
+    pairs = list(zip(repetitions, scales, strict=True))
+    cpu_times = [fields.number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs]
+    return {
+        "iterations": sum(int(fields.number_or_zero(row.get("iterations"))) for row in repetitions),
+        "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
+        "cpu_time": median(cpu_times),
+        "label": fields.label_of(repetitions[-1]),
+        "counters": combined([fields.counters_of(row) for row in repetitions]),
+    }
+
+
+def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
+    """An errored row for every reader of Google Benchmark's JSON; a field says if it is a skip."""
+    nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
+    error = {"error_occurred": True, "error_message": failure.message}
+    skip = {"skipped": True} if failure.skipped else {}
+    return {**identity, **nothing, **error, **skip}
+
+
+def _origin(rows: Sequence[JsonRow]) -> JsonRow:
+    """Where a benchmark that failed comes from, as far as one of its rows tells."""
+    counters = combined([fields.counters_of(row) for row in rows])
+    return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
+
+
+def _machine_code(kept: Sequence[JsonRow]) -> JsonRow:
+    """The digest, if all processes report the same."""
+    told = {row["machine_code"] for row in kept}
+    return {fields.MACHINE_CODE: told.pop()} if len(told) == 1 and "" not in told else {}
+
+
+def _sources(processes: Sequence[TurnResult]) -> JsonRow:
+    """The source files of its program, which hold its kernels, where the program names them."""
+    for outcome in processes:
+        names = outcome.report.get("context", {}).get("sources")
+        if isinstance(names, str) and names:
+            return {"sources": names.split(",")}
+    return {}
+
+
+def _identity(name: str, family_index: int, index: int) -> JsonRow:
+    places = {"family_index": family_index, "per_family_instance_index": index}
+    run = {"run_name": name, "run_type": "iteration"}
+    fixed = {"repetitions": 1, "repetition_index": 0, "threads": 1}
+    return {"name": name, **places, **run, **fixed}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+
+
+# What is told of all GPUs of a run together.
+_OF_GPUS = ("gpu_name", "gpu_uuid")
 
 
 def context(
     binaries: Sequence[Binary],
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[TurnResult],
     facts: Mapping[str, str],
     fallbacks: Mapping[str, str],
 ) -> Report:
@@ -39,16 +247,26 @@ def context(
         merged["boot_id"] = ""
     if len(seen["build_type"]) > 1:
         merged["build_type"] = " and ".join(sorted(seen["build_type"]))
-    missing = {key: value for key, value in fallbacks.items() if key not in merged}
-    return {**merged, **missing, **facts, "warpgauge_format": RUN_FORMAT}
+    # A program knows itself on one GPU of several.
+    several = _OF_GPUS if "," in fallbacks.get("gpu_uuid", "") else ()
+    known = {key: one for key, one in fallbacks.items() if key in several or key not in merged}
+    return {**merged, **known, **facts, "warpgauge_format": RUN_FORMAT}
 
 
-def write(path: Path, run_context: Report, rows: Sequence[JsonRow]) -> None:
-    """Write the file whole or not at all; raises UserError."""
-    write_all({path: (run_context, rows)})
+def document(
+    binaries: Sequence[Binary],
+    outcomes: Sequence[TurnResult],
+    facts: Mapping[str, str],
+    fallbacks: Mapping[str, str],
+    *,
+    paired: bool = False,
+) -> Content:
+    """What `write` takes, with digests of the kernels; see `context` and `rows`."""
+    found = rows(binaries, outcomes, paired=paired, digest=program_identity.of_row)
+    return context(binaries, outcomes, facts, fallbacks), found
 
 
-def write_all(files: Mapping[Path, tuple[Report, Sequence[JsonRow]]]) -> None:
+def write(files: Mapping[Path, Content]) -> None:
     """Write each file's context and rows, all files or none; raises UserError."""
     # Resolved: a link stays a link.
     replace_all({path.resolve(): _text(*content) for path, content in files.items()})

@@ -13,7 +13,7 @@ import msgspec
 from warpgauge.execution import lock_step, turn_result
 from warpgauge.execution.crash_recovery import Names
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
-from warpgauge.execution.turn_result import Outcome
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import failure_of
 from warpgauge.measurement.journal import Journal, Kept
 from warpgauge.measurement.throttle_guard import ThrottleGuard
@@ -23,33 +23,34 @@ from warpgauge.records.partial_report import Report
 
 
 class Observer(Protocol):
-    """Sees the run go on."""
+    """Is told how the run proceeds."""
 
     def begins(self, *turns: Turn) -> None: ...
 
     def runs(self, benchmark: str) -> None: ...
 
-    def ended(self, outcome: Outcome) -> None: ...
+    def ended(self, outcome: TurnResult) -> None: ...
 
-    def repeated(self, outcome: Outcome) -> None: ...
+    def repeated(self, outcome: TurnResult) -> None: ...
 
 
-def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[Outcome]:
-    """One outcome for each turn; its JSON is on disk before the next turn begins.
+def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[TurnResult]:
+    """One result for each turn; its JSON is on disk before the next turn begins.
 
-    What failed in a lane is not run there again: its row is an error whatever comes of it, and a
-    hang would cost its deadline in every round. A turn that this leaves without benchmarks starts
-    no process. What was disturbed is run once more, in all lanes, as long as that helps.
+    What failed in a lane does not run there again: its row is an error anyway, and a hang would
+    cost its deadline in every round. What was disturbed runs once more, in all lanes, as long as
+    that helps.
     """
     return list(one_by_one(plan, observer, journal))
 
 
-def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -> Iterator[Outcome]:
-    """The same, each when the turns of its program have ended: an interrupt takes none back.
+def one_by_one(
+    plan: Plan, observer: Observer, journal: Journal | None = None
+) -> Iterator[TurnResult]:
+    """As `run`, but yields the results of each program as soon as its turns have ended.
 
-    A `journal` keeps them, and what it holds already is not run again, unless it was disturbed.
-    Raises UserError where it cannot, and PersistentThrottling where the GPU stays slow and there is
-    more to run.
+    The `journal` keeps them; what it holds already does not run again, unless it was disturbed.
+    Raises UserError where it cannot be written, and PersistentThrottling where the GPU stays slow.
     """
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
@@ -75,8 +76,8 @@ def one_by_one(plan: Plan, observer: Observer, journal: Journal | None = None) -
 
 
 def _undisturbed(
-    run: _Run, turns: Sequence[Turn], outcomes: Sequence[Outcome], budget: RepeatBudget
-) -> Sequence[Outcome]:
+    run: _Run, turns: Sequence[Turn], outcomes: Sequence[TurnResult], budget: RepeatBudget
+) -> Sequence[TurnResult]:
     """The outcomes of one program's turns, with what was disturbed in any of them run again."""
     names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
@@ -100,7 +101,7 @@ class _Run:
 
     def group(
         self, turns: Sequence[Turn], asked: Sequence[Names], attempt: int = 1
-    ) -> list[Outcome]:
+    ) -> list[TurnResult]:
         """The outcome of each turn with these names. Raises UserError where it cannot be kept."""
         together = self._together(turns, asked)
         all_of_them = [*zip(turns, asked, strict=True)]
@@ -123,8 +124,8 @@ class _Run:
 
     def _kept(
         self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names], attempt: int
-    ) -> list[Outcome]:
-        """Out of the journal, if it has all of them, or else into it."""
+    ) -> list[TurnResult]:
+        """Results from the journal if it has all of them; else measured, and kept there."""
         if attempt == 1:
             self.observer.begins(*(turn for turn, _ in asked))
         keys = [self._key(turn, names, attempt) for turn, names in asked]
@@ -140,20 +141,20 @@ class _Run:
         return outcomes
 
     def _key(self, turn: Turn, names: Names, attempt: int) -> list[str]:
-        """What finds an outcome in the journal."""
+        """The key of a result in the journal."""
         called = command(self.plan, turn.lane, replace(turn.binary, names=names))
         return [str(turn.round), str(attempt), turn.lane.side, *called, *names]
 
     def _found(
         self, asked: Sequence[tuple[Turn, Names]], keys: Sequence[Sequence[str]]
-    ) -> list[Outcome]:
+    ) -> list[TurnResult]:
         """What the journal holds, if that is all; what was disturbed may go undisturbed now."""
         found = [self.journal.find(key, Kept) if self.journal else None for key in keys]
         whole = [kept for kept in found if kept is not None]
         if len(whole) < len(asked) or disturbed(kept.report for kept in whole):
             return []
         return [
-            Outcome(
+            TurnResult(
                 replace(turn.binary, names=names),
                 turn.round,
                 side=turn.lane.side,
@@ -164,7 +165,7 @@ class _Run:
 
     def _delivered(
         self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names]
-    ) -> list[Outcome]:
+    ) -> list[TurnResult]:
         """`together` in lock-step, and of each turn by itself what that leaves."""
         plan, runs = self.plan, self.observer.runs
         if not together:
@@ -179,7 +180,7 @@ class _Run:
         return whole
 
 
-# So many tries in a row that are disturbed again, and the GPU is taken to stay as it is.
+# After so many repetitions in a row that are disturbed again, nothing more is repeated.
 _MOST_IN_VAIN = 3
 
 
@@ -200,14 +201,14 @@ class RepeatBudget:
 
 
 def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
-    """The benchmarks that were disturbed in any of them."""
+    """The names of disturbed benchmarks."""
     rows = (row for report in reports for row in report.get("benchmarks", []))
     found = (row for row in rows if failure_of(row) is None and is_disturbed(counters_of(row)))
     return tuple(dict.fromkeys(row["name"] for row in found))
 
 
-def with_repeated(outcome: Outcome, again: Outcome) -> Outcome:
-    """`outcome` with what was measured again of it."""
+def with_repeated(outcome: TurnResult, again: TurnResult) -> TurnResult:
+    """`outcome` with the repeated benchmarks replaced."""
     names = again.binary.names
     new = [row for row in again.report.get("benchmarks", []) if row["name"] in names]
     measured = {row["name"] for row in new}

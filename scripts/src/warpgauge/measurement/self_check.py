@@ -40,7 +40,7 @@ Judge = Callable[[Record, Record], Comparison]
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """What the gate said of the same code, and of each change."""
+    """Verdicts on the unchanged build, and on each injected change."""
 
     run: Record  # the build as it is
     same: Comparison
@@ -103,14 +103,14 @@ def _is_of(context: Mapping[str, str], side: str) -> bool:
 
 
 def _open_rows(found: SelfCheck) -> dict[str, list[str]]:
-    """By side."""
+    """The undecided benchmarks of each side."""
     injected = {name: found.injected[change] for name, change in _SLOWER.items()}
     compared = {_AGAIN: found.same, **injected}
     return {name: looks.open_rows(one) for name, one in compared.items()}
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:
-    """Every side against the first."""
+    """Each side judged against the base."""
     base = records[BASE]
     return SelfCheck(
         base,

@@ -7,12 +7,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
 
-from warpgauge.files.atomic import replace_all
 from warpgauge.measurement import looks
 from warpgauge.measurement.progress import clock
 from warpgauge.measurement.self_check import CHANGES, MEASURED_SECONDS, SelfCheck
@@ -113,11 +111,6 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
         f'"against_the_baseline": {against},\n"undecided": {_undecided(check)},\n'
         f'"families": [\n{rows}\n],\n"not_found_by_change": {{\n{missed}\n}}\n}}\n'
     )
-
-
-def write(path: Path, check: SelfCheck, screened: Comparison | None) -> None:
-    """Raises UserError."""
-    replace_all({path: text(check, screened)})
 
 
 def _cells(one: Detection) -> Cells:
@@ -249,7 +242,7 @@ def _detection(
 
 
 def _wider(one: Verdict) -> float | None:
-    """The tolerance that a policy gives it beyond the built-in one."""
+    """The tolerance of a policy, where it exceeds the built-in one."""
     is_wider = one.tolerance is not None and one.tolerance > TOLERANCE[one.clock]
     return one.tolerance if is_wider else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU that stays slow: what is still to come would be measured in vain."""
+"""Ends a run whose GPU stays at a lowered clock: the remaining results would be invalid."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from warpgauge.records.partial_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import disturbance
 
-# So many programs one after the other at a lowered clock, each with a rest before its repetition,
-# and the GPU is taken to stay so. One benchmark that draws too much power by itself is no such
-# sign: most of what its program measures is at full clock, and the programs after it are, too.
+# After so many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
+# expected to stay slow. One benchmark that draws too much power does not count: the others of its
+# program run at full clock.
 _IN_A_ROW = 3
 
 _SHOWN = (SM_CLOCK, "clock_event_reasons", "temperature_celsius", "full")
 
 
 class PersistentThrottling(UserError):
-    """The run ends here; what was measured so far is kept."""
+    """The GPU stays at a lowered clock. What was measured is kept."""
 
     def after(self, shown: ExitStatus) -> PersistentThrottling:
         """The same when its results were shown, with this status: a regression stays one."""
@@ -31,7 +31,7 @@ class PersistentThrottling(UserError):
 
 @dataclass
 class ThrottleGuard:
-    """How the GPU did in the last programs."""
+    """Counts programs that ran at a lowered clock."""
 
     _programs: int = 0  # slow ones in a row
     _slow: list[Report] = field(default_factory=list)  # their rows at a lowered clock
@@ -63,7 +63,7 @@ class ThrottleGuard:
 
 
 def _full_clock(context: Mapping[str, object]) -> float:
-    """What the clock should be; 0.0 where nobody says."""
+    """The target SM clock; 0.0 if unknown."""
     try:
         return float(str(context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")))
     except ValueError:

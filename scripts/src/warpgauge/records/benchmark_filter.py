@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which benchmarks a regular expression asks for, within a time, and what may have been meant."""
+"""Filters benchmarks by regular expressions, within a time limit, and suggests corrections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Request:
     ) -> None:
         self._filter = normal(filter or "")
         self._own = _own_filters(candidate)
-        self._names = {*candidate.rows, *_measured_alike(baseline, self._own)}
+        self._names = {*candidate.rows}
+        if baseline is not None and _own_filters(baseline) == self._own:  # a base, in pairs
+            self._names |= baseline.rows.keys()
         # What the candidate's suite leaves out.
         self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
         self._whose = f"{candidate.path}: the filter of its run,"
@@ -123,11 +125,6 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
     )
 
 
-def _measured_alike(baseline: Record | None, filters: set[str]) -> Iterable[str]:
-    """What `baseline` has, if it is of a run with the same `filters`: a base, measured in pairs."""
-    return baseline.rows if baseline is not None and _own_filters(baseline) == filters else ()
-
-
 def _own_filters(candidate: Record) -> set[str]:
     """The filters that its runs were made with; "" for one of all benchmarks."""
     return {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
@@ -148,6 +145,7 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
 def hint(asked: str, names: Iterable[str]) -> str:
     """The end of a refusal of `asked`: the family or the benchmark nearest to it, if one is."""
     known = dict.fromkeys(part for name in names for part in (name.split("/", 1)[0], name))
+    known.pop(asked.strip("^$/").split("/", 1)[0], None)  # the family is right
     near = difflib.get_close_matches(asked.strip("^$/"), known, n=1)
     return f": did you mean {typed(near[0])}?" if near else ""
 

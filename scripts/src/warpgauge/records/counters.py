@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the counters of a row tell, and how those of several measurements become one."""
+"""The counters of a row, and how those of several measurements are combined."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 
-from warpgauge.system.text import rate
+from warpgauge.system.text import quantity
 
 Counters = Mapping[str, float]
 Combine = Callable[[Sequence[float]], float]
@@ -144,4 +144,7 @@ def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
 
 def speed(counters: Counters) -> str:
     """The rate that a person reads: of arithmetic where there is one, else the bandwidth."""
-    return rate(counters.get("bytes_per_second"), counters.get("flops_per_second"))
+    for key, unit in (("flops_per_second", "FLOP/s"), ("bytes_per_second", "B/s")):
+        if value := counters.get(key):
+            return quantity(value, unit)
+    return ""

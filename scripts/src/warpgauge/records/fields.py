@@ -145,12 +145,12 @@ def label_of(row: Object) -> str:
 
 
 def timed_by_host(row: Object) -> bool:
-    """Whether the row says so itself (`with_host_time`)."""
+    """Whether the row says that the host's clock timed it."""
     return row.get(TIMED_BY) == _HOST
 
 
 def with_host_time(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row, which the host's clock timed."""
+    """The row, marked as timed by the host's clock."""
     return {**row, TIMED_BY: _HOST}
 
 

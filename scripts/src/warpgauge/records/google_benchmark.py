@@ -78,7 +78,7 @@ _SPREAD = "stddev"
 
 @dataclass(slots=True)
 class _Benchmark:
-    """What the rows of one benchmark add up to."""
+    """The sum of one benchmark's rows."""
 
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)

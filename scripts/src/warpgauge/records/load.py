@@ -91,7 +91,6 @@ def load_processes(paths: Sequence[Path]) -> Record:
 
 
 def json_files(path: Path) -> list[Path]:
-    """`path` itself, or the result files of the folder that it is."""
     try:
         if not path.is_dir():
             return [path]

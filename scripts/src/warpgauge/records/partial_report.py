@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process's own JSON, as far as it got with it, and whether a row of it is a measurement."""
+"""Reads the JSON of a process, which may be incomplete, and checks its rows."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def _text(path: Path) -> str:
 
 
 def _mended(text: str, last: str) -> str:
-    """What goes up to the `last` of its kind, and its end."""
+    """`text` up to the last `last`, closed as JSON."""
     before, found, _ = text.rpartition(last)
     return f"{before}{found}]}}"
 
 
 def _is_report(document: object) -> bool:
-    """Whether it is one, and makes no run file that nobody can read."""
+    """Whether it can become a run file that can be read again."""
     return (
         isinstance(document, dict)
         and isinstance(document.get("context"), dict)
@@ -118,7 +118,7 @@ _BEYOND_TIME = 1e100  # in any unit: what can be converted to another
 
 
 def fault_of(row: Object) -> Failure | None:
-    """Why it is none; None when it is one."""
+    """Why the row is no measurement; None if it is one."""
     if (failure := failure_of(row)) is not None:
         return failure
     time, unit = row.get("real_time"), row.get("time_unit", "ns")
@@ -131,5 +131,5 @@ def fault_of(row: Object) -> Failure | None:
 
 
 def is_run(row: Object) -> bool:
-    """Whether it is a run's, and no statistic of several."""
+    """Whether it is one run, and no aggregate."""
     return row.get("run_type", "iteration") == "iteration"

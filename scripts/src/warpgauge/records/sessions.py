@@ -46,25 +46,22 @@ def when(session: Session) -> datetime:
 
 
 def newest_last(sessions: Iterable[Session]) -> list[Session]:
-    """In order of time, and of key where the time is the same."""
+    """Ordered by time, then by key."""
     return sorted(sessions, key=lambda session: (when(session), session.key))
 
 
 def newest(record: Record) -> Session:
-    """The session of it that was measured last."""
+    """The latest session."""
     return newest_last(record.sessions.values())[-1]
 
 
 def only_session(record: Record) -> Session:
-    """Of a run file, which has one."""
+    """The session of a run file, which has one."""
     return next(iter(record.sessions.values()))
 
 
 def are_paired(baseline: Record, candidate: Record) -> bool:
     """Whether the two were measured in pairs, in one run."""
-    ids = {_pair_id(session) for one in (baseline, candidate) for session in one.sessions.values()}
+    sessions = (*baseline.sessions.values(), *candidate.sessions.values())
+    ids = {session.context.get(PAIR_KEY, "") for session in sessions}
     return len(ids) == 1 and ids != {""}
-
-
-def _pair_id(session: Session) -> str:
-    return session.context.get(PAIR_KEY, "")

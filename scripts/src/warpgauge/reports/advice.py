@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one thing to do after a comparison; how changed rows are seen again, or one is accepted."""
+"""The next step after a comparison: how to reproduce a change, bound it, or accept it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from dataclasses import dataclass
 from warpgauge.records import counters
 from warpgauge.records.model import FULL_SUITE, Clock, Source
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.decision_text import IN_PAIRS
 from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project
 from warpgauge.system.git import is_full, short
+from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-from warpgauge.verdict.context import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS
 from warpgauge.verdict.controls import FAMILY as CONTROLS
-from warpgauge.verdict.policy_entry import LARGEST_PERCENT
+from warpgauge.verdict.policy import LARGEST_PERCENT
 
-# A command each; whoever has more to see again runs the whole suite.
+# Of more changed rows than this, only the first get a command each.
 _COMMANDS = 5
 
-# Whoever would have to name more measures everything.
+# Characters; a longer filter is left out, and the command measures everything.
 _LONGEST_PATTERN = 280
 
-# A name that fits on a line, too.
+# Names that a shell, a regular expression and TOML take literally, and that fit on a line.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
 
 
 @dataclass(frozen=True)
 class Step:
-    """What to do: `words`, and behind them the `command` that does it, to be pasted as it is."""
+    """What to do, in `words`, and the `command` that does it, ready to paste."""
 
     words: str
     command: str = ""
@@ -46,7 +45,7 @@ class Step:
 
 
 def next_step(comparison: Comparison) -> tuple[Step, ...]:
-    """What to do now, if anything; nothing about what was recorded long ago."""
+    """The next steps; none where the candidate is itself a baseline."""
     source, slowest = comparison.candidate.source, worst(comparison)
     if source is Source.BASELINE:
         return ()
@@ -60,23 +59,21 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (Step("To reproduce the failure:", command(comparison, failed)),)
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_pairs:
         words = "Restore what is missing, or remove it from the baseline in the same commit."
-    elif comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
+        return (Step(words),)
+    if comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
         words = "Measure several processes a side, three or more, and give all their files:"
         files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
         return (Step(words, f"compare.py --processes {files}"),)
-    elif comparison.count(Outcome.INCONCLUSIVE):
+    if comparison.count(Outcome.INCONCLUSIVE):
         return (_bound(comparison),)
-    elif comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
+    if comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
         return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
-    else:
-        return ()
-    return (Step(words),)
+    return ()
 
 
 def _lacks_processes(comparison: Comparison) -> bool:
-    """Whether plain files of too few processes left something open."""
-    plain = Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source)
-    return plain and any(
+    """Whether rows are inconclusive because plain files have too few processes."""
+    return comparison.is_of_plain_files and any(
         min(verdict.processes) < FEWEST_PROCESSES
         for verdict in comparison.verdicts
         if verdict.outcome is Outcome.INCONCLUSIVE and verdict.processes is not None
@@ -84,11 +81,11 @@ def _lacks_processes(comparison: Comparison) -> bool:
 
 
 def _bound(comparison: Comparison) -> Step:
-    """What bounds the rows that have no bound within the tolerance yet."""
+    """How to bring the bounds of inconclusive rows within the tolerance."""
     left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
     if comparison.candidate.source is not Source.RUN:
         return Step("To bound what is inconclusive, measure more processes on a quieter machine.")
-    screened = [one for one in left if one.evidence not in IN_PAIRS]
+    screened = [one for one in left if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
     commit = _base(comparison)
     if commit is None:
@@ -106,7 +103,7 @@ def _bound(comparison: Comparison) -> Step:
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:
-    """Of what failed in the candidate, and counts: one that it could run, if there is any."""
+    """A row that failed in the candidate; rather one that it could run than one it skipped."""
     rows = {name: row for name, row in comparison.candidate.rows.items() if row.error is not None}
     errors = [verdict for verdict in comparison.verdicts if verdict.outcome is Outcome.ERROR]
     failed = (verdict for verdict in errors if verdict.name in rows)
@@ -114,7 +111,7 @@ def _first_failed(comparison: Comparison) -> Verdict | None:
 
 
 def accept(comparison: Comparison) -> tuple[Step, ...]:
-    """What to do where a change is meant; a pair has no baseline to put it in."""
+    """How to accept an intended change; nothing for a pair, which has no baseline."""
     if _base(comparison) is not None:
         return ()
     words = "If the change is intended, commit it and record its times:"
@@ -122,10 +119,10 @@ def accept(comparison: Comparison) -> tuple[Step, ...]:
 
 
 def command(comparison: Comparison, verdict: Verdict) -> str:
-    """What measures one benchmark again, beside the same base where it was measured so.
+    """The command that measures one benchmark again, beside the same base if it had one.
 
-    Against a baseline a time of the host needs the controls that it is held to. A name that is not
-    harmless is left out: then the command measures everything.
+    Against a baseline, a host time also needs the host's controls. A name that is not harmless is
+    left out, and the command measures everything.
     """
     base = _base(comparison)
     bench = _bench(comparison)
@@ -138,7 +135,7 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
 
 
 def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> str:
-    """The options that select these benchmarks and `more`; none for many, or for an odd name."""
+    """The options that select these benchmarks and `more`; no filter for many or odd names."""
     full = any(_is_of_full_suite(comparison, name) for name in names)
     suite = f" --suite {FULL_SUITE}" if full else ""
     pattern = "|".join(f"^{name}$" for name in names)
@@ -159,14 +156,14 @@ def _bench(comparison: Comparison) -> str:
 
 
 def _folder(name: str, placeholder: str) -> str:
-    """A name that is not harmless is left for the reader to fill in."""
+    """`name`, or the placeholder where it is not harmless."""
     return name if _HARMLESS_FOLDER.fullmatch(name) else placeholder
 
 
 def _folders(comparison: Comparison) -> list[str]:
-    """Where another project's programs are that were measured beside each other, base first.
+    """The folders of another project's programs that were measured in pairs, base first.
 
-    Of commits that are known a reader builds them anew, in folders of his own.
+    Placeholders where the commits are known: a reader builds those in folders of their own.
     """
     sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
     contexts = {placeholder: newest(side).context for placeholder, side in sides.items()}
@@ -183,7 +180,7 @@ def is_harmless(name: str) -> bool:
 
 
 def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
-    """What failed may not tell; then the other side does, or that its run was of the full suite."""
+    """By its counters; of a row that failed, by the other side or by the suite of its run."""
     sides = (comparison.candidate, comparison.baseline)
     rows = [side.rows[name] for side in sides if name in side.rows]
     if any(row.counters.get(counters.FULL_SUITE) for row in rows):
@@ -194,7 +191,7 @@ def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
 
 
 def _base(comparison: Comparison) -> str | None:
-    """The commit beside which the candidate was measured, "" if it is none; None for no pair."""
+    """The commit that the candidate was paired with; "" if unknown, None without a pair."""
     if not are_paired(comparison.baseline, comparison.candidate):
         return None
     commit = newest(comparison.baseline).context.get("commit", "")
@@ -202,7 +199,7 @@ def _base(comparison: Comparison) -> str | None:
 
 
 def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
-    """A command for each of the first of `ranked`, and what to write where a change is meant."""
+    """A command for each of the first rows, and how to accept an intended change."""
     commands = dict.fromkeys(command(comparison, verdict) for verdict in ranked[:_COMMANDS])
     text = "\n".join(["```sh", *commands, "```\n"])
     slower = [verdict for verdict in ranked if verdict.outcome is Outcome.REGRESSION]
@@ -216,8 +213,8 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
 
 
 def _entry(worst: Verdict, where: str) -> str:
-    """What a policy, `where` it lies, says of a change that is known, to be filled in."""
-    # What an entry accepts must be bounded by it.
+    """A draft of the policy entry that accepts the worst row; `where` names the file."""
+    # An entry accepts a row only up to its percentage.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:
         return ""

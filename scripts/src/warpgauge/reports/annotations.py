@@ -9,7 +9,7 @@ from warpgauge.reports.ranking import rank
 from warpgauge.reports.workflow_commands import command
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 # GitHub shows no more than this of a kind a step.
 _SHOWN = 10
@@ -19,22 +19,22 @@ _KINDS = {
     "warning": (Outcome.INVALID, Outcome.INCONCLUSIVE),
     "notice": (Outcome.IMPROVED,),
 }
-# What a policy accepts passes, and not in silence.
+# A change that a policy accepts passes, but is still announced.
 _ACCEPTED = "notice"
 _PLAIN = {"title": "warpgauge"}
 
 
 def render(comparison: Comparison) -> str:
-    """One line an annotation, the worst of each kind first; a cut is said by its last."""
+    """One line an annotation, the worst of each kind first; the last says how many are cut."""
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     if comparison.refusal is not None:
         found["error"].append(command("error", _PLAIN, str(headline(comparison))))
     for verdict in sorted(comparison.verdicts, key=rank):
-        # Refused as a whole, every row would only repeat the sentence.
+        # If everything was refused, each row would repeat the same sentence.
         if comparison.refusal is not None and verdict.reason == comparison.refusal:
             continue
         for kind, outcomes in _KINDS.items():
-            if verdict.outcome in outcomes or (kind == _ACCEPTED and is_accepted(verdict)):
+            if verdict.outcome in outcomes or (kind == _ACCEPTED and verdict.is_accepted):
                 found[kind].append(_annotation(comparison, kind, verdict))
     return "".join(f"{line}\n" for kind, lines in found.items() for line in _cut(kind, lines))
 
@@ -48,6 +48,6 @@ def _cut(kind: str, lines: list[str]) -> list[str]:
 
 
 def _annotation(comparison: Comparison, kind: str, verdict: Verdict) -> str:
-    word = "accepted" if is_accepted(verdict) else verdict.outcome.value
+    word = "accepted" if verdict.is_accepted else verdict.outcome.value
     title = {"title": f"{word}: {inert(verdict.name)}"}
     return command(kind, {**place(ROOT, comparison, verdict), **title}, sentence(verdict))

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule that was in force, in words: when a change counted, what a pass means, and bounds."""
+"""The decision rule in words: when a change is reported, what a pass means, and bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.model import Clock
 from warpgauge.system.text import percent, percent_number
 from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Comparability
-from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict, is_accepted
-
-IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
+from warpgauge.verdict.comparison import IN_PAIRS, Comparison, Evidence, Outcome, Verdict
 
 _SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Comparability.SIBLING]
 
-# A bound beyond this, as a fraction, says nothing that anybody wants to read.
+# Larger bounds, as a fraction, are not printed exactly.
 _NO_BOUND = 9.99
 
 
 def sentences(comparison: Comparison) -> str:
-    """When a change counted, and what a pass means; empty where nothing was judged."""
+    """When a change is reported, and what a pass means; empty where nothing was judged."""
     least = minimum_effects(comparison)
     if not least:
         return ""
@@ -34,13 +32,14 @@ def sentences(comparison: Comparison) -> str:
     return f"{counts} PASS: slower by at most {most}, with 99 % confidence." if most else counts
 
 
-def at_most(*fractions: float) -> str:
-    """The largest of some bounds, rounded up: ``at most +0.40 %``."""
-    return f"at most {rounded_up(max(fractions))}"
+def at_most(*fractions: float, words: str = "at most") -> str:
+    """The largest of some bounds, rounded up: ``at most +0.40 %``, or ``more than +999 %``."""
+    most = max(fractions)
+    return f"{words} {rounded_up(most)}" if most <= _NO_BOUND else rounded_up(most)
 
 
 def rounded_up(bound: float) -> str:
-    """As `percent`, but never less than it is."""
+    """As `percent`, but rounded up."""
     if bound > _NO_BOUND:
         return f"more than {percent(_NO_BOUND)}"
     size = 1.0 if abs(bound) >= 0.9995 else 10.0 if abs(bound) >= 0.00995 else 100.0
@@ -53,8 +52,7 @@ def bound_words(verdict: Verdict) -> str:
         return ""
     if verdict.outcome is Outcome.INCONCLUSIVE and verdict.tolerance is not None:
         return f"{at_most(verdict.bound)}, tolerance {percent(verdict.tolerance, sign=False)}"
-    is_unchanged = verdict.outcome is Outcome.PASS and not is_accepted(verdict)
-    return f"unchanged, {at_most(verdict.bound)}" if is_unchanged else ""
+    return f"unchanged, {at_most(verdict.bound)}" if verdict.is_unchanged else ""
 
 
 def minimum_effects(comparison: Comparison) -> str:
@@ -62,7 +60,7 @@ def minimum_effects(comparison: Comparison) -> str:
     groups: tuple[list[Verdict], list[Verdict]] = [], []
     for verdict in comparison.verdicts:
         if verdict.minimum_effect is not None:
-            groups[verdict.evidence in IN_PAIRS].append(verdict)
+            groups[verdict.in_pairs].append(verdict)
     alone, in_pairs = (_of_each_clock(comparison, group, _sizes) for group in groups)
     if alone and in_pairs:
         return f"{alone}; of what was measured in pairs {in_pairs}"
@@ -73,7 +71,7 @@ def _of_each_clock(
     comparison: Comparison, verdicts: Sequence[Verdict], size: Callable[[Sequence[Verdict]], str]
 ) -> str:
     words = {Clock.DEVICE: "of device time", Clock.HOST: "of host time"}
-    if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
+    if comparison.is_of_plain_files:
         words = dict.fromkeys(Clock, "of the time")
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -99,7 +97,7 @@ def _range(fractions: Iterable[float | None]) -> str:
 
 
 def _is_latency(verdict: Verdict) -> bool:
-    """Whether the minimum effect is the latency by which siblings differ, and not a share."""
+    """Whether the minimum effect is the fixed latency by which GPUs of a model differ."""
     effect, seconds = verdict.minimum_effect, verdict.baseline_seconds
     if verdict.clock is not Clock.DEVICE or effect is None or seconds is None:
         return False

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -12,7 +11,7 @@ from rich.text import Text
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
 from warpgauge.reports.markdown import text as markdown_text
-from warpgauge.reports.terminal.report import FILE_WIDTH
+from warpgauge.system import layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import (
@@ -32,7 +31,7 @@ _HEADING = (
     *("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit"),
     "result",
 )
-_DISPENSABLE = (7, 1, 2, 6)  # columns, the first to go first, of a narrow terminal
+_DISPENSABLE = (7, 1, 2, 6)  # columns that a narrow terminal drops, in this order
 
 _WORDS = {
     Outcome.IMPROVED: "faster",
@@ -44,7 +43,7 @@ _STYLES = {"faster": "green", "equal": "", "slower": "red"}
 
 
 def headline(evaluation: Evaluation) -> str:
-    """What came of it, in one line: what keeps the candidate from its place before its speed."""
+    """The result in one line: correctness and memory before speed."""
     points = evaluation.points
     wrong = sum(not one.is_right for one in points)
     large = sum(not one.is_within_memory for one in points if one.is_right)
@@ -52,7 +51,7 @@ def headline(evaluation: Evaluation) -> str:
     slower, faster = map(evaluation.count, (Outcome.REGRESSION, Outcome.IMPROVED))
     undecided = evaluation.count(Outcome.INCONCLUSIVE)
     of = f"of {plural(len(points), 'point')}"
-    if wrong:  # of a kernel that never ran nothing is known, and no comparison is a consequence
+    if wrong:  # before a refused comparison, which may follow from it
         return f"FAILED at {wrong} {of}: a result was wrong, or there was none."
     if evaluation.comparison.refusal is not None:
         return f"NOT COMPARED: {evaluation.comparison.refusal}"
@@ -71,9 +70,7 @@ def headline(evaluation: Evaluation) -> str:
 
 def plain(evaluation: Evaluation) -> str:
     """All of it without colour, for a file."""
-    stream = io.StringIO()
-    render(evaluation, Console(file=stream, width=FILE_WIDTH, color_system=None, highlight=False))
-    return stream.getvalue()
+    return layout.plain(lambda console: render(evaluation, console))
 
 
 def render(evaluation: Evaluation, console: Console) -> None:

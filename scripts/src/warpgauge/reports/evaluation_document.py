@@ -11,8 +11,8 @@ import msgspec
 from warpgauge.files import contract
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
+from warpgauge.reports import comparison_json
 from warpgauge.reports import evaluation as report
-from warpgauge.reports import json_output
 from warpgauge.reports.formats import TERMINAL, format_of
 from warpgauge.reports.json_document import Fraction, Number, Seconds
 from warpgauge.system.errors import ExitStatus
@@ -90,7 +90,7 @@ class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1
 
 def render(found: evaluation.Evaluation) -> str:
     """An evaluation as JSON for programs."""
-    return json_output.written(document(found))
+    return comparison_json.written(document(found))
 
 
 def document(found: evaluation.Evaluation) -> Evaluation:

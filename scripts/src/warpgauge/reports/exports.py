@@ -1,22 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a candidate's times can be written to for other tools, by the tool's name."""
+"""A candidate's times in files for other tools: Google Benchmark's JSON, and OpenMetrics 1.0 text.
+
+github-action-benchmark (its `googlecpp`) takes name, real_time, time_unit, iterations, cpu_time and
+threads of a row; Bencher (`cpp_google`) name, real_time and time_unit, and refuses a context
+without a list of caches.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
-from warpgauge.reports import export_google, export_openmetrics
+from warpgauge.records.counters import rates_of
+from warpgauge.records.fields import number_or_zero
+from warpgauge.records.model import Row, by_family
+from warpgauge.records.sessions import newest
 from warpgauge.system.text import named
-from warpgauge.verdict.comparison import Comparison, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 # Of Bencher's benchmark names, in bytes (its BenchmarkName).
 _LONGEST_OF_BENCHER = 1024
 # Bencher reads a time as a decimal of 28 digits; these leave seven of them.
 _SHORTEST_NS, _LONGEST_NS = 1e-20, 1e28
+_NS = 1e9
+_MARK = "warpgauge_export"  # in the context: what the file was written for
+
+Json = dict[str, object]
+
+_PREFIX = "warpgauge_benchmark_"
+# By the end of its name, which ends in the unit: that, and what it tells.
+_GAUGES = {
+    "seconds": ("seconds", "Time of one operation."),
+    "bytes_per_second": ("bytes_per_second", "What an operation has to move, by its time."),
+    "flops_per_second": ("flops_per_second", "What an operation has to compute, by its time."),
+    "limit_fraction": ("fraction", "Share of what the device can do at most."),
+    "bound_fraction": ("fraction", "Slower by at most this, with 99 % confidence."),
+}
+# What may be said of a benchmark that has a time. A state that does not hold is told, too.
+_STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
+# Of the run, by the label that tells them: what a time is compared over.
+_RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "commit": "commit"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +65,7 @@ class Export:
     own: re.Pattern[bytes]
 
     def render(self, comparison: Comparison) -> str:
-        """What can be written of it; nothing where that is no benchmark at all."""
+        """The text, without unfit benchmarks; empty where none is left."""
         kept = tuple(verdict for verdict in comparison.verdicts if not self.unfit(verdict))
         return self.text(replace(comparison, verdicts=kept)) if kept else ""
 
@@ -47,10 +79,104 @@ class Export:
         return told if comparison.verdicts else "there is no benchmark"
 
 
+def _google_benchmark(comparison: Comparison, reader: str) -> str:
+    """The document for `reader`, one benchmark a line. Every verdict has the candidate's time."""
+    session = newest(comparison.candidate)
+    rows = [
+        _row(verdict, comparison.candidate.rows.get(verdict.name), family, index)
+        for family, verdicts in enumerate(by_family(comparison.verdicts).values())
+        for index, verdict in enumerate(verdicts)
+    ]
+    context = json.dumps({**_context(session.context), _MARK: reader}, indent=1)
+    lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
+    text = f'{{\n"context": {context},\n"benchmarks": [\n{lines}\n]\n}}\n'
+    # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.
+    return text.replace("##", "#\\u0023")
+
+
+def _context(told: Mapping[str, str]) -> Json:
+    """Google Benchmark's own keys with its types, and beside them what else the run tells.
+
+    The number of CPUs and their clock are 0 where they are not known. Our own format is not named:
+    this is none of our files.
+    """
+    made: Json = {key: value for key, value in told.items() if key != "warpgauge_format"}
+    made |= {key: told.get(key, "") for key in ("date", "host_name", "executable")}
+    made |= {key: _whole(told.get(key, "")) for key in ("num_cpus", "mhz_per_cpu")}
+    made.pop("cpu_scaling_enabled", None)
+    if "cpu_scaling_enabled" in told:
+        made["cpu_scaling_enabled"] = told["cpu_scaling_enabled"] == "true"
+    debug = "debug" in (told.get("library_build_type"), told.get("build_type", "").lower())
+    return {**made, "caches": [], "load_avg": [], "library_build_type": ["release", "debug"][debug]}
+
+
+def _row(verdict: Verdict, row: Row | None, family: int, index: int) -> Json:
+    return {
+        "name": verdict.name,
+        "family_index": family,
+        "per_family_instance_index": index,
+        "run_name": verdict.name,
+        "run_type": "iteration",
+        "repetitions": 1,
+        "repetition_index": 0,
+        "threads": 1,
+        "iterations": row.iterations if row else 0,
+        "real_time": (verdict.candidate_seconds or 0.0) * _NS,
+        "cpu_time": number_or_zero(row.cpu_seconds * _NS) if row else 0.0,
+        "time_unit": "ns",
+        **rates_of(verdict.counters),
+    }
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _openmetrics(comparison: Comparison) -> str:
+    """The exposition, whole. Every verdict has the candidate's time."""
+    from prometheus_client.openmetrics import exposition
+
+    write: Callable[[object], bytes] = exposition.generate_latest
+    metrics = list(_metrics(comparison))
+    return write(SimpleNamespace(collect=lambda: metrics)).decode()
+
+
+def _metrics(comparison: Comparison) -> Iterator[Metric]:
+    """Those that have a value."""
+    from prometheus_client import Metric
+
+    session = newest(comparison.candidate)
+    run = {key: session.context.get(name, "") for key, name in _RUN.items()}
+    labelled = [(_labels(verdict, run), verdict) for verdict in comparison.verdicts]
+    for gauge, (unit, words) in _GAUGES.items():
+        metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
+        for labels, verdict in labelled:
+            values = {"seconds": verdict.candidate_seconds or 0.0, **rates_of(verdict.counters)}
+            if verdict.bound is not None:
+                values["bound_fraction"] = verdict.bound
+            if gauge in values:
+                metric.add_sample(metric.name, labels, values[gauge])
+        if metric.samples:
+            yield metric
+    if comparison.refusal is None:
+        metric = Metric(f"{_PREFIX}verdict", "What a comparison says of the time.", "stateset")
+        for labels, verdict in labelled:
+            for state in _STATES:
+                own = {**labels, metric.name: state.value}
+                metric.add_sample(metric.name, own, float(verdict.outcome is state))
+        yield metric
+
+
+def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
+    own = {"benchmark": verdict.name, "family": verdict.family, "clock": verdict.clock.value}
+    told = {key: value for key, value in {**own, **run}.items() if value}
+    return {key: value.encode(errors="backslashreplace").decode() for key, value in told.items()}
+
+
 def _unfit(verdict: Verdict) -> str:
     if verdict.candidate_seconds is None:
         return verdict.outcome.value
-    ns = verdict.candidate_seconds * export_google.NS
+    ns = verdict.candidate_seconds * _NS
     return "" if 0.0 < ns < math.inf else "no time that can be written"
 
 
@@ -59,14 +185,14 @@ def _unfit_for_bencher(verdict: Verdict) -> str:
         return reason
     if len(verdict.name.encode()) > _LONGEST_OF_BENCHER:
         return f"its name has more than the {_LONGEST_OF_BENCHER} bytes that Bencher reads"
-    ns = export_google.NS * (verdict.candidate_seconds or 0.0)
+    ns = _NS * (verdict.candidate_seconds or 0.0)
     return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that Bencher reads"
 
 
 def _google(name: str, unfit: Callable[[Verdict], str]) -> Export:
     """What reads Google Benchmark's JSON."""
-    own = re.compile(rf'"{export_google.MARK}"\s*:\s*"{name}"'.encode())
-    text = partial(export_google.render, reader=name)
+    own = re.compile(rf'"{_MARK}"\s*:\s*"{name}"'.encode())
+    text = partial(_google_benchmark, reader=name)
     return Export(name, text, unfit, f"export for {name}", own)
 
 
@@ -74,8 +200,6 @@ _METRICS = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
 _EXPORTS = (
     _google("github-action-benchmark", _unfit),
     _google("bencher", _unfit_for_bencher),
-    Export(
-        "openmetrics", export_openmetrics.render, _unfit, "OpenMetrics text of warpgauge", _METRICS
-    ),
+    Export("openmetrics", _openmetrics, _unfit, "OpenMetrics text of warpgauge", _METRICS),
 )
 EXPORTS: Mapping[str, Export] = {one.name: one for one in _EXPORTS}

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from warpgauge.reports import annotations as github
-from warpgauge.reports import junit
-from warpgauge.reports.drawing import intervals, picture, png
+from warpgauge.reports import comparison_json, junit
+from warpgauge.reports.drawing import intervals
+from warpgauge.reports.html import page
 from warpgauge.reports.markdown import report as markdown
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.reports.terminal import report as terminal
 
 Content = TypeVar("Content", str, bytes)
 
@@ -30,39 +31,6 @@ class Format(Generic[Content]):
     own: re.Pattern[bytes]
 
 
-# What names the formats need not import rich or msgspec: --help answers at once.
-def _plain(comparison: Comparison) -> str:
-    from warpgauge.reports.terminal import report
-
-    return report.plain(comparison)
-
-
-def _svg(comparison: Comparison) -> str:
-    from warpgauge.reports.terminal import report
-
-    return report.svg(comparison)
-
-
-def _json(comparison: Comparison) -> str:
-    from warpgauge.reports import json_output
-
-    return json_output.render(comparison)
-
-
-def _html(comparison: Comparison) -> str:
-    from warpgauge.reports.html import page
-
-    return page.render(comparison)
-
-
-def _intervals_svg(comparison: Comparison) -> str:
-    return picture.document(intervals.drawn(comparison), intervals.MARK)
-
-
-def _intervals_png(comparison: Comparison) -> bytes:
-    return png.rendered(intervals.drawn(comparison), intervals.MARK)
-
-
 def format_of(
     name: str, render: Callable[[Any], Content], kind: str, own: bytes
 ) -> Format[Content]:
@@ -71,7 +39,7 @@ def format_of(
 
 # What a terminal shows; on standard output with the terminal's own width and colours.
 _VERDICT_LINE = rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"
-TERMINAL = format_of("terminal", _plain, "comparison in plain text", _VERDICT_LINE)
+TERMINAL = format_of("terminal", terminal.plain, "comparison in plain text", _VERDICT_LINE)
 
 _MARKDOWN = re.escape(markdown.MARK.encode())
 _JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
@@ -81,11 +49,11 @@ _HTML = rb'<meta name="generator" content="warpgauge comparison">'
 _TEXTS = (
     TERMINAL,
     format_of("markdown", markdown.render, "Markdown of a comparison", _MARKDOWN),
-    format_of("json", _json, "JSON of a comparison", _JSON),
+    format_of("json", comparison_json.render, "JSON of a comparison", _JSON),
     format_of("junit", junit.render, "JUnit XML of a comparison", rb'<testsuites name="warpgauge"'),
     format_of("github", github.render, "list of GitHub annotations", _GITHUB),
-    format_of("svg", _svg, "SVG", _SVG),
-    format_of("html", _html, "page of a comparison", _HTML),
+    format_of("svg", terminal.svg, "SVG", _SVG),
+    format_of("html", page.render, "page of a comparison", _HTML),
 )
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 
@@ -93,6 +61,6 @@ FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 INTERVALS = "intervals"
 _OWN = re.escape(intervals.MARK.encode())
 PICTURES: Mapping[str, Format[str] | Format[bytes]] = {
-    ".svg": format_of(INTERVALS, _intervals_svg, "picture of intervals", _OWN),
-    ".png": format_of(INTERVALS, _intervals_png, "picture of intervals", _OWN),
+    ".svg": format_of(INTERVALS, intervals.svg, "picture of intervals", _OWN),
+    ".png": format_of(INTERVALS, intervals.png, "picture of intervals", _OWN),
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from warpgauge.records.model import Clock, Source
-from warpgauge.reports.decision_text import IN_PAIRS, at_most, bound_words, rounded_up
-from warpgauge.reports.ranking import folds
+from warpgauge.records.model import Clock
+from warpgauge.reports.decision_text import at_most, bound_words, rounded_up
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import (
     LONGEST_NAME,
@@ -21,18 +21,10 @@ from warpgauge.system.text import (
     percent_number,
     plural,
 )
-from warpgauge.verdict.comparison import (
-    CHANGED,
-    UNMEASURED,
-    Change,
-    Comparison,
-    Outcome,
-    Verdict,
-    is_accepted,
-)
+from warpgauge.verdict.comparison import IN_PAIRS, Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import is_quiet, judged
 
-# What the line adds about benchmarks that are neither changed nor unchanged.
+# Words for the counts of benchmarks that are neither changed nor unchanged.
 _REST = {
     Outcome.INCONCLUSIVE: "inconclusive",
     Outcome.INVALID: "not comparable",
@@ -42,11 +34,7 @@ _REST = {
 }
 
 
-# As a check on GitHub shows it: whatever is neither is no pass.
-_CHECKS = {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}
-UNDECIDED = "NOT DECIDED"
-
-# From the one that decides over all others on.
+# In order of precedence.
 EXIT_MEANINGS = {
     ExitStatus.REGRESSION: "something regressed",
     ExitStatus.BAD_USAGE: "could not be done",
@@ -54,7 +42,7 @@ EXIT_MEANINGS = {
     ExitStatus.OK: "nothing regressed, everything was measured",
 }
 
-# The gravest of what was not measured, first.
+# Unmeasured outcomes, the most serious first.
 _GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIVE)
 
 
@@ -80,9 +68,9 @@ def headline(comparison: Comparison) -> Headline:
     """The verdict; a regression outranks a refusal."""
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return Headline("Not compared.", comparison.refusal)
-    accepted = sum(is_accepted(verdict) for verdict in comparison.verdicts)
+    accepted = sum(verdict.is_accepted for verdict in comparison.verdicts)
     controls = sum(map(is_quiet, comparison.verdicts))
-    unchanged = [one for one in comparison.verdicts if folds(one) and not is_quiet(one)]
+    unchanged = [one for one in comparison.verdicts if one.is_unchanged and not is_quiet(one)]
     regressions = comparison.count(Outcome.REGRESSION)
     improvements = comparison.count(Outcome.IMPROVED)
     expected = judged(comparison)
@@ -97,22 +85,21 @@ def headline(comparison: Comparison) -> Headline:
 
 
 def _bounds(comparison: Comparison, unchanged: Sequence[Verdict]) -> str:
-    """The largest, `` (at most +0.30 %)``; of each clock where both were used."""
+    """The largest bound, `` (at most +0.30 %)``; one for each clock where both were used."""
     found: dict[Clock, list[float]] = {}
     for verdict in unchanged:
         if verdict.bound is not None:
             found.setdefault(verdict.clock, []).append(verdict.bound)
     if not found:
         return ""
-    plain = Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source)
-    if plain or len(found) == 1:
+    if comparison.is_of_plain_files or len(found) == 1:
         return f" ({at_most(*(bound for bounds in found.values() for bound in bounds))})"
     sizes = ", ".join(f"{rounded_up(max(found[clock]))} {clock.value}" for clock in Clock)
     return f" (at most {sizes})"
 
 
 def worst(comparison: Comparison) -> Verdict | None:
-    """The regression with the largest change of time; else one that fails on its resources."""
+    """The regression with the largest change of time, else one by resources alone."""
 
     def severity(verdict: Verdict) -> tuple[bool, float]:
         return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
@@ -122,8 +109,8 @@ def worst(comparison: Comparison) -> Verdict | None:
 
 
 def decisive(comparison: Comparison) -> Verdict | None:
-    """The row to see first: the worst, else the gravest that is not decided, else the best."""
-    undecided = [v for v in comparison.verdicts if v.outcome in UNMEASURED]
+    """The row to show first: the worst, else the most serious undecided, else the best one."""
+    undecided = [v for v in comparison.verdicts if v.is_unmeasured]
     faster = [v for v in comparison.verdicts if v.outcome is Outcome.IMPROVED]
 
     def gravity(verdict: Verdict) -> tuple[int, float]:
@@ -139,13 +126,8 @@ def decisive(comparison: Comparison) -> Verdict | None:
     )
 
 
-def check_word(status: ExitStatus) -> str:
-    """PASS, FAIL or NOT DECIDED."""
-    return _CHECKS.get(status, UNDECIDED)
-
-
 def size(verdict: Verdict) -> str:
-    """`` (+5.0 %)``, or nothing where there is no number; what else it fails on than its time."""
+    """`` (+5.0 %)``; `` (by its resources)``; nothing where there is no number."""
     if verdict.by_time is not None:
         return " (by its resources)"
     return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
@@ -156,9 +138,32 @@ def interval(change: Change) -> str:
     return f"{percent_number(change.low)} … {percent_number(change.high)}"
 
 
+class Values(NamedTuple):
+    """The numbers of a row as every table shows them; empty where there is none."""
+
+    baseline: str
+    candidate: str
+    change: str
+    interval: str
+    bound: str
+    limit: str
+
+
+def values(verdict: Verdict) -> Values:
+    before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
+    return Values(
+        "" if before is None else duration(before),
+        "" if after is None else duration(after),
+        "" if change is None else percent(change.ratio),
+        "" if change is None else interval(change),
+        "" if verdict.bound is None else rounded_up(verdict.bound),
+        of_limit(verdict.limit_fraction),
+    )
+
+
 def how_found(comparison: Comparison) -> str:
-    """What the changed rows rest on, as a sentence; nothing where no row changed."""
-    changed = [verdict for verdict in comparison.verdicts if verdict.outcome in CHANGED]
+    """The evidence for the changed rows, as a sentence; empty where no row changed."""
+    changed = [verdict for verdict in comparison.verdicts if verdict.is_changed]
     alternating, in_turns = (sum(v.evidence is one for v in changed) for one in IN_PAIRS)
     if not changed:
         return ""
@@ -174,7 +179,7 @@ def how_found(comparison: Comparison) -> str:
             f"{alternating} in alternating processes."
         )
     if not paired:
-        if Source.GOOGLE_BENCHMARK in (comparison.baseline.source, comparison.candidate.source):
+        if comparison.is_of_plain_files:
             several = all(min(one.processes or (1,)) > 1 for one in changed)
             what = "several processes of each side" if several else "one process with another"
             return f"Found by comparing {what}, not confirmed."
@@ -192,7 +197,7 @@ def sentence(verdict: Verdict, *, causes: bool = True) -> str:
     if before is not None and after is not None and change is not None:
         parts.append(f"{percent(change.ratio)} (95 % interval {interval(change)})")
         parts[-1] += f", {duration(before)} → {duration(after)}"
-    limit = of_limit(verdict.counters.get("limit_fraction"))
+    limit = of_limit(verdict.limit_fraction)
     if limit and change is not None:
         parts.append(f"{limit} of the limit")
     if causes and verdict.causes:

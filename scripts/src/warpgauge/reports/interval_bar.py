@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from warpgauge.system.text import cut, inert, percent
 from warpgauge.verdict.comparison import Change, Verdict
 
-# More rows would push what follows off the screen; the table above has them all.
+# More rows would push the rest off the screen; the table above lists all.
 _ROWS = 12
 _NAME = 40  # characters: a comment has room for some eighty in a line
 
@@ -24,7 +24,7 @@ HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 # so that 1 % and 40 % are told apart on one line.
 _REACH, _LONGEST_REACH = 50.0, 1e12
 
-# Whoever asks for no minimum effect has all changes in the arrows.
+# With a minimum effect of zero, every change would be beyond the bar's end.
 _LEAST_EFFECT = 1e-9
 
 _LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts"

@@ -26,8 +26,6 @@ Ratio = Annotated[float, Meta(ge=-1, le=_MOST)]
 Seconds = Annotated[float, Meta(gt=0, le=_MOST)]
 Chance = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
-# Forty digits, or nothing.
-Commit = Annotated[str, Meta(pattern=r"^([0-9a-f]{40})?(?![\s\S])")]
 
 
 class State(Enum):

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 from warpgauge.reports.headline import headline, sentence
 from warpgauge.system.text import inert
-from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 _NAME = "warpgauge"
 
@@ -44,7 +44,7 @@ def _case(verdict: Verdict) -> ElementTree.Element:
     case = ElementTree.Element("testcase", names)
     if verdict.candidate_seconds is not None:
         case.set("time", f"{verdict.candidate_seconds:.12f}")
-    if verdict.outcome is Outcome.REGRESSION or verdict.outcome in UNMEASURED:
+    if verdict.outcome is Outcome.REGRESSION or verdict.is_unmeasured:
         tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
         _tell(case, tag, verdict.outcome.value, sentence(verdict))
     elif verdict.outcome is Outcome.PASS:  # and what that is worth
@@ -53,7 +53,7 @@ def _case(verdict: Verdict) -> ElementTree.Element:
 
 
 def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> ElementTree.Element:
-    """As attribute and as text: some systems show one, some the other."""
+    """As attribute and as text: systems differ in which one they show."""
     ElementTree.SubElement(case, tag, type=type, message=words).text = f"{type}: {words}"
     return case
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a side of a comparison comes from, in one line; where in the repository a benchmark is."""
+"""Where a side of a comparison comes from, and where a benchmark is in the repository."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from warpgauge.records.processes import PROCESSES
 from warpgauge.records.sessions import newest
 from warpgauge.system.git import short
 from warpgauge.system.text import inert
+from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Verdict
-from warpgauge.verdict.context import PROGRAMS
 
 
 def side(record: Record) -> str:
@@ -70,8 +70,7 @@ def nearby(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-# A family's file is named after it; what else a foreign name may hold leads nowhere, and to ask for
-# one that is longer than a file's name can be is an error.
+# A family's file is named after it. Other names have no file, and too long ones are an OSError.
 _FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order verdicts are shown, and which of them one line stands for."""
+"""The order in which verdicts are shown, and how unchanged ones fold into one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warpgauge.reports.decision_text import at_most
 from warpgauge.system.text import plural, span
-from warpgauge.verdict.comparison import CHANGED, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.controls import is_control
 
 _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
@@ -19,18 +19,18 @@ def rank(verdict: Verdict) -> tuple[int, bool, float]:
 
     What fails on its resources alone comes behind what is slower.
     """
-    changed = verdict.outcome in CHANGED
+    changed = verdict.is_changed
     size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
     return _ORDER[verdict.outcome], changed and verdict.by_time is not None, -size
 
 
-# Names without a slash are families of their own. So many of them are one line, and not a page.
+# Names without a slash are families of their own; from this many on they share one line.
 _SINGLES = 3
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Benchmarks of which one line tells: ``title`` is foreign text, or ours if `family` is ""."""
+    """Unchanged benchmarks shown as one line; `family` is "" where several families share it."""
 
     family: str
     members: tuple[Verdict, ...]
@@ -52,14 +52,12 @@ class Fold:
         return told
 
 
-def folds(verdict: Verdict) -> bool:
-    """Whether there is nothing to say of this benchmark alone."""
-    return verdict.outcome is Outcome.PASS and not is_accepted(verdict)
-
-
 def folded(families: Mapping[str, Sequence[Verdict]]) -> list[Fold]:
     """One for each family that has something to fold; families of one benchmark are together."""
-    mine = {name: tuple(filter(folds, members)) for name, members in families.items()}
+    mine = {
+        name: tuple(one for one in members if one.is_unchanged)
+        for name, members in families.items()
+    }
     singles = [name for name, members in families.items() if len(members) == 1 and mine[name]]
     together = set(singles if len(singles) >= _SINGLES else ())
     found = [Fold(name, mine[name]) for name in families if mine[name] and name not in together]

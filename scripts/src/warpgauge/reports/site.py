@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of the site of the nights: which GPUs there are, and how the times of one went. Pure.
+"""The pages of the nightly site: the GPUs, and the history of each. Pure.
 
 Every text is escaped, and a policy in each page lets nothing but its own style take effect.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 from warpgauge.reports.drawing import style
-from warpgauge.reports.html.page import hash_of
+from warpgauge.reports.html.markup import document
 from warpgauge.system.text import inert, plural
 
 REPORT, INDEX = "report.html", "index.html"
@@ -64,25 +64,18 @@ def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
 
 
 def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
-    """How the times of a family's benchmarks went, a picture each."""
+    """The history of a family's benchmarks, a picture each."""
     shown = "\n".join(f'<div class="wide">{one}</div>' for one in pictures)
     return page(f"{gpu.name}: {family}", f"<p>{_link('./', gpu.name)}</p>\n{shown}")
 
 
 def page(title: str, body: str) -> str:
     """`body` is markup of ours."""
-    words, allowed = _text(title), f"style-src {hash_of(_STYLE)}"
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{words}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n<h1>{words}</h1>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    main = f"<main>\n<h1>{_text(title)}</h1>\n{body}\n</main>"
+    return document(inert(title), _STYLE, main)
 
 
-_NO_NIGHT = "<p>No report: no night of the last ones left a result.</p>"
+_NO_NIGHT = "<p>No report: none of the last nights left a result.</p>"
 
 
 def _row(gpu: Gpu) -> str:

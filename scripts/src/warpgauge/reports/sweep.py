@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep as CSV, and as a picture with the roofline's ceilings."""
+"""A sweep as a table on a terminal, as CSV, and as a picture with the roofline's ceilings."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from warpgauge.records.counters import RATES
+from rich.cells import cell_len
+from rich.console import Console
+
+from warpgauge.records.counters import RATES, speed
 from warpgauge.reports.drawing import axes, lines, picture
 from warpgauge.reports.drawing.lines import Labels, Point, Series
-from warpgauge.reports.provenance import gpu_name
+from warpgauge.reports.provenance import gpu_name, side
 from warpgauge.system.errors import UserError
+from warpgauge.system.layout import print_facts, print_text, wrapped_name
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
-from warpgauge.verdict.sweep import Measured, Sweep, Variant
+from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
 _NOTHING: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
@@ -24,8 +28,74 @@ COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 # Measured in each process, ceilings differ a little from variant to variant.
 _SAME_CEILING = 0.02
 
-# A line or a ceiling so far above another line would press it flat.
+# A line or a ceiling this far above another line would flatten it.
 _FAR_ABOVE = 8.0
+
+_GAP = "   "
+# A variant's name widens its column up to this, and is then broken.
+_NAME = 36
+
+
+def print_table(sweep: Sweep, console: Console) -> None:
+    """Print the table, in blocks where it is too wide, and below it the gaps."""
+    print_facts(console, [("run", side(sweep.record))])
+    first = [inert(sweep.axis), *map(binary, sweep.values)]
+    for block in _blocks([_column(one, sweep.values) for one in sweep.variants], first, console):
+        console.print()
+        head, *rows = zip(*block, strict=True)
+        names = [cell.split("\n") for cell in head]
+        depth = max(map(len, names))
+        above = [[" " * cell_len(name[0])] * (depth - len(name)) for name in names]
+        heads = [lead + name for lead, name in zip(above, names, strict=True)]
+        for line in zip(*heads, strict=True):
+            print_text(console, _GAP.join(line).rstrip(), style="bold")
+        for row in rows:
+            print_text(console, _GAP.join(row).rstrip())
+    for gap in sweep.gaps:
+        print_text(console, f"\n{inert(f'{gap.benchmark}: {gap.reason}')}", style="yellow")
+    for fault in sweep.faults:
+        print_text(console, f"\n{inert(fault)}", style="yellow")
+
+
+def _column(variant: Variant, values: Sequence[int]) -> list[str]:
+    """The name, on as many lines as it needs, and a cell for each value, all of one width."""
+    points = [variant.points.get(value) for value in values]
+    pairs = [_pair(point) for point in points]
+    time_width, rate_width = (max(cell_len(pair[at]) for pair in pairs) for at in (0, 1))
+    cells = [f"{time:>{time_width}}  {rate:>{rate_width}}".rstrip() for time, rate in pairs]
+    name = inert(variant.name)
+    width = max(map(cell_len, cells), default=0)
+    lines = wrapped_name(name, max(width, min(cell_len(name), _NAME)))
+    width = max(width, *map(cell_len, lines))
+    head = "\n".join(_filled(line, width) for line in lines)
+    return [head, *(_filled(cell, width) for cell in cells)]
+
+
+def _pair(point: Measured | Gap | None) -> tuple[str, str]:
+    if isinstance(point, Measured):
+        return duration(point.time), speed(point.rates)
+    return ("–" if point is None else point.word), ""
+
+
+def _filled(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _blocks(
+    columns: Sequence[Sequence[str]], first: Sequence[str], console: Console
+) -> Iterator[list[list[str]]]:
+    """The columns in groups as wide as the console, each behind the values of the axis."""
+    size = max(map(cell_len, first))
+    values = [f"{one:>{size}}" for one in first]
+    block, width = [values], size
+    for column in columns:
+        wide = len(_GAP) + cell_len(column[-1])
+        if len(block) > 1 and width + wide > console.width:
+            yield block
+            block, width = [values], size
+        block.append([*column])
+        width += wide
+    yield block
 
 
 def csv_text(sweep: Sweep) -> str:
@@ -55,7 +125,7 @@ class _Quantity:
     rate: str = ""  # the counter; "" is the time
 
     def of(self, point: Measured, seconds: float) -> float:
-        """As it is where `point` takes `seconds`."""
+        """Its value if `point` took `seconds`."""
         return point.rates[self.rate] * point.time / seconds if self.rate else seconds
 
     def told(self, value: float) -> str:
@@ -82,11 +152,20 @@ def drawn(
         raise UserError(f"nothing to draw: the only value of {inert(sweep.axis)} is 0")
     able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
     what = able[0] if able else _Quantity("time of an operation")
-    curves = [_series(index, one, what) for index, one in enumerate(sweep.variants) if _drawn(one)]
-    older = [
-        Series(one.name, _older(one, before.get(one.name, {}), what), index, before=True)
-        for index, one in enumerate(sweep.variants)
-    ]
+    curves, older = [], []
+    for index, one in enumerate(sweep.variants):
+        if points := _drawn(one):
+            now = [
+                None if point is None else _drawn_point(one, x, point, what)
+                for x, point in points.items()
+            ]
+            curves.append(Series(one.name, now, index))
+            seconds = before.get(one.name, {})
+            then = [
+                Point(x, what.of(point, seconds[x])) if point is not None and x in seconds else None
+                for x, point in points.items()
+            ]
+            older.append(Series(one.name, then, index, before=True))
     ceilings = _ceilings(sweep, what) if what.rate else []
     every = [*ceilings, *(one for one in older if one.drawn), *curves]
     ys = [point.y for series in every for point in series.drawn]
@@ -111,23 +190,6 @@ def _drawn(variant: Variant) -> dict[int, Measured | None]:
     points = {value: point for value, point in variant.points.items() if value > 0}
     found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
     return found if any(found.values()) else {}
-
-
-def _series(index: int, variant: Variant, what: _Quantity) -> Series:
-    points = [
-        None if point is None else _drawn_point(variant, value, point, what)
-        for value, point in _drawn(variant).items()
-    ]
-    return Series(variant.name, points, index)
-
-
-def _older(variant: Variant, seconds: Mapping[int, float], what: _Quantity) -> list[Point | None]:
-    """The same work in the time that it took before."""
-    return [
-        None if point is None or value not in seconds
-        else Point(value, what.of(point, seconds[value]))
-        for value, point in _drawn(variant).items()
-    ]  # fmt: skip
 
 
 def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity) -> Point:
@@ -168,16 +230,10 @@ def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
 
 def _ceiling(variant: Variant, what: _Quantity) -> dict[int, float]:
     """By value, the rate at which all of the limit would be reached."""
-    fractions = {
-        value: point.rates.get("limit_fraction", 0.0)
-        for value, point in _drawn(variant).items()
-        if point is not None
-    }
-    points = _drawn(variant)
     return {
         value: what.of(point, point.time) / fraction
-        for value, fraction in fractions.items()
-        if fraction > 0 and (point := points[value]) is not None
+        for value, point in _drawn(variant).items()
+        if point is not None and (fraction := point.rates.get("limit_fraction", 0.0)) > 0
     }
 
 

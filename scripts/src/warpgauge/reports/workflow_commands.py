@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that a job on GitHub reads as commands; nothing in them is one but what we mean.
+"""What a job on GitHub reads: the word of a check, and commands in its log.
 
-https://docs.github.com/actions/reference/workflow-commands-for-github-actions; what is escaped, and
-how, is what the runner undoes (actions/runner, ActionCommand.cs).
+Foreign text in a command is escaped as the runner undoes it (actions/runner, ActionCommand.cs):
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from warpgauge.system.errors import ExitStatus
+
 _IN_MESSAGE = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n"})
 _IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
+
+
+def check_word(status: ExitStatus) -> str:
+    """PASS, FAIL or, for every other exit status, NOT DECIDED, which is not a pass."""
+    return {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}.get(status, "NOT DECIDED")
 
 
 def command(kind: str, properties: Mapping[str, object], message: str) -> str:

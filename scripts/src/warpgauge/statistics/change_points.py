@@ -26,12 +26,16 @@ from warpgauge.statistics.samples import Index
 
 # Of unchanged nights, how many change points and how many alarms a series may show in 365 nights.
 FALSE_A_YEAR = 0.0005
+# In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
+FEWEST_NIGHTS = 10
 
-_FEWEST = 8  # nights before the last ones, to know how far these scatter
-_LAST = 15  # nights that may raise an alarm; by then a change point stands
+# Simulated (statistics.md): splits and ends of windows are at most so many independent tests a
+# night; and ranks, which tell little on few nights, may be so much less sure than the t test.
+_TESTS, _RANKS = 5, 10.0
 _SURE = 0.99  # that the first night of the new level is between `first` and `last`
 _MOST_RESEMBLANCE = 0.95
 _SMALLEST_ERROR = 1e-6  # the last digit of a time in the history
+_TIE = 0.01  # of the best chance: within it the likeliest single night is taken
 _ROUNDING = 1e-6  # of a residual, in standard errors
 
 
@@ -40,7 +44,7 @@ class ChangePoint:
     """`index` is the first night of the new level, most likely; `change` is the log ratio of both.
 
     `low` and `high` bound the change, `first` and `last` the index, each with 99 %. Without
-    `placed` it is an alarm: the last nights differ, and too few of them tell whether that lasts.
+    `placed` it is an alarm: too few nights tell whether that lasts.
     """
 
     index: int
@@ -59,28 +63,23 @@ class _Test(NamedTuple):
     freedom: float
     by_t: float
     by_rank: float
+    is_drift: bool
 
     @property
     def p(self) -> float:
-        return max(self.by_t, self.by_rank)
-
-
-def find(values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR) -> list[ChangePoint]:
-    """All change points of a series, and an alarm if its last nights differ.
-
-    `values` are the log times of nights (NaN: none) and `errors` their standard errors (NaN: not
-    known). Of unchanged nights that are independent of each other, or each of which depends on the
-    one before it, at most `alpha` change points and as many alarms are found in 365.
-    """
-    return find_all(values[None], errors[None], alpha=alpha)[0]
+        return max(self.by_t, self.by_rank / _RANKS)
 
 
 def find_all(
     values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR, newest: bool = False
 ) -> list[list[ChangePoint]]:
-    """Those of many series at once (one a row); with `newest` only those of the last nights.
+    """The change points of each series, then an alarm if nights after these differ.
 
-    Nights before the last one to two windows are then not looked at.
+    A row of `values` are the log times of a series' nights (NaN: none), one of `errors` their
+    standard errors (NaN: not known). Of unchanged nights that are independent of each other, or
+    each of which depends on the one before it, at most `alpha` change points and as many alarms are
+    found in 365. With `newest` only those of the last nights: nights before the last one to two
+    windows are then not looked at.
     """
     series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
     starts = [_start(len(one.values)) if newest else 0 for one in series]
@@ -121,10 +120,9 @@ class _Series:
         return replace(point, index=index, first=before, last=last)
 
     def found(self, splits: Sequence[int], alpha: float) -> list[ChangePoint]:
-        # There are WINDOW²/2 pairs of a split and an end in a window, one each WINDOW/2 nights.
-        standing = self._placed(splits, alpha / 365.0 / WINDOW)
+        standing = self._placed(splits, alpha / 365.0 / _TESTS)
         points = [self._point(*one) for one in self._with_neighbours(standing)]
-        alarm = self._alarm(standing[-1] if standing else 0, alpha / 365.0 / _LAST)
+        alarm = self._alarm(standing[-1] if standing else 0, alpha / 365.0)
         return [*points, alarm] if alarm is not None else points
 
     def _placed(self, splits: Sequence[int], level: float) -> list[int]:
@@ -163,11 +161,13 @@ class _Series:
     def _likelihood(
         self, start: int, at: int, end: int, shortest: int = SHORTEST
     ) -> tuple[int, int, int]:
-        """The most likely split, and the first and last of those that are it with 99 %.
+        """The split that is within a night of the true one most likely, and those of 99 %.
 
         With every split equally likely before, they are as likely after as the data are under
         them: exp(-S/2), where S is the weighted sum of squares around both means (Smith 1975, "A
         Bayesian approach to inference about a change-point in a sequence of random variables").
+        The middle one of the three neighbours that together are the likeliest errs less often by
+        more than a night than the likeliest single one.
         """
         x, w = self.values[start:end], self.weights[start:end]
         splits = np.arange(shortest, len(x) - shortest + 1)
@@ -176,20 +176,28 @@ class _Series:
         squares = np.sum(w * x**2) - explained
         scale = max(float(squares.min()) / max(len(x) - 2, 1), 1.0)
         chances = np.exp(-(squares - squares.min()) / 2.0 / scale)
+        near = np.convolve(chances, np.ones(3), "same")
+        best = np.argmax(np.where(near >= (1.0 - _TIE) * near.max(), chances, 0.0))
         order = np.argsort(-chances)
         needed = int(np.searchsorted(np.cumsum(chances[order]), _SURE * chances.sum())) + 1
         likely = splits[order[:needed]] + start
-        return int(splits[order[0]]) + start, int(likely.min()), int(likely.max())
+        return int(splits[best]) + start, int(likely.min()), int(likely.max())
 
     def _alarm(self, start: int, level: float) -> ChangePoint | None:
-        """The last nights that differ from those before by the t test alone, if any do."""
+        """The nights that differ from those before by the t test alone, if any do.
+
+        Of few nights before or after, ranks may not be sure enough, however large the change is.
+        `level` is the chance to err in any of the splits.
+        """
         end = len(self.values)
         start = max(start, end - WINDOW)
-        splits = np.arange(max(start + _FEWEST, end - _LAST), end)
+        splits = np.arange(start + SHORTEST, end)
+        level /= max(len(splits), 1)
         x, w = (np.tile(one[start:end], (len(splits), 1)) for one in (self.values, self.weights))
         # The full test never says more, and takes longer.
         worth = splits[quick_p(x, w, splits - start, np.full_like(splits, end - start)) <= level]
-        p = [self._test(start, int(at), end).by_t for at in worth]
+        tests = [self._test(start, int(at), end) for at in worth]
+        p = [1.0 if test.is_drift else test.by_t for test in tests]
         if not p or min(p) > level:
             return None
         return self._point(start, int(worth[int(np.argmin(p))]), end, placed=False)
@@ -200,15 +208,15 @@ def _weights(values: Array, errors: Array) -> Array:
 
     Half of the mean squared step from night to night is the variance of a night, whatever the
     levels are (von Neumann 1941, "Distribution of the ratio of the mean square successive
-    difference to the variance"). An error is at least the median one: a few processes agree by
-    chance.
+    difference to the variance"). The largest step is left out: it may be a change, which would hide
+    itself in few nights. An error is at least the median one: a few processes agree by chance.
     """
     if not len(values):
         return values
     known = errors[np.isfinite(errors)]
     least = max(float(np.median(known)) if len(known) else 0.0, _SMALLEST_ERROR)
     own = np.fmax(errors, least) ** 2
-    steps = np.diff(values) ** 2 / 2.0
+    steps = np.sort(np.diff(values) ** 2)[:-1] / 2.0
     beyond = max(float(np.mean(steps)) - float(np.mean(own)), 0.0) if len(steps) else 0.0
     return np.asarray(1.0 / (own + beyond))
 
@@ -219,9 +227,9 @@ def _test(x: Array, w: Array, at: int) -> _Test:
     Student's t of weighted means, whose scatter is at least what the weights say. If the later or
     the earlier ones scatter more than both together, they do so in their mean, too (Welch 1947).
     With the correlation r of neighbouring residuals, means are known (1 - r) / (1 + r) times as
-    well (Bartlett 1946). Ranks have the exact distribution of U, widened by the same factor. They
-    do not pass where a line explains the nights as well as a step (Schwarz 1978, "Estimating the
-    dimension of a model", for the choice of its night).
+    well (Bartlett 1946). Ranks have the exact distribution of U, widened by the same factor. A
+    drift is what a line explains as well as a step (Schwarz 1978, "Estimating the dimension of a
+    model", for the choice of its night); ranks do not pass then.
     """
     sides = (slice(None, at), slice(at, None))
     total = [float(np.sum(w[side])) for side in sides]
@@ -241,8 +249,9 @@ def _test(x: Array, w: Array, at: int) -> _Test:
     freedom = max(freedom / wider, 1.0)
     by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
     step = sum(squares) + pooled * math.log(len(x))  # for where it is was chosen
-    by_rank = 1.0 if _squares_of_line(x, w) <= step else _by_rank(x, at, wider)
-    return _Test(change, error, freedom, by_t, by_rank)
+    is_drift = _squares_of_line(x, w) <= step
+    by_rank = 1.0 if is_drift else _by_rank(x, at, wider)
+    return _Test(change, error, freedom, by_t, by_rank, is_drift)
 
 
 def _squares_of_line(x: Array, w: Array) -> float:

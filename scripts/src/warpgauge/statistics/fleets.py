@@ -6,7 +6,7 @@ Each is looked for in what the one before leaves, so that a slow rack is not tol
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,13 @@ from warpgauge.statistics.levels import Level, slower_levels, taken_out
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
 
-# A healthy fleet shows anything with the chance ALPHA: in levels of nodes or GPUs, nodes, or GPUs.
-EACH_ALPHA = ALPHA / 4
+# A healthy fleet shows anything with the chance ALPHA: GPUs, of which there are most, with half of
+# it; nodes, levels of nodes and levels of GPUs with a third of the rest each.
+GPU_ALPHA, EACH_ALPHA = ALPHA / 2, ALPHA / 6
 
 # A node's middle is its own where it has so many GPUs.
 _FEWEST_OF_A_NODE = 3
+_WINSOR = 4.5  # median absolute deviations, three standard deviations
 
 
 # Each unit's level by factor; "" where nobody knows.
@@ -71,12 +73,14 @@ def judged(fleet: Fleet) -> Judged:
     each = _of_nodes(logs, node)
     nodes = None
     if len(each) >= FEWEST_UNITS:
-        nodes = outliers(each, _of_nodes(fleet.own, node), fleet.least, fleet.similar, EACH_ALPHA)
+        own = _of_nodes(fleet.own, node)
+        nodes = outliers(each, own, fleet.least, fleet.host, fleet.similar, EACH_ALPHA)
         added = np.where(nodes.chosen[:, None], np.nan_to_num(nodes.excess), 0.0)
         logs = logs - added[node]
     gpus = None
     if len(logs) >= FEWEST_UNITS:
-        gpus = outliers(_within(logs, fleet), fleet.own, fleet.least, fleet.similar, EACH_ALPHA)
+        within = _within(logs, fleet)
+        gpus = outliers(within, fleet.own, fleet.least, fleet.host, fleet.similar, GPU_ALPHA)
     return Judged(levels, gpu_levels, nodes, gpus)
 
 
@@ -92,16 +96,33 @@ def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     return of_node, of_gpu
 
 
-def _of_nodes(values: Array, node: NDArray[np.intp]) -> Array:
-    """The median of each node's GPUs: nodes x rows."""
-    order = np.argsort(node, kind="stable")
-    parts = np.split(values[order], np.cumsum(np.bincount(node))[:-1])
-    return np.array([np.where(np.isnan(one).all(axis=0), np.nan, medians(one)) for one in parts])
+def _of_nodes(
+    values: Array, node: NDArray[np.intp], middle: Callable[[Array], Array] = medians
+) -> Array:
+    """The middle of each node's GPUs: nodes x rows."""
+    order, counts = np.argsort(node, kind="stable"), np.bincount(node)
+    first = np.cumsum(counts) - counts
+    found = np.empty((len(counts), values.shape[1]))
+    for count in np.unique(counts):
+        at = np.flatnonzero(counts == count)
+        found[at] = middle(values[order[first[at, None] + np.arange(count)]])
+    return found
 
 
 def _within(logs: Array, fleet: Fleet) -> Array:
-    """Rows of the host's clock against the node's middle: its GPUs have them of one host."""
+    """Rows of the host's clock against the node's middle: its GPUs have them of one host.
+
+    A mean without what is far out knows it better than the median.
+    """
     few = np.bincount(fleet.node)[fleet.node] < _FEWEST_OF_A_NODE
     within = logs - _of_nodes(logs, fleet.node)[fleet.node]
     within[few] = np.nan
+    bound = _WINSOR * medians(np.abs(within))
+    tame = np.clip(within, -bound, bound)
+    within -= _of_nodes(tame, fleet.node, _means)[fleet.node]
     return np.where(fleet.host, within, logs)
+
+
+def _means(values: Array) -> Array:
+    """Of each row over its units; 0 for a row without any."""
+    return np.asarray(np.nansum(values, axis=-2) / np.maximum(np.sum(~np.isnan(values), -2), 1))

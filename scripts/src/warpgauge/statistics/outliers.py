@@ -8,14 +8,15 @@ multiple testing with approximate false discovery control"), so that what remain
 is nearly independent and their evidence can be pooled. A row counts as it is, too: what a sick unit
 has in all rows looks like such a factor.
 
-A unit's evidence is Wilkinson's: the k-th smallest p of its rows, for k = 1, 2, 4, 8 (Wilkinson
-1951, "A statistical consideration in psychological research"). Both levels are held against the
-fleet's own quantiles, for no noise is quite normal (an empirical null: Efron 2004, "Large-scale
-simultaneous hypothesis testing"). Units are chosen with family-wise error control (Holm 1979); the
-rows of the chosen by Benjamini and Hochberg at q |chosen| / |units|, which keeps the average share
-of false rows below q (Benjamini, Bogomolov 2014, "Selective inference on multiple families of
-hypotheses"). One false discovery rate over all units x rows would put a false row, and so a false
-unit, into every fleet that has twenty true rows.
+A row's p comes from Student's t: the row shows its scale, all rows of its clock the tail beyond (an
+empirical null: Efron 2004, "Large-scale simultaneous hypothesis testing"). A unit's evidence is the
+likelihood ratio of a mixture: in each row it is slow with a small chance, and p is then as Sellke,
+Bayarri, Berger 2001 ("Calibration of p values for testing precise null hypotheses") have it. The
+distribution of the sum over rows is known, so that this is a p again. Units are chosen with
+family-wise error control (Holm 1979); the rows of the chosen by Benjamini and Hochberg at
+q |chosen| / |units|, which keeps the average share of false rows below q (Benjamini, Bogomolov
+2014, "Selective inference on multiple families of hypotheses"). One false discovery rate over all
+units x rows would put a false row, and so a false unit, into every fleet that has twenty true rows.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ FEWEST_UNITS = 4
 # Share of the rows named of outlying units that may be wrong, on average.
 FALSE_ROWS = 0.05
 
-# A median absolute deviation knows a normal sample's scale as well as 0.37 times as many values
-# would by their standard deviation (Rousseeuw, Croux 1993).
-_NORMAL, _EFFICIENCY = 1.4826, 0.37
+# So many units show the scale of a row on each side (share of the side's units): noise is skewed,
+# rows have units in another state. The others are taken to be sick. Of fewer units the median shows
+# it, as well as 0.37 times as many normal values would by their standard deviation (Rousseeuw,
+# Croux 1993).
+_MANY, _NEAR, _EFFICIENCY = 200, 0.95, 0.37
 
-# Two-sided quantiles that the scale of a row covers, by how many units it takes: noise has tails,
-# and rows have units in another state. Fewer units than the rest are taken to be sick.
-_SCALE_QUANTILES = {0.95: 200, 0.99: 2000}
-
-# The tail of noise is read off these quantiles, by so many units, and no heavier than this.
-_TAIL, _UNITS_OF_A_TAIL, _HEAVIEST = (0.95, 0.999), 200, 2.0
+# The tail of noise is the ratio of a far quantile, which so many values exceed, to a nearer one.
+# Faster units show it, and many slower ones as far as few of them are sick.
+_FASTER, _SLOWER, _BEYOND = (_NEAR, 0.9995), (0.9, 0.97), 20
+_TAILS = np.append(np.geomspace(2.0, 100.0, 60), np.inf)  # degrees of freedom of Student's t
 
 # A unit's own scatter counts where it is beyond what chance makes of the others'.
 _OWN_SCATTER = 4.0
@@ -54,9 +55,15 @@ _OWN_SCATTER = 4.0
 # Rows whose values share factors need this many units a row to show them.
 _UNITS_A_ROW = 4
 _MOST_FACTORS = 5  # one for so many rows: more would explain what is wrong with five rows
-_WINSOR, _HUBER, _ITERATIONS = 3.0, 1.5, 8
+_WINSOR, _HUBER, _ITERATIONS = 3.0, 2.5, 4
+_COMMON = 0.1  # of the chance of an error is for rows with what they share
+_NORMAL = 1.4826  # standard deviations in a median absolute deviation of normal values
 
-_ORDERS = (1, 2, 4, 8)
+# A sick unit is slow in a row with this chance; p then has the density kappa p^(kappa - 1).
+_SLOW, _KAPPA = 1.0 / 30.0, 0.1
+
+# The grid of a sum of log likelihood ratios; beyond 1e-10 its chance falls at least as exp(-sum).
+_STEP, _CELLS, _KNOWN = 0.001, 2**16, 1e-10
 _TINY = 1e-300
 
 
@@ -64,8 +71,7 @@ _TINY = 1e-300
 class Outliers:
     """Of units x rows: log ratios to the fleet's median, NaN where nobody measured, and p-values.
 
-    `evidence` is each unit's p, `chosen` the outlying units, `slower` their rows; `scale` says how
-    far healthy units lie from each other in a row (standard deviation of the log).
+    `evidence` is each unit's p, `chosen` the outlying units, `slower` their rows.
     """
 
     excess: Array
@@ -73,94 +79,95 @@ class Outliers:
     evidence: Array
     chosen: NDArray[np.bool_]
     slower: NDArray[np.bool_]
-    scale: Array
 
 
 def outliers(
-    logs: Array, own: Array, least: Array, similar: Sequence[Hashable], alpha: float = ALPHA
-) -> Outliers:
+    logs: Array, own: Array, least: Array, host: NDArray[np.bool_], similar: Sequence[Hashable],
+    alpha: float = ALPHA,
+) -> Outliers:  # fmt: skip
     """The slower units of `logs` (units x rows, NaN for missing), at least FEWEST_UNITS of them.
 
     `own` is the variance of each log by the unit's own processes, `least` the log ratio of each row
-    below which nobody minds, `similar` a key for rows whose scales are alike. A fleet of healthy
-    units shows an outlier with the chance `alpha`.
+    below which nobody minds. Rows of the `host`'s clock, and the others, have alike tails, those
+    with the same key in `similar` alike scales. A fleet of healthy units shows an outlier with the
+    chance `alpha`.
     """
     excess = logs - medians(logs)
-    known = np.sum(~np.isnan(excess), axis=1)
     added = np.maximum(own - _OWN_SCATTER * medians(own), 0.0)
-    scale, every = _tested(excess, added, similar, np.ones(logs.shape[1]))
-    counts = np.where(excess >= least, every, 1.0)  # what is missing counts nowhere
-    evidence = _pooled(counts, every, known, _ORDERS[:1])
-    if (common := _common(excess / scale)) is not None:
+    scale, freedom = _noise(excess, host, similar, np.ones(logs.shape[1]))
+    common = _common(excess / scale)
+    if common is None:
+        counts = _p(excess, scale, freedom, added, least)
+        evidence = np.minimum(logs.shape[1] * np.min(counts, axis=1), 1.0)
+    else:
         rest = excess - common * scale
-        _, every = _tested(rest - medians(rest), added, similar, scale)
-        own_rows = np.where(rest >= least, every, 1.0)
-        alone = _pooled(own_rows, every, known, _ORDERS)
-        evidence = np.minimum(2.0 * np.minimum(evidence, alone), 1.0)
-        counts = np.minimum(2.0 * np.minimum(counts, own_rows), 1.0)
+        rest -= medians(rest)
+        own_scale, own_freedom = _noise(rest, host, similar, scale)
+        # What is left of a row has the row's tail, and shows it better.
+        counts = _p(excess, scale, np.minimum(freedom, own_freedom), added, least)
+        own_rows = _p(rest, own_scale, own_freedom, added, least)
+        alone = _pooled(own_rows, _p(rest, own_scale, own_freedom, added, -np.inf))
+        evidence = _either(logs.shape[1] * np.min(counts, axis=1), alone)
+        counts = _either(counts, own_rows)
     chosen = _holm(evidence, alpha)
     share = FALSE_ROWS * np.mean(chosen)
     slower = np.array([_step_up(row, share) for row in counts]) & chosen[:, None]
     # What pooled evidence alone shows: its strongest row.
     nameless = np.flatnonzero(chosen & ~slower.any(axis=1))
     slower[nameless, np.argmin(counts[nameless], axis=1)] = True
-    return Outliers(excess, counts, evidence, chosen, slower, scale)
+    return Outliers(excess, counts, evidence, chosen, slower)
 
 
 def medians(values: Array) -> Array:
-    """Of each row over its units; 0 for a row without any."""
-    held = np.where(np.all(np.isnan(values), axis=0), 0.0, values)
-    return np.asarray(np.nanmedian(held, axis=0))
+    """Of each row over its units (the axis before the last); NaN for a row without any."""
+    known = np.sum(~np.isnan(values), axis=-2, keepdims=True)
+    middles = np.concatenate([np.maximum(known - 1, 0) // 2, known // 2], axis=-2)
+    return np.asarray(np.take_along_axis(np.sort(values, axis=-2), middles, -2).mean(axis=-2))
 
 
-def _tested(
-    excess: Array, added: Array, similar: Sequence[Hashable], unit: Array
+def _noise(
+    excess: Array, host: NDArray[np.bool_], similar: Sequence[Hashable], unit: Array
 ) -> tuple[Array, Array]:
-    """The rows' scales, and the chance that a healthy unit is as slow; `unit` scales what differs.
-
-    NaN stays NaN.
-    """
-    size = np.abs(excess)
+    """The rows' scales and Student's degrees of freedom; `unit` scales what differs."""
     units = np.sum(~np.isnan(excess), axis=0)
-    scale = _NORMAL * medians(size)
-    for share, fewest in _SCALE_QUANTILES.items():
-        if len(excess) >= fewest:
-            held = np.where(units == 0, 0.0, size)
-            wide = np.nanquantile(held, share, axis=0) / special.ndtri((1.0 + share) / 2.0)
-            scale = np.maximum(scale, wide)
+    held = np.where(units == 0, 0.0, excess)
+    if many := len(excess) >= _MANY:
+        share = _NEAR
+        both = np.nanquantile(held, [(1.0 - share) / 2.0, (1.0 + share) / 2.0], axis=0)
+        wide = np.max(np.abs(both), axis=0)
+    else:
+        share, wide = 0.5, medians(np.abs(held))
+    z, tails = excess / np.maximum(wide, _TINY), np.full(len(host), np.inf)
+    for kind in (host, ~host):
+        slower = _tail(z[:, kind], *_SLOWER) if many else np.inf
+        tails[kind] = min(_tail(-z[:, kind], *_FASTER), slower)
+    scale = wide / special.stdtrit(tails, (1.0 + share) / 2.0)
     freedom = np.maximum(_EFFICIENCY * (units - 1.0), 1.0)
     known = Variances.of_squares(freedom * (scale / unit) ** 2, freedom).moderated(similar)
-    scale = np.sqrt(known.value) * unit
-    z = excess / np.sqrt(scale**2 + added)
-    freedom = np.minimum(known.freedom, _tail(z[~np.isnan(z)], len(excess)))
-    p = np.maximum(special.stdtr(freedom, -z), _TINY)
-    return scale, p ** (1.0 / _inflation(p[~np.isnan(p)], 0.99, len(excess)))
+    return np.sqrt(known.value) * unit, np.minimum(known.freedom, tails)
 
 
-def _tail(z: Array, units: int) -> float:
-    """Degrees of freedom of the Student's t whose tail these have, as all rows show it together."""
-    if units < _UNITS_OF_A_TAIL:
+def _p(excess: Array, scale: Array, freedom: Array, added: Array, least: Array | float) -> Array:
+    """The chance that a healthy unit is as slow; 1 for what nobody minds or measured."""
+    p = special.stdtr(freedom, -excess / np.sqrt(scale**2 + added))
+    return np.asarray(np.where(excess >= least, np.maximum(p, _TINY), 1.0))
+
+
+def _either(with_common: Array, without: Array) -> Array:
+    """The p of two that are looked at."""
+    least = np.minimum(with_common / _COMMON, without / (1.0 - _COMMON))
+    return np.asarray(np.minimum(least, 1.0))
+
+
+def _tail(z: Array, near: float, far: float) -> float:
+    """Degrees of freedom of the Student's t whose tail is that of the values above 0."""
+    above = z[z > 0.0]
+    far = min(far, 1.0 - _BEYOND / max(len(above), 1))
+    if 1.0 - far > (1.0 - near) / 2.0:  # too few
         return np.inf
-    near, far = np.quantile(z, _TAIL)
-    tried = np.geomspace(_HEAVIEST, 100.0, 60)
-    ratios = special.stdtrit(tried, _TAIL[1]) / special.stdtrit(tried, _TAIL[0])
-    heavy = np.flatnonzero(ratios >= far / near)  # the heavier, the larger
-    return float(tried[heavy[-1]]) if len(heavy) and heavy[-1] < len(tried) - 1 else np.inf
-
-
-def _inflation(p: Array, most: float, units: int | None = None) -> float:
-    """How much larger -log(p) is than it should be, at quantiles up to `most`; at least 1.
-
-    Farther out a quantile belongs to the sick ones. One that fewer than twenty of the `units` reach
-    is not known.
-    """
-    units = len(p) if units is None else units
-    if not len(p):
-        return 1.0
-    shares = [share for share in (0.5, 0.75, 0.9, 0.95, 0.99) if share <= most]
-    shares = [share for share in shares if (1.0 - share) * units >= 20.0]
-    found = [float(-np.log(np.quantile(p, 1.0 - one))) / -np.log(1.0 - one) for one in shares]
-    return max(1.0, *found) if found else 1.0
+    ratio = np.divide(*np.quantile(above, [far, near]))
+    ratios = np.divide(*special.stdtrit(_TAILS, [[(1.0 + far) / 2.0], [(1.0 + near) / 2.0]]))
+    return float(_TAILS[max(np.sum(ratios >= ratio) - 1, 0)])
 
 
 def _common(z: Array) -> Array | None:
@@ -173,7 +180,7 @@ def _common(z: Array) -> Array | None:
     tame = np.clip(values, -_WINSOR, _WINSOR)
     roots, vectors = np.linalg.eigh(tame.T @ tame / units)
     # Beyond what rows without any factor show (Marchenko, Pastur 1967).
-    edge = np.mean(np.minimum(roots, 1.0)) * (1.0 + np.sqrt(rows / units)) ** 2
+    edge = (1.0 + np.sqrt(rows / units)) ** 2
     many = min(int(np.sum(roots > edge)), rows // _MOST_FACTORS)
     if not many:
         return np.zeros_like(values)
@@ -190,26 +197,35 @@ def _common(z: Array) -> Array | None:
     return np.asarray(common)
 
 
-def _pooled(p: Array, every: Array, known: NDArray[np.intp], orders: Sequence[int]) -> Array:
-    """Each unit's p from those of its `known` rows, where others than these are 1.
+def _pooled(p: Array, every: Array) -> Array:
+    """Each unit's p from those of its rows.
 
-    `every` are the same before what nobody minds was left out: they show how healthy units lie.
+    `every` are the same before what nobody minds was left out: where healthy units show more than
+    independent rows would, all count that much less. Farther out a quantile belongs to the sick.
     """
-    usual = _inflation(_smallest(np.where(np.isnan(every), 1.0, every), known, orders), 0.9)
-    return np.asarray(_smallest(p, known, orders) ** (1.0 / usual))
+    shares = np.array([0.5, 0.75, 0.9])
+    usual = np.log(np.quantile(_chance(every), 1.0 - shares)) / np.log(1.0 - shares)
+    return np.asarray(_chance(p) ** (1.0 / np.max(usual, initial=1.0)))
 
 
-def _smallest(p: Array, known: NDArray[np.intp], orders: Sequence[int]) -> Array:
-    """Wilkinson's p, the smallest over the `orders`, for which it pays."""
-    ordered = np.sort(p, axis=1)
-    held = [k for k in orders if k <= p.shape[1]]
-    each = [
-        np.where(
-            known >= k, special.betainc(k, np.maximum(known - k, 0) + 1.0, ordered[:, k - 1]), 1
-        )
-        for k in held
-    ]
-    return np.asarray(np.clip(len(held) * np.min(each, axis=0), _TINY, 1.0))
+def _chance(p: Array) -> Array:
+    """That a unit's independent rows show as much as these."""
+    rows = p.shape[1]
+    score = np.sum(_log_ratio(p), axis=1)
+    least = float(_log_ratio(np.array(1.0)))
+    ratio = np.exp(least + _STEP * np.arange(_CELLS))
+    above = ((ratio - 1.0 + _SLOW) / (_SLOW * _KAPPA)) ** (1.0 / (_KAPPA - 1.0))
+    one = np.append(0.0, -np.diff(above))  # chance of a row's ratio, by its upper end
+    sums = np.fft.irfft(np.fft.rfft(one) ** rows, _CELLS)
+    tail = np.cumsum(sums[::-1])[::-1]
+    last = int(np.argmax(tail < _KNOWN))
+    at = (score - rows * least) / _STEP
+    beyond = np.exp(-_STEP * np.maximum(at - last, 0.0))
+    return np.asarray(np.clip(tail[np.minimum(at, last).astype(int)] * beyond, _TINY, 1.0))
+
+
+def _log_ratio(p: Array) -> Array:
+    return np.asarray(np.log(1.0 - _SLOW + _SLOW * _KAPPA * p ** (_KAPPA - 1.0)))
 
 
 def _holm(p: Array, alpha: float) -> NDArray[np.bool_]:

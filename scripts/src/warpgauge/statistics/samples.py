@@ -17,6 +17,16 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
+def centre(values: Array) -> Array:
+    """The median of the means of all pairs along the last axis, of each value with itself, too.
+
+    Of normal values it errs hardly more than their mean, and two wild ones of seven move it little
+    (Hodges and Lehmann 1963, "Estimates of location based on rank tests").
+    """
+    one, other = np.triu_indices(values.shape[-1])
+    return np.asarray(np.median((values[..., one] + values[..., other]) / 2.0, axis=-1))
+
+
 @dataclass(frozen=True)
 class Groups:
     """Values in consecutive groups; `counts` says how many each has, at least one."""

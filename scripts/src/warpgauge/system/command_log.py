@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
@@ -58,13 +58,14 @@ class CommandLog:
             ) from None
 
     @contextmanager
-    def used(self) -> Iterator[None]:
-        """Commands that are started in here are written down."""
+    def used(self, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+        """Commands that are started in here are written down; where, is said at the end."""
         before = _current.set(self)
         try:
             yield
         finally:
             _current.reset(before)
+            say(f"commands: {os.path.relpath(self.path)}")
 
     def begins(self, command: str, told: str) -> None:
         """Write down a command that is about to run; `told` says what for."""
@@ -72,7 +73,7 @@ class CommandLog:
 
 
 class Running:
-    """A command that is under way, and how it ended."""
+    """A command that runs, and how it ended."""
 
     how = "ended from outside"  # as by Ctrl-C
 
@@ -137,7 +138,7 @@ def require_ours(path: Path) -> None:
 
 
 def _quoted(argument: str) -> str:
-    """As a shell reads it, in one line whatever it holds."""
+    """One word of a shell's command line, without line breaks."""
     if inert(argument) == argument:
         return shlex.quote(argument)
     escaped = "".join(f"\\x{byte:02x}" for byte in os.fsencode(argument))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every command of the project ends: one sentence for what a user can mend, a true status.
+"""How every command ends: one sentence for a fault that the user can fix, and an exit status.
 
 Standard library only, and readable by Python 3.8 (every command begins with it).
 """

@@ -7,8 +7,6 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Exit status of every command of the project."""
-
     OK = 0
     REGRESSION = 1
     OUTSIDE = 1  # scripts/warpgauge fidelity: a time that is not true

@@ -26,7 +26,7 @@ _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Whatever comes of it. Raises UserError where there is no git."""
+    """Returns even if git fails. Raises UserError where there is no git."""
     command = _command(folder, *arguments)
     try:
         with command_log.running(command) as logged:
@@ -46,7 +46,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def require(folder: Path, *arguments: str) -> str:
-    """What it prints. Raises UserError where it fails."""
+    """Its standard output. Raises UserError where it fails."""
     done = run(folder, *arguments)
     if done.returncode:
         raise UserError(f"git {arguments[0]} failed in {folder}: {words(done)}")
@@ -68,9 +68,8 @@ def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
             assert process.stdout
             try:
                 for name in names:
-                    header = (
-                        process.stdout.readline().split()
-                    )  # name, type and size, if it is there
+                    # Name, type and size, if it is there.
+                    header = process.stdout.readline().split()
                     size = int(header[2]) if len(header) == 3 else 0
                     content = process.stdout.read(size + 1)
                     if len(header) != 3 or len(content) <= size:
@@ -104,5 +103,4 @@ def is_full(text: str) -> bool:
 
 
 def short(commit: str) -> str:
-    """Its first digits."""
     return commit[:DIGITS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Being told to stop is an exit and no sudden death: what runs is ended, files stay whole.
+"""Handles interrupts in order: child processes are ended, and files stay complete.
 
 Standard library only, and readable by Python 3.8 (every command begins with it).
 """
@@ -41,7 +41,7 @@ def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
 
 @contextlib.contextmanager
 def telling(when: str) -> Iterator[None]:
-    """What an interrupt in here says of where that was."""
+    """An interrupt in here says `when` it came."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -54,7 +54,6 @@ def status(stop: KeyboardInterrupt) -> int:
 
 
 def name_of(number: int) -> str:
-    """``SIGSEGV``."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -63,7 +62,7 @@ def name_of(number: int) -> str:
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
-    """An interrupt in here takes effect at the end of it, and not half way through.
+    """An interrupt in here takes effect at its end.
 
     Python runs signal handlers in the main thread alone.
     """

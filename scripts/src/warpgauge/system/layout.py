@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -17,6 +18,7 @@ from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut
 # Of the name column: where it would be narrower, cells give way, as long as some are left.
 _NARROWEST_NAME, _SHORTEST_PIECE = 16, 8
 _LONGEST_KEY = 40  # of a fact
+_FILE_WIDTH = 120  # columns of what is written to a file
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def print_text(console: Console, text: Text | str, indent: int = 0, style: str =
 
 
 def print_line(console: Console, line: str) -> None:
-    """A line as it is, however narrow the console."""
+    """Print a line without wrapping it."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -125,6 +127,13 @@ def _no_command(line: Text) -> Text:
     """
     line.plain = re.sub(r"^(\s*):(?=:)", "\\1\N{RATIO}", line.plain)
     return line
+
+
+def plain(show: Callable[[Console], None], width: int = _FILE_WIDTH) -> str:
+    """What `show` prints, without colours."""
+    stream = io.StringIO()
+    show(Console(file=stream, width=width, color_system=None, highlight=False))
+    return stream.getvalue()
 
 
 class Output(Console):

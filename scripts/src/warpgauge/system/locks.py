@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One command at a time on a folder or a GPU; the next one waits for its end, however it comes."""
+"""Lets one command at a time use a folder or a GPU; a process that dies releases its lock."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from warpgauge.system.errors import UserError
@@ -24,10 +24,10 @@ def of_gpu(uuid: str) -> Path:
 
 @contextmanager
 def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> Iterator[None]:
-    """Hold `folder`, made as needed; where another command does, `waiting` is called once before.
+    """Lock `folder`, made as needed; if another command holds it, call `waiting` and wait.
 
-    It may raise, to wait for nobody. Where the file system cannot say (some network ones), nobody
-    waits either. Raises UserError for a folder that cannot be made or opened.
+    `waiting` may raise. A file system without locks (some network ones) lets everybody in. Raises
+    UserError for a folder that cannot be made or opened.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,6 +45,20 @@ def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> I
         yield
     finally:
         os.close(held)
+
+
+@contextmanager
+def alone_on(
+    gpus: Iterable[str], waiting: Callable[[Holder], None] = lambda _: None
+) -> Iterator[None]:
+    """Hold all of the GPUs with these UUIDs, as `alone`.
+
+    In one order for all commands, so that two which share some never wait for each other.
+    """
+    with ExitStack() as held:
+        for uuid in sorted({*gpus}):
+            held.enter_context(alone(of_gpu(uuid), waiting))
+        yield
 
 
 def _holder(held: int) -> Holder:

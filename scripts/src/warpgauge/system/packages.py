@@ -42,7 +42,7 @@ def _has(program: str) -> Callable[[], bool]:
 
 
 def _header(name: str) -> Callable[[], bool]:
-    """Whether a C++ header lies where compilers and CMake look."""
+    """Whether a C++ header is where compilers and CMake look."""
     variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", "benchmark_ROOT")
     extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
     places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
@@ -125,7 +125,7 @@ def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
 
 
 def output_of(command: Sequence[str]) -> tuple[int, str]:
-    """The exit status of `command`, and all that it said."""
+    """The exit status of `command`, and its output."""
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     done = subprocess.run(command, stdin=null, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout

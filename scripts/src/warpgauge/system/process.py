@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one child process to its end, whatever that end is, and says it in words."""
+"""Runs one child process to its end, whatever that end is, and describes it."""
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import secrets
@@ -12,13 +13,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from warpgauge.system import command_log, interrupts, process_tree
+from warpgauge.system import command_log, interrupts, process_tree, streams
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process_tree import ProcessTree
 from warpgauge.system.text import cut, inert
 
@@ -29,6 +31,8 @@ _LOOK_S = 0.5
 _MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
 _KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
 _TAIL_LINES, _LONGEST_LINE = 3, 200
+# Files that a driver creates: on Linux, and on WSL.
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 # What Google Benchmark says before its first row, and the head of its table.
 _PREAMBLE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
@@ -180,14 +184,14 @@ def _size(path: Path | None) -> int:
 
 
 def tail(file: IO[bytes]) -> str:
-    """The last of what a process wrote: enough to tell how it ended."""
+    """The end of what a process wrote."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
 
 
 def nvidia_smi(*arguments: str) -> str:
-    """What it prints; nothing where it fails, or there is no driver."""
+    """Its output; empty where it fails or there is no driver."""
     try:
         done = subprocess.run(
             ["nvidia-smi", *arguments],
@@ -201,3 +205,65 @@ def nvidia_smi(*arguments: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
+
+
+def require_gpu() -> None:
+    """Raise UserError where no driver shows a GPU. Ask before a build that takes minutes."""
+    # With a device, only nvidia-smi is missing or broken.
+    if any(Path(device).exists() for device in GPU_DEVICES) or nvidia_smi("--list-gpus"):
+        return
+    raise UserError(
+        "there is no GPU here: no driver shows one. Nothing was built. scripts/bench measures "
+        "what needs no GPU",
+        ExitStatus.NOT_MEASURED,
+    )
+
+
+def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
+    """Run `command`, show its output as it comes, and keep it in `log`. Returns its exit status.
+
+    That is as a shell has it for a signal. An interrupt is passed on: a runner tells only the
+    process that it started itself. Raises UserError where the command cannot begin.
+    """
+    # A character may come in two parts.
+    text, mark = codecs.getincrementaldecoder("utf-8")("replace"), secrets.token_hex(16)
+    try:
+        with (
+            log.open("wb", buffering=0) as kept,
+            process_tree.ended_with_us(mark),
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **environment, process_tree.MARK: mark},
+                start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
+            ) as running,
+        ):
+            assert running.stdout is not None
+            try:
+                while some := os.read(running.stdout.fileno(), 1 << 16):
+                    kept.write(some)
+                    streams.write(text.decode(some))
+                status = running.wait()
+            except BaseException:  # an interrupt, or a log whose disk is full
+                with interrupts.postponed():
+                    running.terminate()
+                    rest, _ = running.communicate()
+                    with suppress(OSError):
+                        kept.write(rest)
+                    streams.write(text.decode(rest))
+                raise
+    except OSError as fault:
+        raise UserError(f"{fault.filename or log}: {fault.strerror or fault}") from fault
+    return status if status >= 0 else 128 - status
+
+
+def log_tail(log: Path) -> str:
+    """The last line of the log, inert; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            lines = tail(file).split("\n")
+    except OSError:  # the report counts, not what was said on the way to it
+        return ""
+    return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")

@@ -37,7 +37,7 @@ class ProcessTree:
     older: frozenset[str] = frozenset()
 
     def running(self) -> list[int]:
-        """The processes of it that have not ended."""
+        """Its processes that have not ended."""
         return [int(pid) for pid in pids() - self.older if self._is_ours(Path("/proc", pid))]
 
     def _is_ours(self, process: Path) -> bool:
@@ -122,5 +122,4 @@ def adopt() -> None:
 
 
 def pids() -> frozenset[str]:
-    """All processes there are."""
     return frozenset(entry.name for entry in os.scandir("/proc") if entry.name.isdigit())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and error that show what they can, whatever they lead to.
+"""Standard output and error that do not fail on a closed pipe, a full disk or an encoding.
 
 Standard library only, and readable by Python 3.8 (every command begins with it).
 """
@@ -54,7 +54,7 @@ def forgive() -> None:
 
 
 def _usable(stream: TextIO | None) -> TextIO:
-    """None where it was closed, as of a terminal that is gone."""
+    """A stream that never fails; `stream` is None where it was closed."""
     if stream is None:
         stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     if isinstance(stream, io.TextIOWrapper):

@@ -60,7 +60,7 @@ def clause(sentence: str) -> str:
 
 def quoted(value: str, limit: int = 60) -> str:
     """A string out of a file, safe and short enough for the sentence of an error."""
-    return cut(inert(f"{value!r}"), limit)
+    return cut(inert(f"{value[:limit]!r}"), limit)
 
 
 def typed(value: str, limit: int = 60) -> str:
@@ -123,15 +123,6 @@ def binary(value: int) -> str:
             break
         count, unit = count // 1024, bigger
     return f"{count}{unit}"
-
-
-def rate(counters_bytes: float | None, counters_flops: float | None) -> str:
-    """Arithmetic rate where a row has one, else bandwidth, else nothing."""
-    if counters_flops:
-        return quantity(counters_flops, "FLOP/s")
-    if counters_bytes:
-        return quantity(counters_bytes, "B/s")
-    return ""
 
 
 def of_limit(fraction: float | None) -> str:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several pieces of work, each in a process of its own, so that none harms another.
+"""Runs functions in forked processes, one after the other or all at once.
 
-The processes are forks: a piece of work may be any function. An interrupt is for all of them; none
-outlives us.
+An interrupt ends all of them, and none outlives this process.
 """
 
 from __future__ import annotations
@@ -26,15 +25,13 @@ Work = Callable[[], int]
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a piece of work."""
-
     name: str
     status: int  # negative for a signal, as in subprocess
     shown: str = ""  # of standard output, where that was kept back
 
 
 def alone(name: str, work: Work) -> Ended:
-    """One by itself, which writes where we do."""
+    """Run one in a process that writes where we do."""
     with _ended_with_us() as running:
         running.append(_fork(work))
         return Ended(name, _wait(running))
@@ -73,7 +70,7 @@ class _Running:
     _begun: bytes = b""  # a line that is not whole yet
 
     def lines(self) -> list[str] | None:
-        """Those that came on standard error; None at its end."""
+        """New lines on standard error; None at its end."""
         some = os.read(self.read, 1 << 16)
         if not some and not self._begun:
             return None
@@ -81,7 +78,7 @@ class _Running:
         return [line.decode(errors="replace") for line in whole]
 
     def shown(self) -> str:
-        """All of standard output, once it has ended."""
+        """Its whole standard output, after it has ended."""
         with self.out:
             self.out.seek(0)
             return self.out.read().decode(errors="replace")
@@ -114,7 +111,6 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
 
 
 def _interruptible(work: Work) -> int:
-    """Our parent tells of an interrupt."""
     try:
         return work()
     except KeyboardInterrupt as stop:
@@ -136,7 +132,7 @@ def _ended_with_us() -> Iterator[list[int]]:
 
 
 def _wait(running: list[int], pid: int = 0) -> int:
-    """Until the process has ended, or else the first one."""
+    """Wait for this process, or the first; its exit status."""
     which = pid or running[0]
     _, status = os.waitpid(which, 0)
     running.remove(which)

@@ -68,7 +68,7 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
 
 
 def folder_of(root: Path, commit: str) -> Path:
-    """Where `provide` puts `commit`. Raises UserError."""
+    """Where `provide` checks out `commit`. Raises UserError."""
     return _top(root, commit) / git.require(root, "rev-parse", "--show-prefix")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.model import Clock, Record, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.note import Note
@@ -35,12 +35,14 @@ class Evidence(Enum):
     LOCK_STEP = "lock_step"  # in pairs of processes that take turns, slice by slice
 
 
+IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
+
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 # Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
 UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
 
-# A prior, and no proof: an address or a clock may be another one.
+# Likely, not proven: addresses or clocks may differ.
 SAME_CODE = "the same machine code: the cause is outside the kernel"
 
 
@@ -133,9 +135,36 @@ class Verdict:
         return self.name.split("/", 1)[0]
 
     @property
+    def is_changed(self) -> bool:
+        return self.outcome in CHANGED
+
+    @property
+    def is_unmeasured(self) -> bool:
+        return self.outcome in UNMEASURED
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a policy says that what changed here does not count."""
+        return bool(self.accepted) and self.outcome is Outcome.PASS
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether there is nothing to say of this benchmark alone."""
+        return self.outcome is Outcome.PASS and not self.accepted
+
+    @property
+    def in_pairs(self) -> bool:
+        return self.evidence in IN_PAIRS
+
+    @property
+    def limit_fraction(self) -> float | None:
+        """The candidate's share of what its hardware limit allows, if it is known."""
+        return self.counters.get("limit_fraction")
+
+    @property
     def causes(self) -> tuple[str, ...]:
         """What likely made a change, an accepted one too: the resources that differ, in words."""
-        changed = self.outcome in (Outcome.REGRESSION, Outcome.IMPROVED) or bool(self.accepted)
+        changed = self.is_changed or bool(self.accepted)
         told = (*map(str, self.resources), *([SAME_CODE] if self.same_machine_code else []))
         return told if changed else ()
 
@@ -169,6 +198,11 @@ class Comparison:
     def every_note(self) -> tuple[Note, ...]:
         return (self.method, *self.notes) if self.method else self.notes
 
+    @property
+    def is_of_plain_files(self) -> bool:
+        """Whether a side is a file of Google Benchmark, and not of warpgauge."""
+        return Source.GOOGLE_BENCHMARK in (self.baseline.source, self.candidate.source)
+
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
 
@@ -180,8 +214,3 @@ class Comparison:
         if self.refusal is not None or self.count(*UNMEASURED):
             return ExitStatus.NOT_MEASURED
         return ExitStatus.OK
-
-
-def is_accepted(verdict: Verdict) -> bool:
-    """Whether a policy says that what changed here does not count."""
-    return bool(verdict.accepted) and verdict.outcome is Outcome.PASS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison was asked for, beside its two sides."""
+"""What a comparison was asked for, beside its two sides, and the rule that follows for one row."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 
 from warpgauge.records.model import Clock
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
+from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparability import TOLERANCE
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
@@ -16,21 +19,26 @@ from warpgauge.verdict.policy import MinimumEffect, Policy
 # seen to scatter by 1 to 10 %; the difference of two that scatter by 10 % has 14 %.
 PROCESS_SCATTER = 0.15
 
-# One process, or two, may be the odd ones out, whatever others did.
+# Of fewer processes all may be outliers.
 FEWEST_PROCESSES = 3
+
+# Plain files a side that chance hardly separates: a benchmark that takes one of two times at random
+# does so in 1 of 8192 comparisons (statistics.md).
+ENOUGH_FILES = 7
+
+TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
 
 
 @dataclass(frozen=True)
 class ComparisonSettings:
     """The terms that two sides are judged on.
 
-    `filter` is a regular expression as `Request` reads it. `minimum_effect` (a fraction) goes
-    before that of the `policy` and before the table in `comparability`. `alpha` is the chance that
-    unchanged code shows any false alarm. `bound_confidence` is that of the bounds of pairs.
-    `process_scatter` is how far two processes of the same
-    code are taken to lie apart where only a plain file could tell (standard deviation of the
-    difference of their logs). With `fail_on_resources` what takes more regresses whatever its time.
-    `allow` is compared although forbidden. `today` dates the policy's entries and the baseline.
+    `filter` is a regular expression as `Request` reads it. `minimum_effect` overrides the `policy`
+    and the table in `comparability`. `alpha` is the chance that unchanged code shows any false
+    alarm, `bound_confidence` that of the bounds of pairs. `process_scatter` is the assumed standard
+    deviation of the difference of two processes' logs, where a side is a plain file. With
+    `fail_on_resources` an operation that takes more regresses whatever its time. `allow` lists what
+    is compared although forbidden. `today` dates the policy's entries and the baseline.
     """
 
     filter: str | None = None
@@ -49,18 +57,43 @@ class ComparisonSettings:
             raise ValueError("a policy that expects changes needs the day")
 
     def asked_effect(self, name: str) -> float | None:
-        """The minimum effect that somebody named for this benchmark; None leaves it to the rule."""
+        """The minimum effect asked for by option or policy; None leaves it to the rule."""
         entry = self.policy_effect(name)
         return self.minimum_effect if entry is None else entry.fraction
 
     def tolerance(self, name: str, clock: Clock) -> float:
-        """The slowdown that a PASS of this benchmark may hide; a smaller one fails nobody."""
+        """The slowdown that a PASS of this benchmark may hide."""
         entry = self.policy.tolerance(name) if self.policy is not None else None
         tolerance = TOLERANCE[clock] if entry is None else entry.fraction
         return max(tolerance, self.asked_effect(name) or 0.0)
 
     def policy_effect(self, name: str) -> MinimumEffect | None:
-        """The policy's entry that names it, unless what was asked for goes before."""
+        """The policy's entry for a benchmark, unless the option overrides it."""
         if self.minimum_effect is not None or self.policy is None:
             return None
         return self.policy.minimum_effect(name)
+
+    def paired_effect(self, name: str, clock: Clock) -> float:
+        """The minimum effect in pairs, where nobody asked for another.
+
+        Half of the tolerance: a change of the tolerance's size measures less every other time.
+        """
+        return min(self.tolerance(name, clock), TOLERANCE[clock]) / 2
+
+    def outcome(
+        self, p: float, ratio: float, bound: float, minimum_effect: float, tolerance: float
+    ) -> Outcome:
+        """`ratio` is the relative change, `bound` the largest slowdown that the data allow."""
+        if p < self.alpha and ratio >= minimum_effect:
+            return Outcome.REGRESSION
+        if p < self.alpha and ratio <= -minimum_effect:
+            return Outcome.IMPROVED
+        return Outcome.PASS if bound <= tolerance else Outcome.INCONCLUSIVE
+
+    def excuse(self, name: str) -> str:
+        """Why a change passes under a policy's larger minimum effect; empty where it has none."""
+        entry = self.policy_effect(name)
+        if self.policy is None or entry is None:
+            return ""
+        least = percent(entry.fraction, sign=False)
+        return inert(f"{entry.reason}; under {self.policy.name}'s minimum effect of {least}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host's own controls say of the machine: how far it moved from one side to the other.
+"""The host's own controls: how far the machine itself differed between the two sides.
 
 The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. Where these differ
 between the sides, a neighbour or another machine did it, and it moves all times of the host's clock
@@ -54,7 +54,7 @@ class Controls:
     calls: Movements
 
     def of(self, row: Row) -> Movements:
-        """The controls' word on a row of the host's clock: copies by copies, calls by calls."""
+        """The movements that apply to a row of host time: copies to copies, calls to calls."""
         return self.memory if _MEMORY in row.counters else self.calls
 
 
@@ -78,7 +78,7 @@ def is_quiet(verdict: Verdict) -> bool:
 
 
 def controls(pairings: Sequence[Pairing]) -> Controls:
-    """What every control says that both sides measured, but the one of storage."""
+    """The movements of all controls that both sides measured, except the one of storage."""
     found = Controls({}, {})
     for one in pairings:
         if not is_control(one.candidate) or one.candidate.name == _STORAGE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the times of a row are no result: what the engine saw of the GPU or of the benchmark."""
+"""Why the times of a row are invalid: what the engine saw of the GPU or of the benchmark."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Disturbance(NamedTuple):
 
 
 def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
-    """What makes the times of `row`, measured in some of `sessions`, no result; None if nothing."""
+    """What makes the times of `row`, measured in some of `sessions`, invalid; None if nothing."""
     found = _all(row, sessions).values()
     if not found:
         return None
@@ -51,31 +51,33 @@ def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
     return Disturbance(" and ".join(one.fault for one in found), f"{remedies}{_THEN}")
 
 
-def objections(sides: Mapping[str, tuple[Record, Row | None]]) -> tuple[Incompatibility, ...]:
+def incompatibilities(
+    sides: Mapping[str, tuple[Record, Row | None]],
+) -> tuple[Incompatibility, ...]:
     """What forbids to compare one benchmark, each side named by its key in `sides`."""
     return tuple(
-        Incompatibility(allowance, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
+        Incompatibility(override, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
         for side, (record, row) in sides.items()
         if row is not None
-        for allowance, one in _all(row, record.sessions).items()
+        for override, one in _all(row, record.sessions).items()
     )
 
 
 def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbance]:
-    """Each disturbance by what --allow calls it; its remedy without the measuring again."""
+    """Each disturbance by its override; the remedy does not yet say to measure again."""
     if row.error is not None:
         return {}
     found: dict[Override, Disturbance] = {}
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
-    # The host decides about the time, or may: what launches no kernel copies.
+    # The host affects the time, or may: an operation without kernels copies.
     shares_the_host = row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
     if at_once > 1 and shares_the_host:
         fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
-    for counter, (allowance, fault_of, remedy) in _SEEN.items():
+    for counter, (override, fault_of, remedy) in _SEEN.items():
         if (value := row.counters.get(counter, 0.0)) > 0.0:
             details = _lowered(row, sessions) if counter == THROTTLED else ""
-            found[allowance] = Disturbance(fault_of(value) + details, remedy)
+            found[override] = Disturbance(fault_of(value) + details, remedy)
     return found
 
 
@@ -140,5 +142,5 @@ _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
     ),
 }
 
-# What --allow calls all that makes the times of a row, and its rates, no result.
-ALLOWANCES = frozenset((Override.PARALLEL, *(allowance for allowance, _, _ in _SEEN.values())))
+# The overrides for everything that makes the times of a row, and its rates, invalid.
+OVERRIDES = frozenset((Override.PARALLEL, *(override for override, _, _ in _SEEN.values())))

@@ -11,7 +11,7 @@ from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import paired_tests
-from warpgauge.verdict.comparison import UNMEASURED, Change, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import pair
 
 MEMORY = "peak_device_bytes"
@@ -47,7 +47,7 @@ class Point:
 
     @property
     def is_within_memory(self) -> bool:
-        """Memory of the candidate that nobody knows is not within a limit."""
+        """Unknown memory of the candidate is not within a limit."""
         limit, needs = self.memory_limit, self.candidate.counters.get(MEMORY, math.inf)
         return limit is None or needs <= limit
 
@@ -58,7 +58,7 @@ class Point:
 
     @property
     def is_measured(self) -> bool:
-        return self.verdict.outcome not in UNMEASURED or self.is_undecided
+        return not self.verdict.is_unmeasured or self.is_undecided
 
     @property
     def is_undecided(self) -> bool:

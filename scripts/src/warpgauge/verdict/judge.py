@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from warpgauge.records.benchmark_filter import Request
-from warpgauge.records.model import Record
+from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.verdict import (
-    context,
-    notes,
+    comparability,
+    comparison_notes,
     outcomes,
     paired_tests,
     policy_effects,
@@ -45,7 +45,7 @@ def judge(
     names = [name for name in asked if name not in harmless]
     if settings.policy is not None:
         settings.policy.require_quick([*names, *request.left_out])
-    refusal = context.refusal(baseline, candidate, settings.allow)
+    refusal = comparability.refusal(baseline, candidate, settings.allow)
     if refusal is not None:
         refused = tuple(
             Verdict(name, Outcome.INVALID, rows[name].clock, reason=refusal) for name in names
@@ -69,13 +69,13 @@ def judge(
         candidate,
         tuple(verdicts[name] for name in names),
         notes=(
-            *notes.of_overrides(baseline, candidate, waived, settings.allow),
-            *notes.of(baseline, candidate, met, request, unasked, rule.moved, settings),
-            *notes.of_skips(skipped),
-            *notes.of_systems(pairings),
+            *comparison_notes.of_overrides(baseline, candidate, waived, settings.allow),
+            *comparison_notes.of(baseline, candidate, met, request, unasked, rule.moved, settings),
+            *comparison_notes.of_skips(skipped),
+            *comparison_notes.of_systems(pairings),
             *staleness.notes(baseline, candidate, settings.today),
         ),
-        differences=_differences(pairings),
+        differences=_differences(baseline, candidate, pairings),
         refusal=_nothing_in_common(baseline, candidate, names, request)
         or _controls_alone(pairings),
         alpha=settings.alpha,
@@ -86,13 +86,13 @@ def judge(
 def _under_policy(
     comparison: Comparison, settings: ComparisonSettings, request: Request
 ) -> Comparison:
-    """With what the policy accepts and requires; a part of the suite need not have all of it."""
+    """With what the policy accepts and requires; a filtered run need not have all of it."""
     if settings.policy is None or comparison.refusal is not None:
         return comparison
     names = [verdict.name for verdict in comparison.verdicts]
 
     def asked(pattern: str) -> bool:
-        """For more than what the suite left out alone."""
+        """Whether the run covers a pattern: it may match more than what the suite left out."""
         if request.filters:
             return False
         search = re.compile(pattern).search
@@ -118,18 +118,25 @@ def _nothing_in_common(
 
 
 def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
-    """They pass whatever they do: where nothing else was compared, that is no pass."""
+    """Controls always pass: a comparison of nothing else must not."""
     if not pairings or not all(is_control(one.candidate) for one in pairings):
         return None
     return (
-        "Only the host's controls were measured on both sides, and they judge nobody: give a "
-        "--filter that asks for benchmarks, too."
+        "Only the host's controls were measured on both sides, and they do not judge the code: "
+        "give a --filter that selects benchmarks, too."
     )
 
 
-def _differences(pairings: Sequence[Pairing]) -> tuple[ContextDifference, ...]:
+def _differences(
+    baseline: Record, candidate: Record, pairings: Sequence[Pairing]
+) -> tuple[ContextDifference, ...]:
     """Against the newest session that the candidate was compared with."""
     if not pairings:
         return ()
     used = {session.key: session for one in pairings for session in one.references}
-    return context.differences(newest_last(used.values())[-1], pairings[-1].session)
+    are_plain = baseline.source is candidate.source is Source.GOOGLE_BENCHMARK
+    return comparability.differences(
+        newest_last(used.values())[-1],
+        pairings[-1].session,
+        comparability.TOLD_OF_PLAIN_FILES if are_plain else comparability.TOLD_KEYS,
+    )

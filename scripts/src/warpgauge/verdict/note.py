@@ -83,6 +83,11 @@ class Kind(Enum):
         "apart (`--process-scatter`), or as far as all changes do where that is more. Measure "
         "{enough:process|processes} a side or more, and give all their files (`--processes`)."
     )
+    TWO_STATES = (
+        "With {processes:process|processes} a side, a benchmark that takes one of two times at "
+        "random looks changed in 1 of {one_in:comparison} of the same code. Measure "
+        "{enough:process|processes} a side to be sure."
+    )
     SEVERAL_SESSIONS = (
         "The candidate holds {sessions:session}; the newest of each benchmark is judged."
     )
@@ -107,7 +112,7 @@ class Kind(Enum):
     )
     FILTERED = "{benchmarks:benchmark} skipped by `--filter` {filter}."
     OF_FULL_SUITE = "{benchmarks:benchmark} of the full suite skipped."
-    SKIPPED = "Not measured, nor is there a time in the baseline: {names:names} ({reasons:names})."
+    SKIPPED = "Not measured, and without a time in the baseline: {names:names} ({reasons:names})."
     OTHER_SYSTEM = (
         "Not the baseline's system ({differences:names}): for {benchmarks:benchmark} of "
         "{clock:clock} time only a change of {minimum_effect:%} or more counts."
@@ -118,14 +123,14 @@ class Kind(Enum):
     ENTRY_EXPIRED = _ENTRY + "expired on {expires} and accepts nothing: remove it or renew it."
     ENTRY_UNUSED = _ENTRY + ("is unused, for no regression needed it: remove it if that stays so.")
     ENTRY_EXPIRES = _ENTRY + "expires in {days:day}, on {expires}: fix what is slow, or renew it."
-    HELD_BACK = "A regression but for the minimum effect that {policy} gives: {names:names}."
+    HELD_BACK = "A regression without the minimum effect of {policy}: {names:names}."
     UNDATED = (
         "The baseline does not say when it was measured; refresh it with "
         "`scripts/warpgauge baseline record`."
     )
     FUTURE = (
-        "The baseline's newest session, {session}, is of a day to come ({date}, in {days:day}): a "
-        "clock is wrong, here or where it was measured."
+        "The baseline's newest session, {session}, is dated in the future ({date}, in {days:day}): "
+        "a clock is wrong, here or where it was measured."
     )
     STALE = (
         "The baseline's newest session is {days:day} old ({date}, commit {commit:commit}); refresh "
@@ -138,9 +143,9 @@ class Kind(Enum):
     REMOVED = "Gone from the candidate, and from the baseline, too: {names:names}."
     NO_GPU = "No GPU was measured: {reason:sentence}."
     NOT_THE_CODE = (
-        "Not by the code: {names:names}. This is not what the baseline recorded, but it is what "
-        "the baseline's commit does here now. Machine, driver or toolkit changed; `--no-confirm` "
-        "lets the baseline decide."
+        "Not caused by the code: {names:names}. This is not what the baseline recorded, but it is "
+        "what the baseline's commit does here now. Machine, driver or toolkit changed; "
+        "`--no-confirm` lets the baseline decide."
     )
     PAIRED = "Measured in pairs with commit {commit:commit}: " + _PAIRS
     PAIRED_FOLDERS = "Measured in pairs, the programs in {base} and those in {candidate}: " + _PAIRS

@@ -13,10 +13,9 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.log_ratios import Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability
-from warpgauge.verdict import rule as decision
 from warpgauge.verdict.comparability import Comparability
-from warpgauge.verdict.comparison import Change, Evidence, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.comparison import CHANGED, Change, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
@@ -38,16 +37,16 @@ class Screening:
         return Evidence.SCREENED
 
     def minimum_effect(self, pairing: Pairing, seconds: float) -> float:
-        """The minimum effect for a benchmark that takes `seconds` in the baseline."""
+        """Of a benchmark that takes `seconds` in the baseline."""
         asked = self.settings.asked_effect(pairing.candidate.name)
         return self.usual_effect(pairing, seconds) if asked is None else asked
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        """The same where nobody asked for another."""
-        nearness = pairing.kin
+        """The same without a policy or an option."""
+        nearness = pairing.comparability
         if pairing.candidate.clock is Clock.HOST and not self.moved.of(pairing.candidate):
-            # Nothing tells a disturbed machine from a quiet one: one boot counts as another.
-            nearness = max(pairing.kin, Comparability.SAME_GPU)
+            # Without controls a disturbed machine is not recognised: one boot counts as another.
+            nearness = max(pairing.comparability, Comparability.SAME_GPU)
         return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds)
 
     def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
@@ -61,7 +60,7 @@ class Screening:
 
 @dataclass(frozen=True)
 class Confirming(Screening):
-    """In pairs: what moved the machine moved both sides, and no control is asked."""
+    """In pairs: what disturbs the machine affects both sides, so that no control is needed."""
 
     fewest_of_a_change: ClassVar = FEWEST_OF_A_CHANGE
 
@@ -71,14 +70,13 @@ class Confirming(Screening):
         return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        row = pairing.candidate
-        return decision.paired_effect(row.name, row.clock, self.settings)
+        return self.settings.paired_effect(pairing.candidate.name, pairing.candidate.clock)
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
     """The verdicts of `pairings`, in their order."""
     own = sum(not is_control(pairing.candidate) for pairing in pairings)
-    # Bonferroni's: what others did makes no benchmark's change more or less likely.
+    # Bonferroni: the result of one benchmark does not depend on those of the others.
     each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
     verdicts = [_verdict(*one, rule) for one in zip(pairings, each, strict=True)]
     return [*map(_gated, verdicts)] if rule.settings.fail_on_resources else verdicts
@@ -88,13 +86,13 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
     name, clock = pairing.candidate.name, pairing.candidate.clock
     minimum_effect = rule.minimum_effect(pairing, math.exp(tested.baseline_log))
     tolerance = rule.settings.tolerance(name, clock)
-    outcome = _outcome(pairing, tested, minimum_effect, tolerance, rule.settings.alpha)
-    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
+    outcome = _outcome(pairing, tested, minimum_effect, tolerance, rule.settings)
+    changed = outcome in CHANGED
     control = rule.explained(pairing, tested.log_ratio) if changed else None
     reason = ""
     if changed and tested.candidate_processes < rule.fewest_of_a_change:
         outcome = Outcome.INCONCLUSIVE
-        reason = decision.TOO_FEW_PAIRS
+        reason = TOO_FEW_PAIRS
     elif control is not None:
         outcome = Outcome.INCONCLUSIVE
         moved = percent(_fraction(control.log_ratio), sign=False)
@@ -126,14 +124,14 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
 
 def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
     """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
-    policy, entry = rule.settings.policy, rule.settings.policy_effect(pairing.candidate.name)
-    if policy is None or entry is None:
+    excuse = rule.settings.excuse(pairing.candidate.name)
+    if not excuse:
         return ""
     usual = rule.usual_effect(pairing, math.exp(tested.baseline_log))
-    found = _outcome(pairing, tested, usual, math.inf, rule.settings.alpha)
+    found = _outcome(pairing, tested, usual, math.inf, rule.settings)
     if found is not Outcome.REGRESSION or rule.explained(pairing, tested.log_ratio) is not None:
         return ""
-    return decision.accepted_by(policy, entry)
+    return excuse
 
 
 def _gated(verdict: Verdict) -> Verdict:
@@ -146,12 +144,16 @@ def _gated(verdict: Verdict) -> Verdict:
 
 
 def _outcome(
-    pairing: Pairing, tested: Tested, minimum_effect: float, tolerance: float, alpha: float
+    pairing: Pairing,
+    tested: Tested,
+    minimum_effect: float,
+    tolerance: float,
+    settings: ComparisonSettings,
 ) -> Outcome:
     if is_control(pairing.candidate):
-        return Outcome.PASS  # it says how the machine did, and nothing of the code
+        return Outcome.PASS  # it measures the machine, not the code
     ratio, bound = _fraction(tested.log_ratio), _fraction(tested.bound)
-    return decision.outcome_of(tested.p, ratio, bound, minimum_effect, tolerance, alpha)
+    return settings.outcome(tested.p, ratio, bound, minimum_effect, tolerance)
 
 
 def _fraction(log_ratio: float) -> float:

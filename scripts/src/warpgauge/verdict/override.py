@@ -15,7 +15,7 @@ class Override(Enum):
     """What forbids a comparison, as the word of --allow and as what is then so all the same."""
 
     GPU_MODEL = ("gpu-model", "the GPU models differ")
-    BUILD_TYPE = ("build-type", "a side is no Release build")
+    BUILD_TYPE = ("build-type", "a side is not a Release build")
     INJECTION = ("injection", "extra work was injected into the baseline")
     SM_CLOCK = ("sm-clock", "device times were taken at different SM clocks")
     THROTTLED = ("throttled", "the SM clock was lowered")
@@ -49,28 +49,28 @@ def _named(word: str) -> Override:
         if one.word == word:
             return one
     words = ", ".join(one.word for one in Override)
-    raise argparse.ArgumentTypeError(f"{quoted(word)} is no exception; give one of {words}")
+    raise argparse.ArgumentTypeError(f"{quoted(word)} is not an exception; give one of {words}")
 
 
 @dataclass(frozen=True)
 class Incompatibility:
     """A clause that says what is wrong, how its reason goes on, and what --allow calls it."""
 
-    allowance: Override
+    override: Override
     fact: str
     rest: str = ""
 
 
-def standing(
-    objections: Iterable[Incompatibility], allow: Collection[Override]
+def unwaived(
+    incompatibilities: Iterable[Incompatibility], allow: Collection[Override]
 ) -> tuple[Incompatibility, ...]:
     """Those that nobody allowed."""
-    return tuple(one for one in objections if one.allowance not in allow)
+    return tuple(one for one in incompatibilities if one.override not in allow)
 
 
-def reason(objections: Collection[Incompatibility]) -> str:
+def reason(incompatibilities: Collection[Incompatibility]) -> str:
     """All of them in one line, which ends with how to compare all the same."""
-    facts = "; ".join(f"{one.fact}{one.rest}" for one in objections)
-    overrides = {one.allowance for one in objections}
+    facts = "; ".join(f"{one.fact}{one.rest}" for one in incompatibilities)
+    overrides = {one.override for one in incompatibilities}
     options = " ".join(f"--allow {one.word}" for one in Override if one in overrides)
     return f"{facts}; {options} compares all the same"

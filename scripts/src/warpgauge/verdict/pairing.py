@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which times of the two sides meet; what is said of a benchmark whose times cannot."""
+"""Which times of the two sides are compared, and the verdict on a benchmark without any."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparability import Comparability, references
+from warpgauge.verdict.comparability import Comparability, references, same_clock, same_model
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.context import same_clock, same_model
-from warpgauge.verdict.override import Incompatibility, Override, reason, standing
+from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
 
 
 @dataclass(frozen=True)
 class Pairing:
     """A benchmark that both sides measured, and the sessions of it to compare.
 
-    `session` is the candidate's; `references` are the ones that are most comparable with it, by
-    `kin`; `known` are all that may be compared with it, and tell how far times move by themselves.
+    `session` is the candidate's; `references` are the ones that are most comparable with it
+    (`comparability`); `known` are all that may be compared with it, which show how far times move
+    by themselves.
     """
 
     baseline: Row
@@ -31,7 +31,7 @@ class Pairing:
     references: tuple[Session, ...]
     known: tuple[Session, ...]
     session: Session
-    kin: Comparability
+    comparability: Comparability
 
 
 def pair(
@@ -51,11 +51,11 @@ def pair(
         if cand is None or any(row is not None and row.error is not None for row in (base, cand)):
             unpaired.append(_one_sided(name, base, cand, whose))
             continue
-        objections = matches.objections(base, cand)
-        if forbidden := standing(objections, allow):
+        incompatibilities = matches.incompatibilities(base, cand)
+        if forbidden := unwaived(incompatibilities, allow):
             unpaired.append(_invalid(cand, forbidden))
             continue
-        for override in {one.allowance for one in objections}:
+        for override in {one.override for one in incompatibilities}:
             waived.setdefault(override, []).append(name)
         if base is None:
             unpaired.append(matches.new(cand))
@@ -65,26 +65,24 @@ def pair(
 
 
 def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
-    """What the candidate's machine cannot run, and nobody expects of it.
+    """What the candidate's machine cannot run, and the other side does not have either.
 
-    A baseline does not where it has no such row; nor does one of warpgauge's own sides that
-    skipped it, too.
+    That is, a baseline without such a row, or another result that skipped it, too.
     """
-    ours = {baseline.source, candidate.source} <= {Source.RUN, Source.BASELINE}
 
     def is_expected(base: Row | None) -> bool:
-        return baseline.source is Source.BASELINE if base is None else ours and base.skipped
+        return baseline.source is Source.BASELINE if base is None else base.skipped
 
     skips = (row for row in candidate.rows.values() if row.skipped)
     return [row for row in skips if is_expected(baseline.rows.get(row.name))]
 
 
-def _invalid(row: Row, objections: Collection[Incompatibility]) -> Verdict:
-    """Without the rates where they are no result either."""
-    disturbed = any(one.allowance in disturbance.ALLOWANCES for one in objections)
+def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdict:
+    """Without the rates where these are invalid, too."""
+    disturbed = any(one.override in disturbance.OVERRIDES for one in incompatibilities)
     counters = {} if disturbed else row.counters
     return Verdict(
-        row.name, Outcome.INVALID, row.clock, reason=reason(objections), counters=counters
+        row.name, Outcome.INVALID, row.clock, reason=reason(incompatibilities), counters=counters
     )
 
 
@@ -124,7 +122,7 @@ class _Matches:
         sides = (baseline, candidate)
         self._plain = any(one.source is Source.GOOGLE_BENCHMARK for one in sides)
         several = all(one.files for one in sides)
-        self._plain_kin = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
+        self._of_plain_files = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
         self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
         self._comparable = {
@@ -133,13 +131,13 @@ class _Matches:
         }
         self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Match] = {}
 
-    def objections(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
+    def incompatibilities(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
         """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
 
-        Sessions that nobody may compare have no SM clock to object to.
+        The SM clocks of sessions that may not be compared at all are not looked at.
         """
         sides = {"candidate": (self._candidate, cand), "baseline": (self._baseline, base)}
-        disturbed = disturbance.objections(sides)
+        disturbed = disturbance.incompatibilities(sides)
         if base is None:
             return disturbed
         timing = []
@@ -157,7 +155,7 @@ class _Matches:
         )
 
     def of(self, base: Row, cand: Row) -> _Match:
-        """Whom a row meets, of the candidate's sessions the newest."""
+        """The sessions to compare a row in; of the candidate's the newest."""
         combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
         if combination not in self._met:
             self._met[combination] = self._meet(*combination)
@@ -167,19 +165,19 @@ class _Matches:
         key = max(ours, key=self._newest.__getitem__)
         session = self._candidate.sessions[key]
         everything = [self._baseline.sessions[one] for one in theirs]
-        objections = []
+        incompatibilities = []
         same = [one for one in everything if one.key in self._comparable[key]]
         if not same:
             fact = "the baseline has it from other GPU models only"
-            objections.append(Incompatibility(Override.GPU_MODEL, fact))
+            incompatibilities.append(Incompatibility(Override.GPU_MODEL, fact))
             same = everything if Override.GPU_MODEL in self._allow else []
         known = [one for one in same if same_clock(one, session, clock)]
         if same and not known:
-            objections.append(_other_clock(same, session))
+            incompatibilities.append(_other_clock(same, session))
             known = same if Override.SM_CLOCK in self._allow else []
         chosen, nearest = references(known, session, clock)
-        nearness = self._plain_kin if self._plain else nearest
-        return (tuple(chosen), tuple(known), session, nearness), tuple(objections)
+        nearness = self._of_plain_files if self._plain else nearest
+        return (tuple(chosen), tuple(known), session, nearness), tuple(incompatibilities)
 
 
 def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:

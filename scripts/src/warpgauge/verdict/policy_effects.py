@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy makes of verdicts, and what to know of its entries. Pure: the day is given."""
+"""How a policy changes verdicts, and notes on its entries. Pure: the day is given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpgauge.records.model import Clock
 from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.policy import Expected, MinimumEffect, Policy, Tolerance
+from warpgauge.verdict.policy import Entry, Expected, Policy, last_matching
 
 # Time enough to mend what was expected to be slow, or to renew the entry.
 WARNING_DAYS = 14
@@ -25,10 +25,10 @@ def entry_notes(
     asked: Callable[[str], bool],
     today: date,
 ) -> tuple[Note, ...]:
-    """A note an entry, at most. `needed` are the numbers of the expected ones that were."""
+    """At most one note for each entry; `needed` numbers the expected entries that were used."""
     notes = []
-    entries: list[Expected | MinimumEffect | Tolerance] = [*policy.expected]
-    for entry in [*entries, *policy.minimum_effects, *policy.tolerances]:
+    entries: list[Entry] = [*policy.expected, *policy.minimum_effects]
+    for entry in [*entries, *policy.tolerances]:
         was_needed = isinstance(entry, Expected) and entry.number in needed
         idle = not was_needed and asked(entry.pattern.pattern)
         kind, facts = None, {"policy": policy.name, "pattern": entry.pattern.pattern}
@@ -46,7 +46,7 @@ def entry_notes(
 
 
 def held_back(policy: Policy, names: Sequence[str]) -> tuple[Note, ...]:
-    """A note on what is slower, and fails nobody for the policy's minimum effect alone."""
+    """A note on what would regress without the policy's minimum effect."""
     return (Note(Kind.HELD_BACK, policy=policy.name, names=tuple(names)),) if names else ()
 
 
@@ -87,10 +87,11 @@ def apply(
     unused. With `resources_fail` a REGRESSION may stand for what an operation takes, and only an
     entry with `resources` accepts that. Of several unexpired entries that match the last counts.
     """
+    unexpired = [one for one in policy.expected if today <= one.expires]
     needed: set[int] = set()
     judged: dict[str, Verdict] = {}
     for verdict in verdicts:
-        entry = _covering(policy, verdict.name, today)
+        entry = last_matching(unexpired, verdict.name)
         if entry is not None and verdict.outcome in _MAY_NEED:
             needed.add(entry.number)
             if verdict.outcome is Outcome.REGRESSION:
@@ -98,20 +99,15 @@ def apply(
         judged[verdict.name] = verdict
     notes = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
     notes += entry_notes(policy, list(judged), needed, asked, today)
-    # In the place of the verdict of that name, if the pattern is one, else at the end.
+    # Replaces the verdict of that name, if the pattern is one; else it comes last.
     judged |= {one.name: one for one in _missing(policy, judged, asked)}
     return PolicyOutcome(tuple(judged.values()), notes)
-
-
-def _covering(policy: Policy, name: str, today: date) -> Expected | None:
-    unexpired = (one for one in reversed(policy.expected) if today <= one.expires)
-    return next((one for one in unexpired if one.pattern.search(name)), None)
 
 
 def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdict:
     """`verdict`, a regression, in the light of an entry that is about it."""
     most, why = percent(entry.fraction, sign=False), inert(entry.reason)
-    # A change that nobody knows is not known to be small.
+    # An unknown change is not known to be small.
     if verdict.change is None or not verdict.change.ratio <= entry.fraction:
         return _adding(verdict, f"expected at most {most} ({why})")
     if resources_fail and not entry.resources and any(one.worse for one in verdict.resources):

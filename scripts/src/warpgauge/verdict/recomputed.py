@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stranger's comparison in pairs comes to, by our rule, our policy and the names we know.
+"""Recomputes an untrusted comparison in pairs, by our rule, our policy and the names we know.
 
-Of each row its numbers are taken: the two times, the change and its interval, the p-value, the
-bound and the counters. Its outcome, tolerance, minimum effect and likely causes are not.
+Each row keeps its numbers: the two times, the change and its interval, the p-value, the bound and
+the counters. Its outcome, tolerance, minimum effect and likely causes are made anew.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
-from warpgauge.verdict import context, disturbance, policy_effects, rule
+from warpgauge.verdict import comparability, disturbance, policy_effects
 from warpgauge.verdict.comparison import (
+    CHANGED,
     Change,
     Comparison,
-    Evidence,
     Outcome,
     ResourceChange,
     Verdict,
 )
-from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
 from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
-_IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
 _NOTHING = "Nothing was compared but the host's controls."
 _UNKNOWN = "in the baseline, but the base did not measure it"
 _REMOVED = "in the baseline, but the run does not have it"
@@ -47,7 +46,7 @@ def recomputed(
 
     Raises UserError, a clause that names the row, for one that contradicts itself.
     """
-    refusal = told.refusal or context.refusal(told.baseline, told.candidate)
+    refusal = told.refusal or comparability.refusal(told.baseline, told.candidate)
     if refusal is not None:
         told = replace(told, refusal=refusal)
         invalid = (replace(one, outcome=Outcome.INVALID, by_time=None) for one in told.verdicts)
@@ -97,23 +96,22 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         return replace(quiet, bound=None, tolerance=None)
     if change is None or p is None or bound is None or verdict.baseline_seconds is None:
         raise _contradiction(verdict, f"is {verdict.outcome.value} without its numbers")
-    if verdict.evidence not in _IN_PAIRS or verdict.processes is None:
+    if not verdict.in_pairs or verdict.processes is None:
         raise _contradiction(verdict, "was not measured in pairs")
     if not _is_consistent(change, p, bound, settings.alpha):
         raise _contradiction(verdict, "has a change, interval and bound that exclude each other")
-    policy, entry = settings.policy, settings.policy_effect(verdict.name)
-    usual = rule.paired_effect(verdict.name, verdict.clock, settings)
+    entry = settings.policy_effect(verdict.name)
+    usual = settings.paired_effect(verdict.name, verdict.clock)
     effect = usual if entry is None else entry.fraction
     tolerance = settings.tolerance(verdict.name, verdict.clock)
     numbers = (p, change.ratio, bound)
-    outcome, reason = rule.outcome_of(*numbers, effect, tolerance, settings.alpha), ""
-    changed = outcome in (Outcome.REGRESSION, Outcome.IMPROVED)
-    if changed and min(verdict.processes) < FEWEST_OF_A_CHANGE:
-        outcome, reason = Outcome.INCONCLUSIVE, rule.TOO_FEW_PAIRS
+    outcome, reason = settings.outcome(*numbers, effect, tolerance), ""
+    if outcome in CHANGED and min(verdict.processes) < FEWEST_OF_A_CHANGE:
+        outcome, reason = Outcome.INCONCLUSIVE, TOO_FEW_PAIRS
     accepted = ""
-    if outcome is Outcome.PASS and policy is not None and entry is not None:
-        without = rule.outcome_of(*numbers, usual, tolerance, settings.alpha)
-        accepted = rule.accepted_by(policy, entry) if without is Outcome.REGRESSION else ""
+    if outcome is Outcome.PASS and entry is not None:
+        without = settings.outcome(*numbers, usual, tolerance)
+        accepted = settings.excuse(verdict.name) if without is Outcome.REGRESSION else ""
     by_time = None
     resources = _resources(verdict, base, cand)
     grown = verdict.by_time is not None and any(one.worse for one in resources)
@@ -130,7 +128,6 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         accepted=accepted,
         required=False,
         resources=resources,
-        same_machine_code=verdict.same_machine_code,
         why=verdict.why if outcome is Outcome.REGRESSION else None,
     )
 
@@ -144,7 +141,7 @@ def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
 
 
 def _untimed(verdict: Verdict, outcome: Outcome) -> Verdict:
-    """Without the numbers of a comparison: there was none."""
+    """Without the numbers of a comparison."""
     return Verdict(
         verdict.name,
         outcome,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation takes and what runs in it, compared exactly: none of it carries noise."""
+"""Resources of an operation and its kernels, compared exactly: they carry no noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpgauge.records.model import Row
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict.comparison import ResourceChange
 
-# Resources of which less is worse, and one of which another amount is neither better nor worse.
+# Resources where less is worse, and where a change is neither better nor worse.
 _LESS_IS_WORSE = frozenset(("blocks_per_sm",))
 _NEUTRAL = frozenset(("shared_bytes",))
 

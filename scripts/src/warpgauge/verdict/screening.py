@@ -103,10 +103,10 @@ def estimated(
     # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
     single = by_session.value * (1.0 - 1.0 / sessions.sessions_a_gpu()), by_session.freedom
     across_gpus = combined_freedom(_one_more(by_gpu, sessions.reference_gpus()), single, beyond)
-    # Nobody has measured how far other systems and other models scatter.
+    # How far other systems and other models scatter has not been measured.
     masks = [
-        np.array([one.kin in kins for one in pairings], dtype=bool)
-        for kins in (
+        np.array([one.comparability in found for one in pairings], dtype=bool)
+        for found in (
             (Comparability.SAME_GPU, Comparability.OTHER_SYSTEM),
             (Comparability.SIBLING, Comparability.OTHER_MODEL),
         )

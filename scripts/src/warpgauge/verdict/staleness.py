@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old a baseline is, and from when on that is worth a warning."""
+"""How old a baseline is, and the warning for one that is too old."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CLOCK_SLACK = timedelta(days=1)
 
 
 def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
-    """A note for who relies on a baseline that is old, undated or of the future, else None.
+    """A note on a baseline that is old, undated or dated in the future, else None.
 
-    `now` carries a time zone. Any other kind of record is as old as its reader wants it.
+    `now` carries a time zone. Other kinds of records get no note.
     """
     if record.source is not Source.BASELINE or not record.sessions:
         return None
@@ -39,7 +39,7 @@ def notes(baseline: Record, candidate: Record, today: date) -> tuple[Note, ...]:
     """Of a comparison; none where `today` is unknown (`date.min`), or the candidate a baseline."""
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
-    # The end of the day: what was measured today, in whatever zone, is of no day to come.
+    # The end of the day: what was measured today, in any zone, is not in the future.
     found = note(baseline, datetime.combine(today, time.max, timezone.utc))
     return () if found is None else (found,)
 
@@ -51,7 +51,7 @@ def measured(session: Session) -> datetime | None:
 
 
 def is_future(session: Session, now: datetime) -> bool:
-    """Whether a session claims to be measured after `now`, beyond what zones may explain."""
+    """Whether a session is dated after `now`, by more than time zones explain."""
     then = measured(session)
     return then is not None and then - now > _CLOCK_SLACK
 

@@ -18,8 +18,8 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, typed
 from warpgauge.verdict import disturbance
 
-# What both Python and the benchmarks, to which it is a POSIX extended expression, read as more
-# than itself.
+# Characters that are special both in Python and in POSIX extended expressions, which the benchmarks
+# read.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 _AXIS = re.compile(r"([^:/]+):([0-9]{1,15})")
 
@@ -70,7 +70,7 @@ class Sweep:
 
     @property
     def status(self) -> ExitStatus:
-        """What was skipped is nobody's fault."""
+        """Skipped benchmarks count as no fault."""
         whole = not self.faults and all(gap.word == _SKIPPED for gap in self.gaps)
         return ExitStatus.OK if whole else ExitStatus.NOT_MEASURED
 
@@ -109,7 +109,7 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
 
 
 def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
-    """What `record` has of `what` along the axis.
+    """The variants of `what` in `record` along the axis.
 
     Raises UserError where nothing was measured, and where names differ in the order of axes alone.
     """
@@ -137,7 +137,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
 
 def axes_of(name: str) -> list[str]:
     """``n`` of ``gemm/naive/n:1024``."""
-    return [_pair(part)[0] for part in name.split("/") if _AXIS.fullmatch(part)]
+    return [found[1] for part in name.split("/") if (found := _AXIS.fullmatch(part))]
 
 
 def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
@@ -159,14 +159,9 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
 def _split(name: str, axis: str) -> tuple[str, list[str], int]:
     """`name` without any axis; its parts but for the one of `axis`; the value of that."""
     parts = name.split("/")
-    at = next(i for i, one in enumerate(parts) if _AXIS.fullmatch(one) and _pair(one)[0] == axis)
+    at = next(i for i, part in enumerate(parts) if axes_of(part) == [axis])
     value = int(parts.pop(at).rpartition(":")[2])
     return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
-
-
-def _pair(part: str) -> tuple[str, str]:
-    key, _, value = part.rpartition(":")
-    return key, value
 
 
 def _point(row: Row, record: Record) -> Measured | Gap:
@@ -187,7 +182,7 @@ def interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | Non
     count = len(times)
     if count < 2:
         return None
-    # Where a comparison is only shown, there is no SciPy, and no process to ask about.
+    # Imported here: where a comparison is only shown, SciPy is not installed and not needed.
     from scipy import special
 
     logs = [math.log(one) for one in times]

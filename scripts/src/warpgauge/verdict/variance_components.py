@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The levels on which a baseline varies: processes, sessions of a GPU, GPUs of a model."""
+"""How a baseline varies: between processes, sessions of a GPU, and GPUs of a model."""
 
 from __future__ import annotations
 

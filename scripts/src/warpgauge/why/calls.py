@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpgauge.why.trace_file import API, MARK, RANGE_END, RANGE_START, Activity, TraceFault
+from warpgauge.why.trace_file import API, DEVICE, MARK, RANGE_END, RANGE_START, Activity, TraceFault
 
 ONE, GRAPH, BATCH = "operation", "launch", "calls"
 _OPERATIONS = re.compile(r"operations (\d+)")
@@ -63,23 +63,49 @@ def calls_of(trace: Iterable[Activity]) -> Calls:
         operations = len(batches)
     if not operations:
         raise TraceFault("its trace shows no operation: the program has no ranges, or it failed")
-    made: dict[str, list[int]] = {}
-    for call in inside(batches, outermost_calls(everything)):
-        made.setdefault(call_name(call), []).append(call.end_ns - call.start_ns)
-    return {
-        name: Call(len(times) / operations, sum(times) * 1e-9 / operations)
-        for name, times in sorted(made.items())
-    }
+    calls = inside(batches, outermost_calls(everything))
+    return _per_operation(((call_name(call), call) for call in calls), operations)
 
 
 def kernels_of(trace: Iterable[Activity]) -> Sequence[str]:
     """The mangled names of the kernels that an operation runs, in order of their first run."""
     everything = sorted(trace, key=lambda one: one.start_ns)
     around = [one for one in ranges(everything) if one.name in (ONE, GRAPH)]
-    calls = inside(around, (one for one in everything if one.kind in API))
-    launches = {one.correlation for one in calls}
-    kernels = (one for one in everything if one.kind == "kernel" and one.correlation in launches)
-    return list(dict.fromkeys(one.name for one in kernels))
+    kernels = (one.name for one in device_work(around, everything) if one.kind == "kernel")
+    return list(dict.fromkeys(kernels))
+
+
+def device_of(trace: Iterable[Activity]) -> Calls:
+    """What the device does in an operation, as its verification ran it.
+
+    By kind and name, of copies their memory: "memcpy pinned to device".
+    """
+    everything = sorted(trace, key=lambda one: one.start_ns)
+    found = ranges(everything)
+    # Of a captured operation the launch of its graph, in which the device works.
+    around = [one for one in found if one.name == GRAPH] or [
+        one for one in found if one.name == ONE
+    ]
+    work = device_work(around, everything)
+    return _per_operation(((f"{one.kind} {one.name}".rstrip(), one) for one in work), len(around))
+
+
+def _per_operation(named: Iterable[tuple[str, Activity]], operations: int) -> Calls:
+    """By name, how many activities an operation has, and their time."""
+    found: dict[str, list[int]] = {}
+    for name, one in named:
+        found.setdefault(name, []).append(one.end_ns - one.start_ns)
+    return {
+        name: Call(len(times) / operations, sum(times) * 1e-9 / operations)
+        for name, times in sorted(found.items())
+    }
+
+
+def device_work(around: Iterable[Range], trace: Sequence[Activity]) -> list[Activity]:
+    """What the device did for the calls in these ranges; `trace` is in order of time."""
+    calls = inside(around, (one for one in trace if one.kind in API))
+    made = {one.correlation for one in calls}
+    return [one for one in trace if one.kind in DEVICE and one.correlation in made]
 
 
 def call_name(call: Activity) -> str:
@@ -101,7 +127,7 @@ def outermost_calls(trace: Iterable[Activity]) -> Iterator[Activity]:
 
 
 def ranges(trace: Iterable[Activity]) -> Sequence[Range]:
-    """In order of their starts; one without an end, as of a process that failed, has none."""
+    """In order of their starts; a start without an end, as of a failed process, is left out."""
     starts: dict[int, Activity] = {}
     found = []
     for one in sorted(trace, key=lambda one: one.start_ns):

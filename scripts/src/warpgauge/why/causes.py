@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the one side is slower than the other: what is known of both, weighed by the time it takes.
+"""Why one side is slower than the other: the evidence of both, weighed by the time it explains.
 
 A pure function. Of several causes each explains what those before it leave: first what runs and how
 it is launched, then how it works, then what follows from that. What explains little is not called a
@@ -13,21 +13,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from warpgauge.records.counters import RESOURCES
-from warpgauge.why.code_causes import OF_CODE, code_suspects, is_same_code
+from warpgauge.why.code_causes import OF_CODE, by_code, code_suspects, is_same_code
 from warpgauge.why.device_causes import suspects
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
-from warpgauge.why.host_causes import device_suspects, host_suspects
-from warpgauge.why.suspects import Both, Suspect
+from warpgauge.why.host_causes import device_counts, device_suspects, host_suspects
+from warpgauge.why.suspects import BOUND, LOCAL_MEMORY, CounterPair, Suspect
 
-# Of the slowdown: who explains less is no cause. The scatter of counters and of traced calls is
-# below it.
+# The share of the slowdown that a cause must explain. The scatter of counters and of traced calls
+# is below it.
 _LEAST_SHARE = 0.15
-# The kernels' names say that a library chose among its own.
-_LIBRARY = re.compile(r"cublas|cutlass|cudnn|xmma|nvjet|[a-z]\d*gemm|gemv|cusparse|cufft")
+# Names of a library's kernels, among which the library chose. An author's own kernel may also be
+# called gemm.
+_LIBRARY = re.compile(
+    r"cublas|cutlass|cudnn|xmma|nvjet|cusparse|cufft|(?:maxwell|volta|turing|ampere|sm\d+)_\w*gemm"
+)
+# A host may do something else while the device works.
+_AS_MUCH = 1.5
 _CLOCK = "working_sm_clock_hz"
 _CLOCK_NOISE = 0.005
-
-NO_COUNTERS = "Hardware counters are missing, so the causes have no shares of the time."
+# The evidence that a device time needs, and that a host time needs.
+_COUNTERS, _CALLS = "Hardware counters", "The host's calls"
+_NO_SHARES = "{} are missing, so the causes have no shares of the time."
+_NOTHING_SEEN = "{} are missing, which could tell."
 
 
 def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
@@ -36,19 +43,20 @@ def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
     Shares need counters, or of a host time the calls. Without, what is known is named without one.
     """
     longer = slowdown * before.seconds
-    missing, found = [], [*_all(before, after)]
+    missing: tuple[str, ...] = ()
+    found = [*_all(before, after, longer)]
     if not longer > 0.0:
         return Explanation(slowdown, (), None, (*_changed_resources(before, after),))
     weighed = [one for one in found if one.seconds is not None]
     counted = before.counters is not None and after.counters is not None
     called = before.host_clock and before.calls is not None and after.calls is not None
-    if not counted and before.kernels is not None and not before.host_clock:
-        missing.append(NO_COUNTERS)
     named, left = _shared_out(weighed, longer)
     if not (counted or called):
         unweighed = {one.key: one for one in reversed(found) if one.seconds is None}  # each once
         named += [Cause(one.key, one.words, one.changes) for one in reversed(unweighed.values())]
-        missing = [NO_COUNTERS]
+        lacking = _CALLS if before.host_clock else _COUNTERS
+        if before.host_clock or _may_have_kernels(before) or _may_have_kernels(after):
+            missing = ((_NO_SHARES if named else _NOTHING_SEEN).format(lacking),)
     said = {change.words for cause in named for change in cause.changes}
     keys = {cause.key for cause in named}
     others = [one for one in _changed_resources(before, after) if one.words not in said]
@@ -58,28 +66,41 @@ def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
         if one.key not in keys and one.rank < 2 and one.changes[0].words not in said
     ]
     known = counted or called or any(cause.share is not None for cause in named)
-    return Explanation(
-        slowdown, (*named,), left / longer if known else None, (*others,), (*missing,)
-    )
+    return Explanation(slowdown, (*named,), left / longer if known else None, (*others,), missing)
 
 
-def _all(before: Evidence, after: Evidence) -> Iterator[Suspect]:
+def _all(before: Evidence, after: Evidence, longer: float) -> Iterator[Suspect]:
     yield from _clock(before, after)
     yield from device_suspects(before, after)
     yield from host_suspects(before, after)
+    if not device_counts(before, after):
+        return
     if before.counters is not None and after.counters is not None:
-        both = Both(before.counters, after.counters)
-        if both.has("time"):
+        both = CounterPair(before.counters, after.counters)
+        if both.has("time") and _is_waited_for(before, after, both.slower, longer):
             yield from _other_kernels(before, after, both.slower)
             same = is_same_code(before, after)
-            for one in suspects(both):
+            for one in by_code(before, after, suspects(both)):
                 if not (same and one.key in OF_CODE):
                     # Kernels can explain what they take longer, and no more.
                     yield replace(one, seconds=min(one.seconds or 0.0, both.slower))
     else:
         yield from _other_kernels(before, after, None)
-        yield from _by_resources(before, after)
-        yield from code_suspects(before, after)
+        found = [*_by_resources(before, after), *code_suspects(before, after)]
+        # Fewer blocks are often no loss: what else changed is likelier.
+        found.sort(key=lambda one: one.key == "occupancy")
+        yield from by_code(before, after, found)
+
+
+def _may_have_kernels(side: Evidence) -> bool:
+    """False where the trace shows none, as of a copy: then there is nothing to count."""
+    return side.device is None or any(name.startswith("kernel") for name in side.device)
+
+
+def _is_waited_for(before: Evidence, after: Evidence, slower: float, longer: float) -> bool:
+    """Whether the host waits for its kernels: where the calls are unknown, by the slowdown."""
+    known = before.calls is not None and after.calls is not None
+    return not before.host_clock or known or slower <= _AS_MUCH * longer
 
 
 def _shared_out(found: Sequence[Suspect], longer: float) -> tuple[list[Cause], float]:
@@ -94,16 +115,17 @@ def _shared_out(found: Sequence[Suspect], longer: float) -> tuple[list[Cause], f
 
 
 def _clock(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """Of device times: the clock under the work, which is no matter of the code."""
+    """Of device times: a lower SM clock, which is not caused by the code."""
     old, new = (side.resources.get(_CLOCK, 0.0) for side in (before, after))
-    if not before.host_clock and 0.0 < new < old * (1.0 - _CLOCK_NOISE):
+    by_memory = (after.counters or {}).get("dram_busy", 0.0) > BOUND
+    if not (before.host_clock or by_memory) and 0.0 < new < old * (1.0 - _CLOCK_NOISE):
         changes = (Change("SM clock", old, new, "Hz"),)
         seconds = after.seconds * (1.0 - new / old)
         yield Suspect("clock", "The SM clock is lower", changes, seconds, 0)
 
 
 def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> Iterator[Suspect]:
-    """Kernels of a library that chose others; what its counters then say is a consequence."""
+    """A library chose other kernels; differences of their counters are consequences."""
     if before.kernels is None or after.kernels is None:
         return
     gone = [name for name in before.kernels if name not in after.kernels]
@@ -114,7 +136,7 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
         sum(side[name] for name in names)
         for side, names in ((before.kernels, gone), (after.kernels, come))
     )
-    words = f"A library runs another kernel: {come[0]} in place of {gone[0]}"
+    words = f"Another kernel runs: {come[0]} in place of {gone[0]}"
     changes = (Change("time of the library's kernels", old, new, "s"),)
     yield Suspect("library_kernel", words, changes, None if slower is None else new - old, 0)
 
@@ -123,7 +145,7 @@ def _by_resources(before: Evidence, after: Evidence) -> Iterator[Suspect]:
     """Without counters: what would usually make a kernel slower, the worst first."""
     for key, words, worse in (
         ("kernels", "More kernels an operation", 1),
-        ("local_bytes", "Registers are spilled to local memory", 1),
+        ("local_bytes", LOCAL_MEMORY, 1),
         ("blocks_per_sm", "Fewer blocks fit on a multiprocessor", -1),
     ):
         old, new = before.resources.get(key), after.resources.get(key)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from warpgauge.why.calls import call_name, ranges
-from warpgauge.why.trace_file import API, DEVICE, MARK, Activity, readable
+from warpgauge.why.calls import Range, call_name, ranges
+from warpgauge.why.trace_file import API, DEVICE, MARK, Activity
 
 FORMAT = "trace/1"
 OWN = re.compile(rb'"warpgauge_format"\s*:\s*"trace/')  # found in each that was written here
@@ -24,8 +24,8 @@ _Event = dict[str, object]
 def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> bytes:
     """JSON of one line an event: the benchmark's ranges, calls, and what the device did.
 
-    A track for each thread and stream, an arrow from a call to all that it had the device do.
-    Times begin with the first. What CUPTI took no time of is left out and counted.
+    A track for each thread and stream, an arrow from a call to the device work that it caused.
+    Times start at the first event. Records without times are left out and counted.
     """
     timed = [one for one in trace if 0 < one.start_ns <= one.end_ns]
     begin = min((one.start_ns for one in timed), default=0)
@@ -43,7 +43,7 @@ def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> bytes
 
 
 def _in_order(one: Activity) -> tuple[int, int, bool]:
-    """Around comes before within; a runtime call before the driver call that it is."""
+    """Outer events before inner ones; a runtime call before the driver call that it makes."""
     return one.start_ns, -one.end_ns, one.kind == "driver"
 
 
@@ -60,15 +60,10 @@ def _host(timed: Sequence[Activity], calls: Sequence[Activity], begin: int) -> I
     for thread in sorted(threads):
         yield _metadata("thread_name", _HOST, thread, {"name": f"thread {thread}"})
     for span in found:
-        yield _complete(span.name, "range", _HOST, span.thread, span.start_ns, span.end_ns, begin)
+        yield _complete(span.name, "range", _HOST, span.thread, span, begin)
     for call in calls:
-        arguments = {"correlation": call.correlation}
-        yield {
-            **_complete(
-                call_name(call), call.kind, _HOST, call.thread, call.start_ns, call.end_ns, begin
-            ),
-            "args": arguments,
-        }
+        event = _complete(call_name(call), call.kind, _HOST, call.thread, call, begin)
+        yield {**event, "args": {"correlation": call.correlation}}
     for mark in marks:
         at = _microseconds(mark.start_ns - begin)
         yield {**_event("i", mark.name, "mark", _HOST, mark.thread), "ts": at, "s": "t"}
@@ -77,8 +72,8 @@ def _host(timed: Sequence[Activity], calls: Sequence[Activity], begin: int) -> I
 def _device(
     device: Sequence[Activity], calls: Mapping[int, Activity], begin: int
 ) -> Iterator[_Event]:
-    # A branch of a graph may run beside another one on the same stream, but the events of a track
-    # may not overlap: such a stream has several tracks.
+    # Branches of a graph may run concurrently on one stream, but events of a track must not
+    # overlap: such a stream has several tracks.
     tracks: dict[int, list[tuple[int, int]]] = {}  # by stream: number of the track, and its end
     count = 0
     for flow, one in enumerate(device, start=1):
@@ -93,12 +88,10 @@ def _device(
             yield _metadata("thread_sort_index", _GPU, count, index)
         track, _ = own[place]
         own[place] = (track, one.end_ns)
-        name = readable(one.name) if one.kind == "kernel" else f"{one.kind} {one.name}".strip()
         arguments: _Event = {"correlation": one.correlation}
         if one.bytes:
             arguments["bytes"] = one.bytes
-        span = _complete(name, one.kind, _GPU, track, one.start_ns, one.end_ns, begin)
-        yield {**span, "args": arguments}
+        yield {**_complete(one.work, one.kind, _GPU, track, one, begin), "args": arguments}
         call = calls.get(one.correlation) if one.correlation else None
         if call is not None and call.start_ns <= one.start_ns:
             start = _event("s", "launch", "flow", _HOST, call.thread)
@@ -116,9 +109,10 @@ def _event(phase: str, name: str, category: str, process: int, thread: int) -> _
 
 
 def _complete(
-    name: str, category: str, process: int, thread: int, start: int, end: int, begin: int
+    name: str, category: str, process: int, thread: int, span: Activity | Range, begin: int
 ) -> _Event:
-    times = {"ts": _microseconds(start - begin), "dur": _microseconds(end - start)}
+    start, length = span.start_ns - begin, span.end_ns - span.start_ns
+    times = {"ts": _microseconds(start), "dur": _microseconds(length)}
     return {**_event("X", name, category, process, thread), **times}
 
 

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine code of both sides says of the cause, where no counters weigh it."""
+"""Causes by the machine code of both sides, where no counters weigh them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from warpgauge.why import instruction_kinds as kinds
-from warpgauge.why.code_change import CodeChange, changed
+from warpgauge.why.code_change import CodeChange, Unrolling, changed
 from warpgauge.why.evidence import Change, Evidence
 from warpgauge.why.machine_code import Kernel
-from warpgauge.why.suspects import Suspect
-from warpgauge.why.trace_file import readable
+from warpgauge.why.suspects import CACHED, LOCAL_MEMORY, CounterPair, Suspect
+from warpgauge.why.trace_file import readable, without_arguments
 from warpgauge.why.weighted_code import Count
 
 # Causes that lie in the code alone.
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
-_MORE = 1.2  # as much more of one kind, as run
+_MORE = 1.2  # growth of a class of instructions, as run
+# Share of all instructions; rare branches of CUDA's functions have fewer, as FP64 in sinf().
+_LEAST = 0.02
+_UNROLLED, _MOST_LOOPS = "Loops are unrolled less", 2
 
 
 def code_changes(before: Evidence, after: Evidence) -> Mapping[str, CodeChange]:
@@ -29,53 +34,122 @@ def changes_of(
     before: Mapping[str, Kernel], after: Mapping[str, Kernel]
 ) -> Mapping[str, CodeChange]:
     """The same of kernels by what they are found by."""
-    both = [key for key in before if key in after]
-    return {readable(before[key].name): changed(before[key], after[key]) for key in both}
+    pairs = [(before[key], after[key]) for key in before if key in after]
+    pairs += _renamed(before, after)
+    return {readable(new.name): changed(old, new) for old, new in pairs}
+
+
+def _renamed(
+    before: Mapping[str, Kernel], after: Mapping[str, Kernel]
+) -> Iterator[tuple[Kernel, Kernel]]:
+    """Kernels with other template arguments or parameters, where each side has one of a name."""
+    named: list[dict[str, list[Kernel]]] = []
+    for side, other in ((before, after), (after, before)):
+        named.append({})
+        for key, kernel in side.items():
+            if key not in other:
+                named[-1].setdefault(without_arguments(kernel.name), []).append(kernel)
+    for name, old in named[0].items():
+        new = named[1].get(name, ())
+        if len(old) == len(new) == 1:
+            yield old[0], new[0]
 
 
 def is_same_code(before: Evidence, after: Evidence) -> bool:
     """Whether both sides are known to run the same kernels, of the same machine code."""
     if not before.code or not after.code or before.code.keys() != after.code.keys():
         return False
+    if not (before.code_is_whole and after.code_is_whole):
+        return False
     return all(before.code[name].digest == after.code[name].digest for name in before.code)
 
 
+def by_code(before: Evidence, after: Evidence, found: Sequence[Suspect]) -> Iterator[Suspect]:
+    """`found` by counters, refined by the code where counters are ambiguous."""
+    named = {one.key for one in found}
+    for one in found:
+        if one.key == "instructions" and "unrolling" not in named:
+            yield from _unrolled_by_code(before, after, one)
+        if one.key == "unrolling" and before.code_is_whole and after.code_is_whole:
+            changes = code_changes(before, after).values()
+            if not any(_unrolled_less(loop) for change in changes for loop in change.unrolled):
+                words = "More branches around the same arithmetic and the same accesses"
+                yield replace(one, key="branches", words=words)
+                continue
+        is_spill = any(line.is_spill for side in (after.code or {}).values() for line in side.code)
+        if one.key == "spills" and is_spill:
+            yield replace(one, words="Registers are spilled to local memory")
+        else:
+            yield one
+
+
+def _unrolled_by_code(before: Evidence, after: Evidence, more: Suspect) -> Iterator[Suspect]:
+    """Why there are `more` instructions, where the GPU counts no branches apart.
+
+    What keeps a loop going may be counted with its arithmetic, as IMAD.MOV is.
+    """
+    if before.counters is None or after.counters is None:
+        return
+    both = CounterPair(before.counters, after.counters)
+    if both.same_work(CACHED):
+        changes = code_changes(before, after).values()
+        loops = [loop for change in changes for loop in change.unrolled if _unrolled_less(loop)]
+        if loops:
+            moved = (*map(_of_loop, loops[:_MOST_LOOPS]), *more.changes)
+            yield replace(more, key="unrolling", words=_UNROLLED, changes=moved, rank=1)
+
+
+def _of_loop(loop: Unrolling) -> Change:
+    words = f"unrolling at {loop.source}" if loop.source else "unrolling of a loop"
+    return Change(words, loop.before, loop.after)
+
+
+def _unrolled_less(loop: Unrolling) -> bool:
+    return 0 < loop.after < loop.before or (loop.before == 0 and loop.after > 0)
+
+
 def code_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """What usually makes a kernel slower and changed in its code; how much it costs is unknown."""
+    """Changes of the code that usually make a kernel slower, by an unknown time."""
     for change in code_changes(before, after).values():
         if not change.is_same:
             yield from _of_change(change)
 
 
 _GROWN = (
-    ("spills", "Registers are spilled to local memory", (kinds.LOCAL_LOAD, kinds.LOCAL_STORE)),
-    ("fp64", "Arithmetic in FP64", (kinds.FP64,)),
-    ("constants", "Constant memory is read at an index of each thread", (kinds.INDEXED_CONSTANT,)),
-    ("atomics", "More atomics", (kinds.GLOBAL_ATOMIC,)),
+    ("spills", LOCAL_MEMORY, "local loads", (kinds.LOCAL_LOAD,)),
+    ("fp64", "Arithmetic in FP64", "FP64 instructions", (kinds.FP64,)),
+    (
+        "constants",
+        "Constant memory is read at an index of each thread",
+        "such loads",
+        (kinds.INDEXED_CONSTANT,),
+    ),
+    ("atomics", "More atomics", "global atomics", (kinds.GLOBAL_ATOMIC,)),
 )
 
 
 def _of_change(change: CodeChange) -> Iterator[Suspect]:
-    for key, words, names in _GROWN:
+    everything = _weight(change.after, change.after)
+    for key, words, what, names in _GROWN:
         old, new = _weight(change.before, names), _weight(change.after, names)
-        if new > old * _MORE:
+        if new > old * _MORE and new - old >= _LEAST * everything:
             counts = _count(change.before, names), _count(change.after, names)
-            yield Suspect(key, words, (Change(f"{names[0]}s", *counts),), None, 0)
+            yield Suspect(key, words, (Change(what, *counts),), None, 0)
+    # Elements of a smaller type are converted.
+    conversions = (_weight(side, (kinds.CONVERSION,)) for side in (change.before, change.after))
+    same_type = operator.ge(*conversions)
     for width in change.widths:
         (old, before), (new, after) = width.before, width.after
-        if new < old:
+        if new < old and same_type:
             moved = Change(f"bits of a {width.access}", old, new)
             counted = Change(f"{width.access}s", before, after)
-            words = f"{width.access.capitalize()}s are narrower, and more"
+            words = f"{width.access.capitalize()}s are narrower"
             yield Suspect("narrower", words, (moved, counted), None, 0)
     for loop in change.unrolled:
-        if 0 < loop.after < loop.before or (loop.before == 0 and loop.after):
-            words = f"unrolling at {loop.source}" if loop.source else "unrolling of a loop"
-            times = Change(words, loop.before, loop.after)
-            yield Suspect("unrolling", "Loops are unrolled less", (times,), None, 0)
+        if _unrolled_less(loop):
+            yield Suspect("unrolling", _UNROLLED, (_of_loop(loop),), None, 0)
     special, fp32 = ((name,) for name in (kinds.SPECIAL, kinds.FP32))
-    fewer = _weight(change.after, special) <= _weight(change.before, special)
-    if fewer and _weight(change.before, special) > 0:
+    if _weight(change.after, special) < _weight(change.before, special):
         old, new = _weight(change.before, fp32), _weight(change.after, fp32)
         if new > old * _MORE:
             counts = _count(change.before, fp32), _count(change.after, fp32)
@@ -83,7 +157,7 @@ def _of_change(change: CodeChange) -> Iterator[Suspect]:
             yield Suspect("precise", words, (Change("FP32 instructions", *counts),), None, 0)
 
 
-def _weight(side: Mapping[str, Count], names: tuple[str, ...]) -> float:
+def _weight(side: Mapping[str, Count], names: Iterable[str]) -> float:
     return sum(side[name].weighted for name in names if name in side)
 
 

@@ -16,10 +16,10 @@ from warpgauge.why.machine_code import Instruction, Kernel
 from warpgauge.why.weighted_code import TRANSFERS, Count, WeightedCode, ratio_of
 
 _CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
-# Beyond this many the difference takes common instructions as no anchors, which is fast.
+# Longer code is compared without common instructions as anchors, which is faster.
 _EXACT_DIFFERENCE = 1500
 
-# Registers, predicates and barriers by their kind, and targets: what another build numbers anew.
+# Registers, predicates, barriers and targets, which another build may number differently.
 _NUMBERED = re.compile(r"\b(U?R|U?P|B|SB|gsb)\d+\b")
 _TARGET = re.compile(r"^0x[0-9a-f]+$")
 _BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
@@ -27,7 +27,7 @@ _BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
 
 @dataclass(frozen=True)
 class Unrolling:
-    """A loop whose body holds another number of rounds; 0 where no loop is left: all of them."""
+    """A loop whose body holds another number of rounds; 0 where it is unrolled completely."""
 
     source: str
     before: int
@@ -36,7 +36,7 @@ class Unrolling:
 
 @dataclass(frozen=True)
 class Width:
-    """Accesses to a memory, most of which became narrower or wider; bits of each, and how many."""
+    """Accesses to a memory, most of which changed their width: bits of each, and their number."""
 
     access: str
     before: tuple[int, int]
@@ -76,7 +76,7 @@ def changed(before: Kernel, after: Kernel) -> CodeChange:
 
 
 def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, ...]:
-    """The loops that were unrolled otherwise, whose weights it makes comparable."""
+    """The loops with another unrolling; makes the weights of both sides comparable."""
     found = []
     left = [*before.main_loops]
     alone = []
@@ -114,9 +114,9 @@ def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, 
 def _most_alike(
     loop: Loop, work: Counter[str], others: Sequence[Loop], side: WeightedCode
 ) -> Loop | None:
-    """The loop of the other side that does such work, from the same line where several do.
+    """The loop of the other side with similar work, preferably from the same line.
 
-    The largest of them: what is left over by an unrolled loop is a loop, too.
+    The largest of several: the remainder of an unrolled loop is a loop, too.
     """
 
     def likeness(other: Loop) -> tuple[bool, bool, int]:
@@ -137,7 +137,7 @@ def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -
 
 
 def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool:
-    """Whether the other side has the lines of a loop without one, and several times its work."""
+    """Whether the other side has the loop's lines without a loop, with several times its work."""
     own = here.own_body(loop)
     lines = {here.code[number].source for number in own} - {""}
     same = [
@@ -177,7 +177,7 @@ def normalised(instruction: Instruction) -> str:
 
 
 def _hunk(before: WeightedCode, after: WeightedCode) -> tuple[str, ...]:
-    """The lines of the difference that take the most, with what surrounds them."""
+    """The most expensive lines of the difference, with context."""
     texts = [[normalised(one) for one in side.code] for side in (before, after)]
     is_large = max(map(len, texts)) > _EXACT_DIFFERENCE
     matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=is_large)

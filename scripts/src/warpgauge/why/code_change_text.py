@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of machine code in words, the most telling first."""
+"""A change of machine code in words, the most important first."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 
 from warpgauge.why import instruction_kinds as kinds
@@ -10,10 +11,12 @@ from warpgauge.why.code_change import CodeChange, Unrolling, Width
 from warpgauge.why.weighted_code import Count
 
 MOST_LINES = 10
-# A class is told from this share of it on, and from this share of all that changed.
+# The least change of a class that is stated: as a share of the class, and of all changes.
 _LEAST_OF_CLASS, _LEAST_OF_CHANGE = 0.05, 0.01
+# With unrolling, smaller changes are only the loop's overhead and remainders.
+_LEAST_WHERE_UNROLLED = 0.25
 _LOCAL = (kinds.LOCAL_STORE, kinds.LOCAL_LOAD)
-# Told by a line of their own, or of no meaning to an author.
+# Stated by a line of their own, or irrelevant to an author.
 _SAID = frozenset((*_LOCAL, kinds.MOVE, kinds.OTHER))
 
 
@@ -25,7 +28,11 @@ def lines(change: CodeChange) -> list[str]:
     if not found:
         if change.same_instructions:
             return ["the same instructions; constants or launch bounds differ"]
-        return ["as many instructions of each kind, in another order or with other operands"]
+        counts = (
+            {n: c.instructions for n, c in side.items()} for side in (change.before, change.after)
+        )
+        many = "as many" if operator.eq(*counts) else "nearly as many"
+        return [f"{many} instructions of each kind, in another order or with other operands"]
     least = _LEAST_OF_CHANGE * found[0][0]
     return [text for weight, text in found if weight >= least][:MOST_LINES]
 
@@ -40,14 +47,18 @@ def _weighted(change: CodeChange) -> Iterator[tuple[float, str]]:
         yield total + 1, _width(width)
     for unrolling in change.unrolled:
         yield total, _unrolling(unrolling)
-    if precise := _precise(change):
+    precise = _precise(change)
+    if precise:
         yield total, precise
     if local := _local(change):
         yield sum(cost.get(name, 0.0) for name in _LOCAL), local
     said = _SAID | {width.access for width in change.widths}
+    if precise:
+        said |= {kinds.SPECIAL, kinds.FP32}
     for name, moved in cost.items():
         old, new = _sides(change, name)
-        least = _LEAST_OF_CLASS * max(old.weighted, new.weighted)
+        part = _LEAST_WHERE_UNROLLED if change.unrolled else _LEAST_OF_CLASS
+        least = part * max(old.weighted, new.weighted)
         more, grew = new.weighted - old.weighted, new.instructions - old.instructions
         # More in the code and less as run, or the reverse, is what unrolling does.
         if name not in said and abs(more) >= least and more * grew > 0:
@@ -65,12 +76,12 @@ def _unrolling(one: Unrolling) -> str:
     if one.after == 0:
         return f"{loop}: now unrolled completely"
     if one.before == 0:
-        return f"{loop}: unrolled completely before, now {_times(one.after)}"
-    return f"{loop}: unrolled {_times(one.before)} before, now {_times(one.after)}"
+        return f"{loop}: unrolled completely before, now {_unrolled(one.after)}"
+    return f"{loop}: {_unrolled(one.before)} before, now {_unrolled(one.after)}"
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _unrolled(count: int) -> str:
+    return "not unrolled" if count == 1 else f"unrolled {count} times"
 
 
 def _width(one: Width) -> str:
@@ -80,7 +91,7 @@ def _width(one: Width) -> str:
 
 
 def _precise(change: CodeChange) -> str:
-    """Where the hardware's approximation went, and arithmetic came in its place."""
+    """Approximate functions that were replaced by arithmetic."""
     (old, new), (few, many) = (_sides(change, name) for name in (kinds.SPECIAL, kinds.FP32))
     if new.instructions >= old.instructions or many.instructions <= few.instructions:
         return ""
@@ -91,7 +102,7 @@ def _precise(change: CodeChange) -> str:
 
 
 def _local(change: CodeChange) -> str:
-    """What registers that do not suffice, and arrays with an index, are written to."""
+    """Local memory traffic: spilled registers, and arrays with a variable index."""
     (old_store, store), (old_load, load) = (_sides(change, name) for name in _LOCAL)
     before, after = (
         f"{stores.instructions} STL, {loads.instructions} LDL"

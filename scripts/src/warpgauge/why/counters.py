@@ -8,6 +8,7 @@ that a GPU or a version of ncu does not know is left out. ncu replays each kerne
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +20,9 @@ from warpgauge.execution import toolkit
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import profilers
-from warpgauge.why.calls import GRAPH, ONE
 
-_MOST_KERNELS = 16  # that are profiled: seconds each
+_MOST_KERNELS = 16  # profiled at most: each takes seconds
 _NAME = "Kernel Name"
-# What is launched where an operation is verified, and nothing of eviction and the timed replays.
-_OPERATIONS_ALONE = (
-    "--nvtx",
-    *(word for name in (ONE, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
-)
 
 
 class _Over(Enum):
@@ -47,6 +42,7 @@ _STALLS = (
     "gmma",  # of 9.0 alone
 )
 _GLOBAL = "pipe_lsu_mem_global_op"
+_USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op"
 
 # Our counter by the metrics of ncu that it is the sum of, and how it goes over several kernels.
 _COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
@@ -89,6 +85,9 @@ _COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
         "load_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_ld.sum",)),
         "store_requests": (_Over.SUM, (f"l1tex__t_requests_{_GLOBAL}_st.sum",)),
         "store_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_st.sum",)),
+        # Of the bytes of the sectors, how many the threads asked for.
+        "load_efficiency": (_Over.INSTRUCTIONS, (f"{_USED}_ld.pct",)),
+        "store_efficiency": (_Over.INSTRUCTIONS, (f"{_USED}_st.pct",)),
         "local_sectors": (
             _Over.SUM,
             tuple(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{op}.sum" for op in ("ld", "st")),
@@ -119,7 +118,7 @@ METRICS = tuple(dict.fromkeys(name for _, names in _COUNTERS.values() for name i
 # By ncu's word for a unit: `--print-units base` and older versions have different ones.
 _PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|thread|warp)s?\b")
-_UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metrics?:? .*")
+_UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
 
 
 @dataclass(frozen=True)
@@ -130,15 +129,24 @@ class Counted:
     kernels: Mapping[str, float]
 
 
-def command(ncu: str, program: Sequence[str], metrics: Iterable[str] = METRICS) -> list[str]:
-    """Profiles the operations that the engine verifies first, and prints a table of them.
+def command(
+    ncu: str,
+    program: Sequence[str],
+    metrics: Iterable[str] = METRICS,
+    kernels: float | None = None,
+) -> list[str]:
+    """Profiles the operation that the engine verifies first, and prints a table of its kernels.
+
+    Then it ends the program, whose measurement would take seconds. Where the number of kernels in
+    an operation is unknown, several operations may be profiled.
 
     The clock and the caches stay as the engine leaves them.
     """
+    most = min(math.ceil(kernels), _MOST_KERNELS) if kernels else _MOST_KERNELS
     return [
         *(ncu, "--csv", "--page", "raw", "--print-units", "base", "--print-fp"),
         *("--clock-control", "none", "--cache-control", "none", "--graph-profiling", "node"),
-        *("--launch-count", str(_MOST_KERNELS), *_OPERATIONS_ALONE),
+        *("--launch-count", str(most), "--kill", "yes", *profilers.OPERATIONS_ALONE),
         *("--metrics", ",".join(metrics), *program),
     ]
 
@@ -155,10 +163,12 @@ def counted(
     Raises UserError, one sentence on why there are none.
     """
     ncu, metrics = toolkit.tool("ncu"), METRICS
-    ending = process.run(command(ncu, program, metrics), deadline_s, scratch, environment)
-    if unknown := _unknown(ending):
+    ending = process.run(command(ncu, program, metrics, kernels), deadline_s, scratch, environment)
+    while unknown := _unknown(ending).intersection(metrics):  # it may name the first one alone
         metrics = tuple(name for name in metrics if name not in unknown)
-        ending = process.run(command(ncu, program, metrics), deadline_s, scratch, environment)
+        ending = process.run(
+            command(ncu, program, metrics, kernels), deadline_s, scratch, environment
+        )
     profilers.require_permission(ending)
     found = imported(ending.stdout, kernels)
     if found is None:
@@ -173,9 +183,9 @@ def _unknown(ending: process.Ending) -> frozenset[str]:
 
 
 def imported(text: str, kernels: float | None = None) -> Counted | None:
-    """What ncu printed, an operation's; None where there is no kernel in it.
+    """The counters of an operation in ncu's output; None without a kernel.
 
-    Of an operation with more kernels than were profiled, as if the others were like those.
+    Of more kernels than were profiled, the others are taken to be alike.
     """
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if f'"{_NAME}"' in line), None)
@@ -198,7 +208,7 @@ def imported(text: str, kernels: float | None = None) -> Counted | None:
 
 
 def _repeats(names: Sequence[str]) -> int:
-    """How often the whole sequence of kernels runs: an operation runs the same ones each time."""
+    """How often the sequence of kernels repeats: each operation runs the same ones."""
     for length in range(1, len(names)):
         if len(names) % length == 0 and [*names] == [*names[:length]] * (len(names) // length):
             return len(names) // length
@@ -212,7 +222,8 @@ def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float
             value = float(row[name].replace(",", ""))
         except (KeyError, ValueError):  # of another GPU, or n/a
             continue
-        found[name] = value * _scale(units.get(name, ""))
+        if math.isfinite(value):  # a part of nothing is not
+            found[name] = value * _scale(units.get(name, ""))
     return found
 
 

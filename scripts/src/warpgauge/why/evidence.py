@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of one side of a change, and what may be concluded from both."""
+"""The evidence on one side of a change, and the explanation that follows from both."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from warpgauge.why.calls import Calls
 from warpgauge.why.machine_code import Kernel
@@ -12,13 +14,14 @@ from warpgauge.why.machine_code import Kernel
 
 @dataclass(frozen=True)
 class Evidence:
-    """One side, for one operation. What is None could not be had, which is no sign of anything.
+    """One side, for one operation. None means unknown.
 
     `seconds` is the time of an operation as the benchmark measures it, and `host_clock` whether by
     the host's clock. `resources` are the row's counters. `counters` are those of counters.py, over
     all kernels of an operation. `kernels` are the device's seconds in each by its name; `device`
     everything that the device did, by kind: kernels, memsets, and copies by their memory. `calls`
-    are the host's. `code` is the machine code of its kernels.
+    are the host's. `code` is the machine code of its kernels, as far as they are in the program:
+    `code_is_whole` where all are.
     """
 
     seconds: float
@@ -29,6 +32,11 @@ class Evidence:
     device: Calls | None = None
     calls: Calls | None = None
     code: Mapping[str, Kernel] | None = None
+    code_is_whole: bool = False
+
+    def as_json(self) -> object:
+        """All of it, so that it can be judged again elsewhere: `msgspec.convert` reads it."""
+        return msgspec.to_builtins(self, enc_hook=dict)  # of mappings that are read-only
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,8 @@ class Cause:
 class Explanation:
     """Causes, the largest share first; `unexplained` is the share that is left, None if unknown.
 
-    `others` changed, too, but no time goes with them. `missing` says what could not be looked at, a
-    sentence each.
+    `others` changed, too, but explain no time. `missing` has a sentence for each source of evidence
+    that was not available.
     """
 
     slowdown: float

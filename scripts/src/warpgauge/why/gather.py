@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from warpgauge.execution import cubins
 from warpgauge.execution.discovery import Binary
@@ -19,11 +19,11 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import counters, machine_code, trace_file
-from warpgauge.why.calls import GRAPH, ONE, Call, Calls, calls_of, inside, kernels_of, ranges
+from warpgauge.why.calls import calls_of, device_of, kernels_of
 from warpgauge.why.chrome_trace import chrome_trace
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Kernel
-from warpgauge.why.trace_file import API, COPY, DEVICE, Activity
+from warpgauge.why.trace_file import Activity
 
 _MOST_KERNELS = 20  # whose machine code is compared
 _T = TypeVar("_T")
@@ -59,15 +59,20 @@ class Gathering:
             made = self._unless_missing(what, "traced", lambda: calls_of(trace))
             found = replace(found, calls=made, device=device_of(trace))
         if names:
-            found = replace(found, code=self._code(binary.path, names, what))
-        counted = self._unless_missing(what, "counted", lambda: self._counted(words, row))
+            code = self._code(binary.path, names, what)
+            whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
+            found = replace(found, code=code, code_is_whole=whole)
+        if trace is not None and not names:
+            return found  # ncu would not find kernels, either
+        counted = self._unless_missing(what, "counted", lambda: self._counted(words, row, found))
         if counted is not None:
             found = replace(found, counters=counted.counters, kernels=counted.kernels)
         return found
 
     def _code(self, program: Path, names: Sequence[str], what: str) -> Mapping[str, Kernel] | None:
         def read() -> Mapping[str, Kernel]:
-            return machine_code.kernels_of(program, names[:_MOST_KERNELS])
+            architecture = machine_code.architecture_of(self.device)
+            return machine_code.kernels_of(program, names[:_MOST_KERNELS], architecture)
 
         return self._unless_missing(what, "disassembled", read)
 
@@ -88,8 +93,10 @@ class Gathering:
             raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
         return trace_file.read_trace(file)
 
-    def _counted(self, words: Sequence[str], row: Row) -> counters.Counted:
-        kernels = row.counters.get("kernels")
+    def _counted(self, words: Sequence[str], row: Row, found: Evidence) -> counters.Counted:
+        done = (found.device or {}).items()
+        traced = sum(one.count for name, one in done if name.startswith("kernel"))
+        kernels = row.counters.get("kernels") or traced or None
         environment = gpu_environment(self.device)
         return counters.counted(words, self.scratch, self._left(), kernels, environment)
 
@@ -98,7 +105,7 @@ class Gathering:
         return max((self.seconds - (time.monotonic() - self.began)) / 2, 1.0)
 
     def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
-        """What `get` has; None, and a sentence, where it has not."""
+        """The result of `get`; None and a sentence in `missing` where it fails."""
         try:
             return get()
         except UserError as fault:
@@ -109,38 +116,20 @@ class Gathering:
         return None
 
 
-def device_of(trace: Sequence[Activity]) -> Calls:
-    """What the device does in an operation, as its verification ran it.
+class Changed(NamedTuple):
+    """The kernels that differ between two programs, at most twenty a side, and their number."""
 
-    By kind, and of copies by their memory, too: "kernel", "memcpy pinned to device".
-    """
-    everything = sorted(trace, key=lambda one: one.start_ns)
-    found = ranges(everything)
-    # Of a captured operation the launch of its graph, in which the device works.
-    around = [one for one in found if one.name == GRAPH] or [
-        one for one in found if one.name == ONE
-    ]
-    api = (one for one in everything if one.kind in API)
-    made = {one.correlation for one in inside(around, api)}
-    work = [one for one in everything if one.kind in DEVICE and one.correlation in made]
-    done: dict[str, list[int]] = {}
-    for one in work:
-        kind = f"{one.kind} {one.name}" if one.kind == COPY else one.kind
-        done.setdefault(kind, []).append(one.end_ns - one.start_ns)
-    operations = max(len(around), 1)
-    return {
-        kind: Call(len(times) / operations, sum(times) * 1e-9 / operations)
-        for kind, times in sorted(done.items())
-    }
+    before: Mapping[str, Kernel]
+    after: Mapping[str, Kernel]
+    differ: int  # in their machine code
+    alone: int  # in one of the programs
 
 
-def changed_kernels(before: Path, after: Path) -> tuple[Mapping[str, Kernel], Mapping[str, Kernel]]:
-    """The kernels of two programs whose machine code differs, without running them.
-
-    At most some twenty. Raises UserError, OSError.
-    """
+def changed_kernels(before: Path, after: Path) -> Changed:
+    """Without running the programs. Raises UserError, OSError."""
     old, new = cubins.digests(before), cubins.digests(after)
-    differ = [name for name in old if name in new and old[name] != new[name]][:_MOST_KERNELS]
-    if not differ:
-        return {}, {}
-    return machine_code.kernels_of(before, differ), machine_code.kernels_of(after, differ)
+    differ = [name for name in old if name in new and old[name] != new[name]]
+    gone, come = ([n for n in one if n not in other] for one, other in ((old, new), (new, old)))
+    was = machine_code.kernels_of(before, [*differ, *gone][:_MOST_KERNELS])
+    is_now = machine_code.kernels_of(after, [*differ, *come][:_MOST_KERNELS])
+    return Changed(was, is_now, len(differ), len(gone) + len(come))

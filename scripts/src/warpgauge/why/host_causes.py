@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from warpgauge.why.calls import Call, Calls
 from warpgauge.why.evidence import Change, Evidence
@@ -18,21 +19,48 @@ _WAIT = re.compile(r"cu(?:da)?\w*(?:Synchronize|EventQuery|StreamQuery)")
 _COPY = re.compile(r"cu(?:da)?Memcpy")
 _COPY_OR_WAIT = re.compile(f"{_COPY.pattern}|{_WAIT.pattern}")
 _MEMSET = re.compile(r"cu(?:da)?Memset")
+# Those of one kind stand for each other, as cudaLaunchKernelExC for cudaLaunchKernel.
+_KINDS = (re.compile(r"cu(?:da)?Launch\w*Kernel"), _COPY, _MEMSET, _WAIT)
+# They return when the device has done what came before.
+_WAITING = re.compile(rf"{_WAIT.pattern}|cu(?:da)?(?:Mem(?:cpy|set)|Malloc|Free)(?!\w*Async)")
 # Of the device, as the trace names it.
 _COPY_OF_DEVICE, _OF_PAGEABLE = re.compile(COPY), re.compile(rf"{COPY} (?:pageable|.+ to pageable)")
 _POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*|cu(?:da)?MemPool\w+")
 
-# Calls an operation; fewer come from operations that only begin in what is traced.
+# Calls an operation; fewer come from operations that are traced in part.
 _OFTEN = 0.05
-# As much longer takes a call that does something else; what is less lies in how busy the host was.
+# A call that takes this factor longer does something else; less may be a busy host.
 _LONGER = 1.5
 
 
 def host_suspects(before: Evidence, after: Evidence) -> Sequence[Suspect]:
-    """By the calls of an operation; nothing where those of a side are unknown."""
+    """By the calls of an operation; nothing where those of a side are unknown.
+
+    Calls are no part of a device time, and its traced operation may be the first, which loads
+    modules.
+    """
+    if not (before.host_clock and after.host_clock):
+        return []
     if before.calls is None or after.calls is None:
         return []
-    return [*_of_calls(before.calls, after.calls)]
+    old, new = before.calls, after.calls
+    # One call in place of another takes no longer than both sides differ. (A wait as often as
+    # before is shorter where the host comes to it later.)
+    usual = {name for name in new if _WAIT.match(name) and not _more(old, new, name)}
+    longer = _longer(old, new, {*old, *new} - usual)
+    return [
+        replace(one, seconds=min(one.seconds or 0.0, longer)) if "added" in one.key else one
+        for one in _of_calls(old, new)
+    ]
+
+
+def device_counts(before: Evidence, after: Evidence) -> bool:
+    """Whether device work may be part of the time: not where the host never waits for it."""
+    sides = (before, after)
+    return any(
+        not one.host_clock or one.calls is None or any(map(_WAITING.match, one.calls))
+        for one in sides
+    )
 
 
 def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
@@ -40,17 +68,36 @@ def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
     if before.device is None or after.device is None:
         return
     yield from _pageable(before, after, before.device, after.device)
+    if not device_counts(before, after):
+        return
     for kind in sorted({name.split()[0] for name in (*before.device, *after.device)}):
-        old, new = (_sum(side, re.compile(kind)) for side in (before.device, after.device))
-        if new.count > old.count + _OFTEN:
-            changes = (Change(f"{kind}s an operation", old.count, new.count),)
-            words = f"An additional {kind}" if new.count - old.count < 1.5 else f"More {kind}s"
-            seconds = (new.count - old.count) * _each_of(new)
-            yield Suspect(f"added_{kind}", words, changes, seconds, 0)
+        old, new = (_of_kind(side, kind) for side in (before.device, after.device))
+        counts = [sum(one.count for one in side.values()) for side in (old, new)]
+        more = counts[1] - counts[0]
+        if more > _OFTEN:
+            words = f"An additional {kind}" if more < 1.5 else f"More {kind}s"
+            changes = (Change(f"{kind}s an operation", counts[0], counts[1]),)
+            yield Suspect(f"added_{kind}", words, changes, _of_shortest(more, old, new), 0)
+
+
+def _of_kind(side: Calls, kind: str) -> Calls:
+    return {name: one for name, one in side.items() if name.split()[0] == kind}
+
+
+def _of_shortest(more: float, old: Calls, new: Calls) -> float:
+    """Seconds of so many additional activities: where others were replaced, of the shortest."""
+    come = sorted(
+        (_each_of(one), one.count - old.get(name, _NOTHING).count) for name, one in new.items()
+    )
+    seconds = 0.0
+    for each, count in come:
+        taken = min(max(count, 0.0), more)
+        seconds, more = seconds + taken * each, more - taken
+    return seconds
 
 
 def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iterator[Suspect]:
-    """Copies of pageable memory in place of others: the host makes them in the call, by parts."""
+    """Copies that became pageable: the host makes those in the call, in parts."""
     were, are = (_sum(side, _OF_PAGEABLE) for side in (old, new))
     if are.count <= were.count + _OFTEN:
         return
@@ -87,12 +134,29 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
         explained |= pool | same
         words = "Allocation takes longer: the memory pool keeps less, and asks the driver again"
         yield Suspect("memory_pool", words, changes, _longer(old, new, pool | same), 0)
-    for name in sorted(names - explained):
-        yield from _of_call(name, old.get(name, _NOTHING), new.get(name, _NOTHING))
+    for kind in _by_kind(names - explained):
+        was, is_now = (
+            Call(_count(side, kind), sum(side[one].seconds for one in kind if one in side))
+            for side in (old, new)
+        )
+        more = {one: _count(new, {one}) - _count(old, {one}) for one in kind}
+        come = max(kind, key=lambda one: (more[one], _longer(old, new, {one})))
+        gone = min(kind, key=lambda one: more[one])
+        words = f"{come} in place of {gone}" if more[gone] < -_OFTEN else come
+        yield from _of_call(come, words, was, is_now)
 
 
-def _of_call(name: str, old: Call, new: Call) -> Iterator[Suspect]:
-    """A call that is made more often, or takes longer."""
+def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
+    """The calls that stand for each other, and each of the others alone."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        kind = next((one.pattern for one in _KINDS if one.match(name)), name)
+        found.setdefault(kind, []).append(name)
+    return [*found.values()]
+
+
+def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
+    """A call that is made more often, or takes longer; `whole` also says in place of which."""
     seconds = new.seconds - old.seconds
     if new.count > old.count + _OFTEN:
         changes = (Change(f"{name} an operation", old.count, new.count),)
@@ -106,10 +170,10 @@ def _of_call(name: str, old: Call, new: Call) -> Iterator[Suspect]:
             key, words = "added_call", "An additional API call"
         yield Suspect(key, f"{words}: {name}", changes, seconds, 0)
     elif old.count > 0.0 and _each_of(new) > _LONGER * _each_of(old):
-        changes = (Change(f"time of each {name}", _each_of(old), _each_of(new), "s"),)
+        changes = (Change("time of each", _each_of(old), _each_of(new), "s"),)
         # At a synchronisation the host waits for what the device does.
         rank = 2 if _WAIT.match(name) else 1
-        yield Suspect("slower_call", f"{name} takes longer", changes, seconds, rank)
+        yield Suspect("slower_call", f"{whole} takes longer", changes, seconds, rank)
 
 
 def _sum(calls: Calls, pattern: re.Pattern[str]) -> Call:
@@ -117,7 +181,7 @@ def _sum(calls: Calls, pattern: re.Pattern[str]) -> Call:
     return Call(sum(one.count for one in found), sum(one.seconds for one in found))
 
 
-def _count(calls: Calls, names: Sequence[str] | set[str]) -> float:
+def _count(calls: Calls, names: Iterable[str]) -> float:
     return sum(calls[name].count for name in names if name in calls)
 
 
@@ -131,10 +195,9 @@ def _more(old: Calls, new: Calls, name: str) -> bool:
 
 
 def _more_pool(old: Calls, new: Calls, pool: set[str]) -> bool:
-    """Whether memory is asked of the driver that came out of a pool."""
-    return any(_more(old, new, name) and "Pool" not in name and old for name in pool) and (
-        _count(old, pool) > 0.0
-    )
+    """Whether memory that came from a pool now comes from the driver."""
+    asks_driver = any("Pool" not in name and _more(old, new, name) for name in pool)
+    return asks_driver and _count(old, pool) > 0.0
 
 
 def _each(calls: Calls, names: set[str]) -> float:

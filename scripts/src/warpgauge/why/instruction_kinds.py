@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine instruction is for: arithmetic by type, memory by space, width and direction."""
+"""Classes of machine instructions: arithmetic by type, memory by space, width and direction."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ _ARITHMETIC = tuple(
          r"BMSK|SGXT|ISCADD|IDP|VABSDIFF|VHMNMX|IMUL|LEPC)\w*", INTEGER),
     )
 )  # fmt: skip
-_INDEXED = re.compile(r"c?x?\[[^]]*\]\[U?R\d+.*\]")
+# Of a kernel's parameters and its author's constants; bank 4 has the addresses of functions.
+_INDEXED = re.compile(r"c?x?\[(?!0x4\])[^]]*\]\[U?R\d+.*\]")
 _WORD, _WIDE = 32, {"64": 64, "128": 128, "256": 256, "ENL2": 256}
 _NARROW = {"U8": 8, "S8": 8, "U16": 16, "S16": 16}
 

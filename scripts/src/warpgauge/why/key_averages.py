@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the device did and which calls the host made while a benchmark was measured, by name."""
+"""Device work and host calls while a benchmark was measured, summed by name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.console import Console
 
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, inert, plural
-from warpgauge.why.calls import BATCH, call_name, inside, outermost_calls, ranges
-from warpgauge.why.trace_file import API, DEVICE, Activity, readable
+from warpgauge.why.calls import BATCH, call_name, device_work, inside, outermost_calls, ranges
+from warpgauge.why.trace_file import DEVICE, Activity
 
 MEASURE = "measure"
 # The engine's kernels around what it times: fixtures/cuda/evict.cu and sm_clock.cu.
@@ -33,7 +33,7 @@ class Average:
 
 @dataclass(frozen=True)
 class KeyAverages:
-    """Of the device and of the host, the longest first; and the device work that is the engine's.
+    """Of the device and of the host, the longest first; and the engine's own device work.
 
     `scope` is the range of the engine that all of it was in; empty for the whole process.
     """
@@ -53,20 +53,18 @@ def key_averages(trace: Sequence[Activity]) -> KeyAverages:
     found = ranges(trace)
     names = {one.name for one in found}
     scope = next((name for name in (BATCH, MEASURE) if name in names), "")
-    host, calls = list(outermost_calls(trace)), [one for one in trace if one.kind in API]
+    host = list(outermost_calls(trace))
     device = [one for one in trace if one.kind in DEVICE]
     if scope:
         around = [one for one in found if one.name == scope]
         host = list(inside(around, host))
-        ordered = sorted(calls, key=lambda one: one.start_ns)
-        within = {one.correlation for one in inside(around, ordered)}
-        device = [one for one in device if one.correlation in within]
+        device = device_work(around, sorted(trace, key=lambda one: one.start_ns))
     engine = [one for one in device if _ENGINE.match(one.name)]
     left = [one for one in device if not _ENGINE.match(one.name)]
     return KeyAverages(
-        _averages((_device_name(one), one) for one in left),
+        _averages((one.work, one) for one in left),
         _averages((call_name(one), one) for one in host),
-        Average("", len(engine), sum(_seconds(one) for one in engine)),
+        Average("", len(engine), sum(one.seconds for one in engine)),
         scope,
     )
 
@@ -98,19 +96,9 @@ def print_table(averages: KeyAverages, console: Console) -> None:
 def _averages(named: Iterable[tuple[str, Activity]]) -> list[Average]:
     found: dict[str, list[float]] = {}
     for name, one in named:
-        found.setdefault(name, []).append(_seconds(one))
+        found.setdefault(name, []).append(one.seconds)
     averages = [Average(name, len(times), sum(times)) for name, times in found.items()]
     return sorted(averages, key=lambda one: (-one.seconds, one.name))
-
-
-def _device_name(one: Activity) -> str:
-    if one.kind == "kernel":
-        return readable(one.name)
-    return f"{one.kind} {one.name}".strip()
-
-
-def _seconds(one: Activity) -> float:
-    return (one.end_ns - one.start_ns) * 1e-9
 
 
 def _cells(part: str, averages: Sequence[Average]) -> list[Cells]:

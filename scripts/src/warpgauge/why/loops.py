@@ -89,50 +89,27 @@ def _target(instruction: Instruction, numbers: Mapping[int, int]) -> int | None:
         return None
 
 
-def _reached(starts: set[int], successors: Mapping[int, Sequence[int]]) -> set[int]:
+def _reached(
+    starts: set[int], successors: Mapping[int, Sequence[int]], avoided: int | None = None
+) -> set[int]:
+    """All blocks on paths from `starts` that do not pass the block `avoided`."""
     seen, waiting = set(starts), [*starts]
     while waiting:
         for block in successors[waiting.pop()]:
-            if block not in seen:
+            if block not in seen and block != avoided:
                 seen.add(block)
                 waiting.append(block)
     return seen
 
 
 def _back_edges(successors: Mapping[int, Sequence[int]]) -> list[tuple[int, int]]:
-    """Edges to a block that dominates where they come from (Cooper, Harvey, Kennedy 2001)."""
+    """Edges to a block that dominates their start: every path from the entry passes it."""
     order = _reverse_postorder(successors)
     place = {block: number for number, block in enumerate(order)}
-    before: dict[int, list[int]] = {block: [] for block in order}
-    for block in order:
-        for other in successors[block]:
-            before[other].append(block)
-    immediate = {-1: -1}
-
-    def common(one: int, other: int) -> int:
-        while one != other:
-            while place[one] > place[other]:
-                one = immediate[one]
-            while place[other] > place[one]:
-                other = immediate[other]
-        return one
-
-    changed = True
-    while changed:
-        changed = False
-        for block in order[1:]:
-            known = [one for one in before[block] if one in immediate]
-            dominator = known[0]
-            for one in known[1:]:
-                dominator = common(dominator, one)
-            changed |= immediate.get(block) != dominator
-            immediate[block] = dominator
-    return [
-        (block, head)
-        for block in order
-        for head in successors[block]
-        if block >= 0 and common(block, head) == head
-    ]
+    edges = ((block, head) for block in order for head in successors[block])
+    backward = [(block, head) for block, head in edges if place[head] <= place[block]]
+    without = {head: _reached({-1}, successors, head) for _, head in backward}
+    return [(block, head) for block, head in backward if block not in without[head]]
 
 
 def _reverse_postorder(successors: Mapping[int, Sequence[int]]) -> list[int]:

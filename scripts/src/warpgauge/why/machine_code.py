@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from warpgauge.execution import cubins, elf
 from warpgauge.execution.toolkit import output_of, tool
+from warpgauge.system.process import nvidia_smi
 
-# A remark as (*"SpillRefill"*) may stand behind the operands.
+# A remark, (*"SpillRefill"*), may follow the operands.
 _INSTRUCTION = re.compile(
     r"\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*(?:\(\*|;)"
 )
@@ -33,6 +34,7 @@ class Instruction:
     opcode: str  # with its modifiers: "LDG.E.128"
     operands: tuple[str, ...]  # a target within the kernel is an address: "0x190"
     source: str  # "file.cu:12", or ""
+    is_spill: bool = False  # of a register, where nvdisasm says so
 
     def __str__(self) -> str:
         return f"{self.predicate} {self.opcode} {', '.join(self.operands)}".strip()
@@ -58,19 +60,29 @@ def listing(kernel: Kernel) -> str:
     return "\n".join([*lines, ""])
 
 
-def kernels_of(program: Path, names: Collection[str] | None = None) -> dict[str, Kernel]:
+def architecture_of(device: int | str | None) -> int:
+    """Of a GPU by index or UUID, 90 for compute capability 9.0; 0 where nvidia-smi cannot tell."""
+    asked = ("--query-gpu=compute_cap", "--format=csv,noheader", "-i", str(device or 0))
+    digits = nvidia_smi(*asked).strip().replace(".", "")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def kernels_of(
+    program: Path, names: Collection[str] | None = None, architecture: int = 0
+) -> dict[str, Kernel]:
     """The kernels of a program (or of a .cubin file) by their stable names, or those of `names`.
 
     `names` are mangled, of this or another build (`cubins.stable_name`). Of several architectures
-    it takes the newest. Raises UserError where the toolkit's cuobjdump or nvdisasm is missing or
-    fails, OSError for a file that cannot be read.
+    it takes the newest that a GPU of `architecture` runs, else the newest. Raises UserError where
+    the toolkit's cuobjdump or nvdisasm is missing or fails, OSError for a file that cannot be read.
     """
     wanted = None if names is None else {cubins.stable_name(name) for name in names}
     found: dict[str, Kernel] = {}
     with tempfile.TemporaryDirectory() as folder:
         held = cubins.of(program, Path(folder))
         digests = cubins.digests_of(held)
-        for cubin in sorted(held, key=lambda one: -one.architecture):
+        held.sort(key=lambda one: (one.runs_on(architecture), one.architecture), reverse=True)
+        for cubin in held:
             asked = {
                 name: stable
                 for name in cubin.kernels
@@ -119,7 +131,7 @@ def _functions(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 def _function(body: Iterable[str]) -> tuple[Instruction, ...]:
     labels: dict[str, int] = {}
     pending: list[str] = []
-    read: list[tuple[int, str, str, str, str]] = []
+    read: list[tuple[int, str, str, str, str, bool]] = []
     frames: list[tuple[str, str]] = []
     goes_on = False  # a line of another frame of the same place
     for line in body:
@@ -130,12 +142,13 @@ def _function(body: Iterable[str]) -> tuple[Instruction, ...]:
             address = int(found[1], 16)
             labels.update(dict.fromkeys(pending, address))
             pending, goes_on = [], False
-            read.append((address, found[2] or "", found[3], found[4], _place(frames)))
+            is_spill = "SpillRefill" in line
+            read.append((address, found[2] or "", found[3], found[4], _place(frames), is_spill))
         elif label := _LABEL.match(line):
             pending.append(label[1])
     code = [
-        Instruction(address, predicate, opcode, _operands(operands, labels), source)
-        for address, predicate, opcode, operands, source in read
+        Instruction(address, predicate, opcode, _operands(operands, labels), source, is_spill)
+        for address, predicate, opcode, operands, source, is_spill in read
     ]
     return tuple(_without_padding(code))
 
@@ -160,10 +173,7 @@ def _without_padding(code: list[Instruction]) -> list[Instruction]:
     end = len(code)
     while end and code[end - 1].opcode == "NOP":
         end -= 1
-    if (
-        end
-        and code[end - 1].opcode == "BRA"
-        and code[end - 1].operands == (f"{code[end - 1].address:#x}",)
-    ):
+    last = code[end - 1] if end else None
+    if last and last.opcode == "BRA" and last.operands == (f"{last.address:#x}",):
         end -= 1
     return code[:end]

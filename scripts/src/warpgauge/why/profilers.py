@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's profilers: how to call them, and what they refuse."""
+"""NVIDIA's profilers: how to call them, and why they refuse."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ class Profiler:
     own: re.Pattern[bytes]  # found in each
 
     def command(self, tool: str, report: Path, program: Sequence[str]) -> list[str]:
-        """That has the program's process profiled into `report`, which is not there yet."""
+        """Profiles the program into `report`, which must not exist yet."""
         return [tool, *self.arguments, "-o", str(report), *program]
 
 
-# One operation is profiled, where it is verified for the first time: a replay takes it thousands of
-# times, and ncu seconds for each kernel. The clock stays as it is: ncu would hold it low.
+# ncu's options for what runs where an operation is verified: no eviction, and no timed replay.
+OPERATIONS_ALONE = (
+    "--nvtx",
+    *(word for name in (ONE, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
+)
+
+# One operation is profiled, where it is first verified: a replay runs it thousands of times, and
+# ncu takes seconds for each kernel. The clock stays as it is: ncu would lock it at a low one.
 NCU = Profiler(
     "ncu",
     (
         *("--clock-control", "none", "--graph-profiling", "node", "--set", "full"),
-        *("--import-source", "yes", "--nvtx"),
-        *(word for name in (ONE, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
+        *("--import-source", "yes", *OPERATIONS_ALONE),
     ),
     ".ncu-rep",
     re.compile(rb"\ANVR\0"),

@@ -8,20 +8,29 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from warpgauge.system.errors import ExitStatus
-from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
+from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
 from warpgauge.why import code_change_text
+from warpgauge.why.calls import Call
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
 _MOST_CALLS = 12
+_MOST_NAMED = 3  # kernels
+_CHANCE = ", which may be chance"
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one benchmark is slower. Without a measurement there is only the `code`, by kernel."""
+    """Why one benchmark is slower. Without a measurement there is only the `code`, by kernel.
+
+    Then that is of all kernels of two programs, and `of_program` says how many changed, and how
+    many only one has; None where their machine code could not be compared.
+    """
 
     name: str
     explanation: Explanation | None
@@ -29,6 +38,8 @@ class Reason:
     sides: tuple[Evidence, Evidence] | None = None
     same_code: bool = False
     missing: tuple[str, ...] = ()
+    of_program: tuple[int, int] | None = None
+    is_shown: bool = True  # that it is slower, beyond chance
 
     @property
     def table(self) -> list[tuple[str, str, str, str]]:
@@ -50,16 +61,9 @@ class Reason:
         before, after = (side.calls or {} for side in self.sides)
         both = {**before, **after}
         most = sorted(both, key=lambda name: -both[name].seconds)[:_MOST_CALLS]
-        told = [
-            [
-                f"{digits(side[name].count)} × {duration(side[name].seconds / side[name].count)}"
-                if name in side and side[name].count
-                else "–"
-                for side in (before, after)
-            ]
-            for name in most
+        return [
+            (inert(name), _of_call(before.get(name)), _of_call(after.get(name))) for name in most
         ]
-        return [(inert(name), old, new) for name, (old, new) in zip(most, told, strict=True)]
 
     @property
     def code_lines(self) -> list[str]:
@@ -80,19 +84,27 @@ class Reason:
     def _sentences(self) -> Iterator[str]:
         name, told = inert(self.name), self.explanation
         if told is None:
-            count = sum(not change.is_same for change in self.code.values())
-            yield f"{name} is not measured. Of its program's kernels {count or 'none'} changed."
+            yield f"{name} is not measured."
+            if self.of_program is not None:
+                yield from self._of_program(*self.of_program)
             return
-        yield f"{name} is {percent(told.slowdown, sign=False)} slower."
+        size, chance = percent(abs(told.slowdown), sign=False), "" if self.is_shown else _CHANCE
         if not told.slowdown > 0.0:
-            yield "There is nothing to explain."
+            faster = f"{size} faster" if told.slowdown < 0.0 else "not slower"
+            yield f"{name} is {faster}{chance}. There is nothing to explain."
             return
-        if not told.causes:
+        yield f"{name} is {size} slower{chance}."
+        if not told.causes and told.unexplained is None:
+            yield "What makes it slower is unknown."
+            yield from map(inert, self._changed_code())
+        elif not told.causes:
             yield "What makes it slower is unknown: nothing moved enough that the time goes with."
         for number, cause in enumerate(told.causes):
             lead = "Mostly" if number == 0 and (cause.share or 0.0) > _MOST else "Also"
-            if number == 0 and lead == "Also":
-                lead = "In part" if cause.share is not None else "Likely"
+            if cause.share is None:
+                lead = "Perhaps also" if number else "Likely"
+            elif number == 0 and lead == "Also":
+                lead = "In part"
             moved = ", ".join(map(_moved, cause.changes))
             explains = (
                 "" if cause.share is None else f", which explains {_share(cause.share)} of it"
@@ -100,11 +112,28 @@ class Reason:
             words = clause(cause.words)
             yield f"{lead}: {inert(words)} ({inert(moved)}){explains}."
         if self.same_code:
-            yield "The machine code is the same: the cause is outside of it."
+            yield "The machine code is the same: the cause is how it is called, or outside of it."
         if told.causes and told.unexplained is not None:
             left = told.unexplained
             yield f"{_share(left)} of it is not explained." if left > _LITTLE else "That is all."
         yield from map(inert, told.missing)
+
+    def _of_program(self, changed: int, alone: int) -> Iterator[str]:
+        if not changed:
+            yield "Its program's kernels have the same machine code as before."
+        else:
+            names = listed([name for name, change in self.code.items() if not change.is_same])
+            kernels = plural(changed, "kernel")
+            yield f"{kernels} of its program changed, whether or not it runs them: {names}."
+        if alone:
+            yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} on one side alone."
+
+    def _changed_code(self) -> Iterator[str]:
+        """What changed in the code that is no known cause."""
+        for name, change in [*self.code.items()][:_MOST_NAMED]:
+            if not change.is_same:
+                what = code_change_text.lines(change)[0]
+                yield f"The machine code of {name} changed: {what}."
 
 
 @dataclass(frozen=True)
@@ -178,31 +207,19 @@ def document(found: Reasons) -> str:
 def as_json(one: Reason) -> dict[str, object]:
     """One benchmark's part of the document."""
     told = one.explanation
-    causes = [] if told is None else told.causes
     return {
         "name": one.name,
         "slowdown": None if told is None else told.slowdown,
+        "may_be_chance": not one.is_shown,
         "unexplained": None if told is None else told.unexplained,
         "paragraph": one.paragraph,
-        "causes": [
-            {
-                "key": cause.key,
-                "words": cause.words,
-                "share": cause.share,
-                "changes": [_change(change) for change in cause.changes],
-            }
-            for cause in causes
-        ],
-        "others": [] if told is None else [_change(change) for change in told.others],
+        "causes": [] if told is None else msgspec.to_builtins(told.causes),
+        "others": [] if told is None else msgspec.to_builtins(told.others),
         "code": one.code_lines,
         "same_code": one.same_code,
+        "evidence": None if one.sides is None else [side.as_json() for side in one.sides],
         "missing": [*one.missing, *(() if told is None else told.missing)],
     }
-
-
-def _change(change: Change) -> dict[str, object]:
-    before, after = change.before, change.after
-    return {"words": change.words, "before": before, "after": after, "unit": change.unit}
 
 
 _MOST, _LITTLE = 0.5, 0.05
@@ -211,6 +228,13 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
 
 def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", inert(text))
+
+
+def _of_call(call: Call | None) -> str:
+    """How often an operation makes it, and how long each takes."""
+    if call is None or not call.count:
+        return "–"
+    return f"{digits(call.count)} × {duration(call.seconds / call.count)}"
 
 
 def _with_share(cause: Cause) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A possible cause within kernels, and what of the counters of both sides speaks for one."""
+"""A possible cause, and how the counters of both sides support one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from warpgauge.why.evidence import Change
 COUNTED = 0.02  # the noise of counts that repeat exactly, but for what blocks do in another order
 CACHED = 0.05  # of what depends on how the caches were filled
 LEAST = 0.005  # of all instructions: fewer do not make a kernel slower
+# A unit that is busy for this part of the time bounds the kernel: others wait for it. (What Nsight
+# Compute calls high is above 60 %.)
+BOUND = 0.5
+# Neither counters nor a kernel's attributes distinguish the two.
+LOCAL_MEMORY = "More local memory: registers are spilled, or an array has no fixed index"
 # Warps wait at a barrier for those that wait for something else.
 BARRIER = "barrier"
 
@@ -31,8 +36,8 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Both:
-    """Counters of both sides, and by what of the kernels' time they can be held accountable.
+class CounterPair:
+    """Counters of both sides, and the part of the kernels' time that each explains.
 
     All times are those of the profiler, of an operation's kernels, in seconds.
     """
@@ -41,7 +46,7 @@ class Both:
     after: Mapping[str, float]
 
     def has(self, *keys: str) -> bool:
-        """Whether both sides tell them all."""
+        """Whether both sides have them all."""
         return all(key in self.before and key in self.after for key in keys)
 
     @property
@@ -90,7 +95,7 @@ class Both:
     def bound(self, *keys: str) -> float:
         """Seconds more for which one of these units is busy, where it bounds the kernel after."""
         return max(
-            (self.busy(key) for key in keys if self.after.get(key, 0.0) >= _BOUND), default=0.0
+            (self.busy(key) for key in keys if self.after.get(key, 0.0) >= BOUND), default=0.0
         )
 
     def busy(self, key: str) -> float:
@@ -98,6 +103,35 @@ class Both:
         if not self.has(key):
             return 0.0
         return self.after[key] * self.after["time"] - self.before[key] * self.before["time"]
+
+    def is_more(self, key: str) -> bool:
+        return self.growth(key) > 1.0 + COUNTED
+
+    def is_busier(self, key: str) -> bool:
+        """Whether a unit is busy for longer, by more than its noise and for a part that counts."""
+        longer = self.busy(key)
+        was = self.before.get(key, 0.0) * self.before["time"]
+        return longer > CACHED * max(was, self.after["time"])
+
+    def is_same(self, key: str, noise: float) -> bool:
+        return abs(self.growth(key) - 1.0) <= noise
+
+    def is_enough(self, key: str) -> bool:
+        """Whether there are now enough of them, as for an instruction each."""
+        return self.after[key] - self.before[key] > LEAST * self.after.get("instructions", 0.0)
+
+    def same_accesses(self) -> bool:
+        keys = ("load_requests", "store_requests", "shared_instructions")
+        return all(self.is_same(key, CACHED) for key in keys) and not self.is_more("local_sectors")
+
+    def same_work(self, noise: float) -> bool:
+        """Whether as many threads do the same arithmetic and the same accesses."""
+        useful = all(self.is_same(key, noise) for key in ("fma", "fp64", "xu"))
+        return useful and self.same_accesses() and self.as_many_threads()
+
+    def as_many_threads(self) -> bool:
+        """Whether as many threads of a warp work as did before."""
+        return self.growth("threads") > 1.0 - COUNTED
 
     @staticmethod
     def _stalled(side: Mapping[str, float], reasons: Sequence[str]) -> float:
@@ -112,39 +146,4 @@ def _growth(before: float, after: float) -> float:
     return after / before
 
 
-# A unit that is busy for this part of the time bounds the kernel: others wait for it. (What Nsight
-# Compute calls high is above 60 %.)
-_BOUND = 0.5
-
-
-Rule = Callable[[Both], Iterator[Suspect]]
-
-
-def is_more(both: Both, key: str) -> bool:
-    return both.growth(key) > 1.0 + COUNTED
-
-
-def is_busier(both: Both, key: str) -> bool:
-    """Whether a unit is busy for longer, by more than its noise and for a part that counts."""
-    longer = both.busy(key)
-    was = both.before.get(key, 0.0) * both.before["time"]
-    return longer > CACHED * max(was, both.after["time"])
-
-
-def is_same(both: Both, key: str, noise: float) -> bool:
-    return abs(both.growth(key) - 1.0) <= noise
-
-
-def is_enough(both: Both, key: str) -> bool:
-    """Whether there are now enough of them, as for an instruction each."""
-    return both.after[key] - both.before[key] > LEAST * both.after.get("instructions", 0.0)
-
-
-def same_accesses(both: Both) -> bool:
-    keys = ("load_requests", "store_requests", "shared_instructions")
-    return all(is_same(both, key, CACHED) for key in keys) and not is_more(both, "local_sectors")
-
-
-def as_many_threads(both: Both) -> bool:
-    """Whether as many threads of a warp work as did before."""
-    return both.growth("threads") > 1.0 - COUNTED
+Rule = Callable[[CounterPair], Iterator[Suspect]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libwarpgauge_trace.so wrote of a process: its work on the device, its calls, its ranges.
+"""The trace that libwarpgauge_trace.so writes of a process: device work, calls and ranges.
 
 The format is in fixtures/trace/trace.hpp. Of calls and ranges there is nothing unless the process
 ran with WARPGAUGE_TRACE_CALLS=1.
@@ -51,6 +51,15 @@ class Activity(msgspec.Struct, frozen=True):
     correlation: _Count = 0
     bytes: _Count = 0  # of a copy or a memset
 
+    @property
+    def seconds(self) -> float:
+        return (self.end_ns - self.start_ns) * 1e-9
+
+    @property
+    def work(self) -> str:
+        """What the device did: a kernel's readable name, or ``memcpy pageable to device``."""
+        return readable(self.name) if self.kind == "kernel" else f"{self.kind} {self.name}".strip()
+
 
 class _Head(msgspec.Struct):
     warpgauge_trace: int  # marks the file as one
@@ -63,7 +72,7 @@ _HEAD, _ACTIVITY = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Activity)
 
 
 class TraceFault(UserError):
-    """The trace and what the benchmark says do not go together, so that neither proves the other.
+    """A trace that contradicts the benchmark, or is damaged.
 
     Its sentence is of one benchmark; others may do.
     """
@@ -122,6 +131,8 @@ def readable(kernel: str) -> str:
 
     As readable_kernel_name() of fixtures/core/operation_facts.hpp.
     """
+    if not kernel.startswith("_Z"):  # of extern "C": "f" would be the type float
+        return kernel
     with contextlib.suppress(OSError, AttributeError):
         demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
         demangle.restype = ctypes.c_void_p
@@ -132,6 +143,14 @@ def readable(kernel: str) -> str:
             name = name.replace("(anonymous namespace)::", "").removeprefix("void ")
             return name[: _parameters_begin(name)]
     return kernel
+
+
+def without_arguments(kernel: str) -> str:
+    """The same without the arguments of templates: of all kernels of one template."""
+    name, shorter = "", readable(kernel)
+    while shorter != name:
+        name, shorter = shorter, re.sub(r"<[^<>]*>", "", shorter)
+    return name
 
 
 def _parameters_begin(name: str) -> int:

@@ -13,10 +13,10 @@ from warpgauge.why.instruction_kinds import kind_of
 from warpgauge.why.loops import Loop, loops_of
 from warpgauge.why.machine_code import Instruction
 
-# How often a loop goes round, where nobody knows: only ratios of two sides are told.
+# Assumed iterations of a loop: only ratios of both sides are used.
 _TRIPS = 10.0
 
-# What a loop is about; the rest of its body is there for these.
+# The work of a loop; the rest of its body supports it.
 TRANSFERS = (kinds.GLOBAL_LOAD, kinds.GLOBAL_STORE, kinds.SHARED_LOAD, kinds.SHARED_STORE)
 _WORK = frozenset(
     (kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION, *TRANSFERS)
@@ -58,7 +58,7 @@ class WeightedCode:
         return [number for number in loop.body if self.innermost[number] is loop]
 
     def work(self, numbers: Sequence[int]) -> Counter[str]:
-        """Operations by class, and bits moved: what is the same however wide an access is."""
+        """Operations by class, and bits moved, which do not depend on the width of accesses."""
         found: Counter[str] = Counter()
         for number in numbers:
             kind = self.kinds[number]
@@ -67,7 +67,7 @@ class WeightedCode:
         return found
 
     def _without_remainders(self) -> list[Loop]:
-        """The loops that work, largest first; what unrolled ones leave over counts as run once."""
+        """The loops that do work, largest first; remainders of unrolled ones count as run once."""
         found: list[Loop] = []
         for loop in sorted(self.loops, key=lambda one: (one.depth, -len(one.body))):
             work = self.work(self.own_body(loop))

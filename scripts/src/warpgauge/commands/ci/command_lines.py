@@ -11,13 +11,15 @@ from warpgauge.commands.arguments import Parser, group, positive
 WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _RUN = "--repository owner/name --run-id 1234"
 
-_ADD = """\
-Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for each to
-the branch history. GH_TOKEN is the token, GITHUB_API_URL where its API is."""
-
-_PROPOSE = """\
-Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the baseline
-as scripts/warpgauge baseline add-session does, and open a pull request with the result."""
+_ADD = (
+    "Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for "
+    "each to the branch history. GH_TOKEN is the token, GITHUB_API_URL where its API is."
+)
+_PROPOSE = (
+    "Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the "
+    "baseline as scripts/warpgauge baseline add-session does, and open a pull request with the "
+    "result."
+)
 
 
 def gate() -> Parser:
@@ -132,8 +134,8 @@ def pages() -> Parser:
         description="Makes the site of what the last nights found, for GitHub Pages: an index by "
         "GPU, the report of each GPU's newest night, and how its times went. GH_TOKEN is the "
         "token, GITHUB_API_URL where its API is.",
-        epilog="Exit status: 0 made; 2 not. A result that is refused is told, and an older one "
-        "shown.",
+        epilog="Exit status: 0 made; 2 not; 3 made without lines of the history that cannot be "
+        "read, which are named. A result that is refused is told, and an older one shown.",
     )
     example = "%(prog)s --repository owner/name --history build/history --out-dir build/pages"
     what = group(parser, "which nights", example)

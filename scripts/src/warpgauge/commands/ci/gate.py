@@ -21,7 +21,7 @@ from warpgauge.files.output_file import require_empty
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
-from warpgauge.system import git, streams, tee, worktree
+from warpgauge.system import git, process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import quoted
@@ -82,7 +82,7 @@ class Gate:
         options, out = self.options, self.options.out_dir.absolute()
         command = self._command()
         if options.programs is None:
-            gpus.require_any()
+            process.require_gpu()
         if options.gpu:
             listed = gpus.file_of(options.root or self.root)
             gpus.require_here(gpus.chosen(listed, options.gpu))
@@ -103,12 +103,12 @@ class Gate:
             }
             try:
                 with commands_stopped(lambda line: streams.write(f"{line}\n")):
-                    status = tee.run(command, out / LOG, environment)
+                    status = process.tee(command, out / LOG, environment)
             finally:
                 _keep(run.with_suffix(".log"), out / COMMANDS)
                 _keep(run.with_suffix(".html"), out / page_of(options.gpu))
             job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
-            return job.ended(status, tee.log_tail(out / LOG))
+            return job.ended(status, process.log_tail(out / LOG))
 
     def _command(self) -> list[str]:
         """What is to be run, but for where its results go. Raises UserError."""
@@ -130,7 +130,6 @@ class Gate:
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
     options = parse(argv)
     try:
         return Gate(options, root).run()
@@ -157,6 +156,5 @@ def _merge_base(root: Path, ref: str) -> str:
 
 
 def _keep(path: Path, target: Path) -> None:
-    """What lies beside the run file is to lie beside the reports."""
     if path.exists():
         shutil.move(path, target)

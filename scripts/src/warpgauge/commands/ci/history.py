@@ -18,7 +18,6 @@ from warpgauge.system.layout import Output, print_line
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
-    """Raises UserError for what the user can mend."""
     given = command_lines.history().parse_args(argv)
     repository = Repository(GitHub.of(environment), given.repository)
     print_line(Output(highlight=False), history_branch.add(repository, given.run_id, root))

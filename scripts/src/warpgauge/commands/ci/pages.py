@@ -24,8 +24,7 @@ from warpgauge.reports import site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.headline import check_word
-from warpgauge.reports.workflow_commands import command
+from warpgauge.reports.workflow_commands import check_word, command
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import plural
@@ -46,9 +45,14 @@ def main(
     for refusal in nights.refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
     rows = [_write_gpu(given.out_dir, given.history, gpu, newest.get(gpu.slug)) for gpu in models]
-    _write(given.out_dir / site.INDEX, site.index(rows))
-    print(f"made: {given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report")
-    return ExitStatus.OK
+    faults = database.ask(given.history, "HEAD", database.faults)
+    for fault in faults:
+        print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
+    _write(given.out_dir / site.INDEX, site.index(rows))  # the last file: the site is whole
+    made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
+    left = f"; {plural(len(faults), 'line')} of the history left out" if faults else ""
+    print(f"made: {made}{left}")
+    return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
 
 
 def _write_gpu(out: Path, history: Path, gpu: Gpu, newest: Newest | None) -> site.Gpu:

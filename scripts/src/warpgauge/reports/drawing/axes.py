@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of a picture: where a value lies, and ticks of which no two labels touch. Pure."""
+"""Axes of a picture: where a value lies, and ticks whose labels do not overlap. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpgauge.reports.drawing.picture import GAP, rect, shape, shortened, text,
 from warpgauge.reports.drawing.style import LETTER, LINE
 from warpgauge.system.text import duration
 
-# A part of the values that their axis is at least as long as: the labels of ticks differ.
+# An axis spans at least this share of its values, so that the labels of its ticks differ.
 LEAST = 1e-4
 
 Words = Callable[[float], str]
@@ -22,13 +22,13 @@ def linear(value: float) -> float:
 
 
 def logarithm(value: float) -> float:
-    """What is not above zero lies below all that is."""
+    """Of zero and below: minus infinity."""
     return math.log10(value) if value > 0 else -math.inf
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From the value `low` at the pixel `start` to `high` at `end`, which are not the same.
+    """From the value `low` at the pixel `start` to a different value `high` at `end`.
 
     `scale` grows with the value: `linear`, `logarithm`, or another.
     """
@@ -42,15 +42,15 @@ class Axis:
     def at(self, value: float) -> float:
         """The pixel, no farther out than the ends."""
         low, high = self.scale(self.low), self.scale(self.high)
-        # Halves, so that the widest axis has a length.
+        # Halved, so that the difference of two huge values is finite.
         share = (self.scale(value) / 2 - low / 2) / (high / 2 - low / 2)
         return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
 
     def spread(self, values: Iterable[float], words: Words) -> list[float]:
-        """Of `values`, those first are kept first, as many as have room beside each other."""
+        """As many of `values` as have room for their labels; earlier ones are kept first."""
         shown: list[float] = []
         for value in values:
-            # From the middle of a label to that of its neighbour, with two letters between them.
+            # Labels are centred; between two there are at least two letters.
             width = width_of(words(value)) + 4 * LETTER
             rooms = {one: (width + width_of(words(one))) / 2 for one in shown}
             at = self.at(value)
@@ -81,7 +81,7 @@ def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
 
 
 def margin(ticks: Sequence[float], words: Words) -> float:
-    """From the picture's edge to a vertical axis: its title, and the widest label."""
+    """Pixels from the edge to a vertical axis: its title and its widest label."""
     return GAP + LINE + max(width_of(words(tick)) for tick in ticks) + 8
 
 
@@ -92,7 +92,7 @@ def short(words: str) -> str:
 
 
 def unit_of(words: str, value: float) -> tuple[float, str]:
-    """The size and the name of the unit in which `words` tell a `value` above zero."""
+    """The size and the name of the unit in which `words` state a `value` above zero."""
     number, unit = words.split(" ", 1)
     return 10.0 ** round(math.log10(value / float(number))), unit
 
@@ -130,7 +130,7 @@ def frame(x: Axis, y: Axis) -> str:
 
 
 def titles(x: Axis, y: Axis, below: str, beside: str) -> Iterator[str]:
-    """What the axes show; that of the vertical one is read from below, at the picture's edge."""
+    """The titles of the axes; the vertical one's is rotated, at the picture's edge."""
     if below:
         words = _fitting(below, x.end - x.start)
         yield text((x.start + x.end) / 2, y.start + 42, words, "middle")

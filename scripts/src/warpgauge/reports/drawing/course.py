@@ -23,8 +23,8 @@ _BELOW = "bars: 95 % interval of a night; lines: mean between changes"
 # Standard errors in half of a 95 % interval, of a normal distribution.
 _HALF = 1.96
 
-# A night that is known badly does not press the others flat: bars are cut off where they reach
-# farther beyond all nights than so many usual ones.
+# One night with a large error must not flatten the others: bars are cut off where they reach this
+# many typical bars beyond all nights.
 _LONGEST_BAR = 1.5
 
 # From such a range on, the axis is logarithmic.
@@ -54,7 +54,7 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Event:
-    """What is another from the night `index` on: `kind` is "GPU", "driver" or "machine"."""
+    """A change of the `kind` "GPU", "driver" or "machine" at the night `index`."""
 
     index: int
     kind: str
@@ -63,7 +63,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Course:
-    """There is a night; they are in order."""
+    """At least one night, in order."""
 
     title: str
     nights: Sequence[Night]
@@ -137,7 +137,7 @@ def _lane(kind: str) -> str:
 
 
 def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[str]:
-    """A lane for each kind, below the dates; a tick where something is another from then on."""
+    """A lane for each kind, below the dates, with a tick at each event."""
     for index, kind in enumerate(kinds):
         middle = y.start + 36 + _LINE * index
         yield text(x.start - 8, middle + 4, _lane(kind), "end faint")
@@ -150,7 +150,7 @@ def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[
 
 
 def _errors(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    """All as one shape: of three years there are a thousand."""
+    """All bars as one shape: three years have a thousand."""
     bars = []
     for index, night in enumerate(nights):
         if night.error > 0:
@@ -201,7 +201,7 @@ class _Label:
 
 
 def _labels(changes: Sequence[ChangePoint], x: Axis) -> list[_Label]:
-    """Above the frame, largest changes first; what has no room there has its tooltip alone."""
+    """Above the frame, largest changes first; those without room have only a tooltip."""
     labels: list[_Label] = []
     for one in sorted(changes, key=lambda change: -abs(change.change)):
         words = percent(one.change)
@@ -209,11 +209,10 @@ def _labels(changes: Sequence[ChangePoint], x: Axis) -> list[_Label]:
         at = min(max(x.at(one.index - 0.5), x.start + half), x.end - half)
         for line in range(_LINES):
             others = [label for label in labels if label.line == line]
-            if all(abs(at - other.at) >= half + _half(other) + LETTER for other in others):
+            if all(
+                abs(at - other.at) >= half + picture.width_of(other.words) / 2 + LETTER
+                for other in others
+            ):
                 labels.append(_Label(words, _kind(one), at, line))
                 break
     return labels
-
-
-def _half(label: _Label) -> float:
-    return picture.width_of(label.words) / 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of the changes and their intervals: what changed, and what nobody can tell. Pure.
+"""A picture of the changes and their intervals: what changed, and what is undecided. Pure.
 
 Each row is a benchmark: a point with whiskers, against zero and a band as wide as the tolerance.
-Of what is inconclusive one whisker goes to the bound.
+An inconclusive row has one whisker, which ends at its bound.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.reports.ranking import rank
 from warpgauge.system.text import percent
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, is_accepted
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
-# In both kinds of file: by it a later run knows that it may replace one.
+# In both kinds of file; a later run replaces only files that contain it.
 MARK = "warpgauge intervals of changes"
 
-# More rows are no picture any more.
+# More rows would not be readable.
 _ROWS = 40
 
 _ROW, _PLOT, _TOP, _BOTTOM = 26.0, 480.0, 64.0, 76.0
@@ -36,7 +36,7 @@ _LAST_LETTER = "\u017f"
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a row looks: signs, and colours that are told apart by eyes of every kind."""
+    """How a row looks: a sign, and a colour that colour-blind readers can tell apart."""
 
     words: str
     path: str
@@ -62,6 +62,14 @@ class _Row:
     size: str
     tolerance: float
     kind: _Kind
+
+
+def svg(comparison: Comparison) -> str:
+    return picture.document(drawn(comparison), MARK)
+
+
+def png(comparison: Comparison) -> bytes:
+    return picture.png(drawn(comparison), MARK)
 
 
 def drawn(comparison: Comparison) -> str:
@@ -104,7 +112,7 @@ def _rows(comparison: Comparison) -> list[_Row]:
     for outcome, kind in _KINDS.items():
         chosen = [verdict for verdict in comparison.verdicts if verdict.outcome is outcome]
         for verdict in sorted(chosen, key=rank):
-            drawn = outcome is not Outcome.PASS or is_accepted(verdict)
+            drawn = outcome is not Outcome.PASS or verdict.is_accepted
             if verdict.change is not None and drawn:
                 change, size = _drawn_change(verdict, verdict.change)
                 tolerance = min(verdict.tolerance or 0.0, _FARTHEST)
@@ -120,14 +128,14 @@ def _drawn_change(verdict: Verdict, change: Change) -> tuple[Change, str]:
 
 
 def _within(change: Change) -> Change:
-    """No farther out than an axis goes, and with the change in its interval."""
+    """Cut to what an axis can show; the interval contains the change."""
     ends = (change.ratio, change.low, change.high)
     ratio, low, high = (max(min(end, _FARTHEST), -1.0) for end in ends)
     return Change(ratio, min(low, ratio), max(high, ratio))
 
 
 def _plain(name: str) -> str:
-    """Letters that every font has, and that no neighbour can move."""
+    """Only letters that the font has, none of which moves its neighbours."""
     shown = picture.shortened(name)
     return "".join(
         char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1] for char in shown
@@ -159,16 +167,16 @@ def _drawn(x: Axis, y: float, row: _Row) -> Iterator[str]:
 # Nothing is drawn farther out.
 _FARTHEST = 99.99
 
-# Up to here the axis is linear; beyond, it is so around zero alone (the inverse hyperbolic sine):
-# else 1 % and 300 % would not both be seen on it.
+# An axis up to _LINEAR is linear; a longer one only around zero (the inverse hyperbolic sine), so
+# that 1 % and 300 % are both visible.
 _LINEAR, _LINEAR_WIDTH = 0.25, 0.05
 _TICKS = (-0.9, -0.5, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
           30.0, 100.0)  # fmt: skip
 
-# Letters for a label of a linear axis and what lies between it and the next.
+# Letters for a label of a linear axis and the gap behind it.
 _LABEL = 10
 
-# An axis is at least so long either way.
+# The least that an axis reaches in either direction.
 _LEAST = 0.001
 
 

@@ -20,7 +20,7 @@ MARK = "warpgauge lines over an axis"
 _WIDTH, _HEIGHT = 640.0, 380.0
 _TOP, _BOTTOM = 44.0, 58.0
 
-# The band of a point that scatters much is cut off here, so that it does not press the lines flat.
+# Wider bands are cut off, so that a noisy point does not flatten the lines.
 _HIGHEST_BAND = 1.15
 
 _BEFORE = "baseline, pale"
@@ -28,7 +28,7 @@ _BEFORE = "baseline, pale"
 
 @dataclass(frozen=True)
 class Point:
-    """`low` to `high` is the interval that `y` is known to, if it is; `told` is its tooltip."""
+    """`low` to `high` is the interval of `y`, if it is known; `told` is its tooltip."""
 
     x: int
     y: float
@@ -75,7 +75,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Labels:
-    """What stands at the picture and its axes; `y_text` words a tick."""
+    """The titles of the picture and of its axes; `y_text` labels a tick."""
 
     title: str
     x: str
@@ -148,7 +148,7 @@ def _log_ticks(points: Sequence[Point]) -> tuple[list[float], float, float]:
 
 
 def _bands(x: Axis, y: Axis, series: Series) -> Iterator[str]:
-    """Where the line may lie: of one point alone a bar."""
+    """The intervals: a band, or a bar for a single point."""
     colour = style.series(series.colour)
     for part in series.parts:
         known = [point for point in part if point.low is not None and point.high is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures are made of: texts, marks, a legend, the element and the file. Pure.
+"""What all pictures are made of: texts, marks, a legend, the element, SVG and PNG files.
 
 A picture has no id, no style and no address in it: several stand in one page, which has
 `style.text()` once. The same data give the same bytes.
@@ -8,8 +8,11 @@ A picture has no id, no style and no address in it: several stand in one page, w
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,6 +26,21 @@ LONGEST_NAME, _LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
 _SHAPES = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0 5-5 0z",
            "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
 CIRCLE, SQUARE, DIAMOND = _SHAPES[:3]
+
+# What `png` imports.
+PNG_PACKAGE = "resvg_py"
+
+# Pixels of the image for one of the picture.
+_SCALE = 2.0
+
+# The letters up to U+017F and the signs of the pictures, of DejaVu Sans Mono 2.37, made by
+#   pyftsubset DejaVuSansMono.ttf --no-hinting --layout-features= --drop-tables+=FFTM
+#     --unicodes=20-7e,a0-17f,2013,2014,2018-201d,2022,2026,2190-2193,2212,2264,2265,394,3bc
+_FONT = Path(__file__).parent / "letters.ttf"
+_FAMILY = "DejaVu Sans Mono"
+
+# The signature, and the first chunk: its length, name, 13 bytes and checksum.
+_HEAD = 8 + 4 + 4 + 13 + 4
 
 
 def element(body: Iterable[str], width: float, height: float, label: str) -> str:
@@ -46,6 +64,22 @@ def styled(picture: str, rules: str = "") -> str:
     """The picture with its style in it; `rules` instead of those for light and dark pages."""
     head, rest = picture.split("\n", 1)
     return f"{head}\n<style>{rules or style.text()}</style>\n{rest}"
+
+
+def png(picture: str, title: str) -> bytes:
+    """A light picture, and the same bytes whatever fonts a machine has; `title` is its metadata."""
+    import resvg_py
+
+    image = resvg_py.svg_to_bytes(
+        svg_string=styled(picture, style.plain_text()),
+        zoom=_SCALE,
+        skip_system_fonts=True,
+        font_files=[str(_FONT)],
+        monospace_family=_FAMILY,
+    )
+    data = b"tEXtTitle\0" + title.encode("latin-1")
+    chunk = struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data))
+    return image[:_HEAD] + chunk + image[_HEAD:]
 
 
 def text(x: float, y: float, words: str, kinds: str = "", more: str = "") -> str:
@@ -80,7 +114,7 @@ def title_width(words: str) -> float:
 
 
 def shortened(words: str, longest: int = LONGEST_NAME) -> str:
-    """Inert, and cut to so many letters, of which those of East Asia count as two."""
+    """Inert, and cut to so many letters; wide East Asian ones count as two."""
     shown, room = inert(words[: longest + 1]), longest
     for at, char in enumerate(shown):
         room -= _letters(char)

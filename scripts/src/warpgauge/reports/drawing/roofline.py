@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks by arithmetic intensity under the ceilings of their machine, on log-log axes. Pure."""
+"""Benchmarks by arithmetic intensity under the ceilings that were measured with them. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from warpgauge.records.counters import rates_of
 from warpgauge.reports.drawing import axes, picture, style
 from warpgauge.reports.drawing.axes import Axis, logarithm
 from warpgauge.reports.drawing.picture import GAP, Sign, mark, shape, shortened, text
 from warpgauge.reports.drawing.style import LETTER, LINE
-from warpgauge.system.text import quantity
+from warpgauge.system.text import of_limit, quantity
+from warpgauge.verdict.comparison import Verdict
 
 _WIDTH, _HEIGHT, _BOTTOM = 640.0, 380.0, 58.0
 
-# So much of a slope is to be seen left of where it meets the level, as a factor.
+# How much of a slope is visible left of where it meets the level, as a factor.
 _SLOPE = 100.0
 _LABEL = 16.0  # pixels from a label to the next
+
+# Ceilings within this fraction are one: processes measure slightly different ones. Bandwidths also
+# differ by the ratio of reads to writes, which the picture does not show.
+_SAME, _ONE_SLOPE = 0.03, 0.1
+
+_MOST_POINTS = 400  # more cannot be told apart
+_RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,103 @@ class Roofline:
     points: Sequence[Point]
     bandwidths: Sequence[Ceiling] = ()
     arithmetic: Sequence[Ceiling] = ()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row that states flops, bytes and the `fraction` of its limit: all above zero."""
+
+    verdict: Verdict
+    bytes_per_second: float
+    flops_per_second: float
+    fraction: float
+
+    @property
+    def intensity(self) -> float:
+        return self.flops_per_second / self.bytes_per_second
+
+    @property
+    def bandwidth(self) -> float:
+        """The ceiling, if bytes are the limit."""
+        return self.bytes_per_second / self.fraction
+
+    @property
+    def rate(self) -> float:
+        """The ceiling, if flops are the limit."""
+        return self.flops_per_second / self.fraction
+
+    @property
+    def point(self) -> Point:
+        name, speed = self.verdict.name, quantity(self.flops_per_second, "FLOP/s")
+        told = f"{name}: {speed}, {of_limit(self.fraction)} of its limit"
+        return Point(name, self.verdict.family, self.intensity, self.flops_per_second, told)
+
+
+def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
+    """Of the candidate's rows that state flops and bytes; None where there is none.
+
+    A row states how near it is to its limit, not which limit that is. It is taken for the bandwidth
+    where rows without flops have the same one, unless rows of another intensity have the same rate.
+    """
+    rows: list[_Row] = []
+    bandwidths: set[float] = set()
+    for one in verdicts:
+        known = rates_of(one.counters)
+        moved, flops, fraction = (known.get(key, 0.0) for key in _RATES)
+        if min(moved, flops, fraction) > 0 and len(rows) < _MOST_POINTS:
+            rows.append(_Row(one, moved, flops, fraction))
+        elif min(moved, fraction) > 0 and not flops:
+            bandwidths.add(_short(moved / fraction))
+    if not rows:
+        return None
+    slopes = [row for row in rows if _is_limited_by_bytes(row, rows, bandwidths)]
+    levels = [row for row in rows if row not in slopes]
+    highest = [row.bandwidth for row in slopes] or [*bandwidths]
+    return Roofline(
+        title,
+        [row.point for row in rows],
+        [Ceiling("bandwidth", group[-1]) for group in _groups(highest, _ONE_SLOPE)],
+        [_ceiling_of(group, levels) for group in _groups([row.rate for row in levels], _SAME)],
+    )
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _is_limited_by_bytes(row: _Row, rows: Sequence[_Row], bandwidths: Collection[float]) -> bool:
+    others = (one for one in rows if not _agree(one.intensity, row.intensity))
+    if any(_agree(one.rate, row.rate) for one in others):
+        return False
+    return any(_agree(one, row.bandwidth) for one in bandwidths)
+
+
+def _agree(one: float, other: float) -> bool:
+    return abs(one / other - 1) <= _SAME
+
+
+def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
+    """In ascending order, each within that fraction of its lowest."""
+    groups: list[list[float]] = []
+    for value in sorted(values):
+        if groups and value <= (1 + apart) * groups[-1][0]:
+            groups[-1].append(value)
+        else:
+            groups.append([value])
+    return groups
+
+
+def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
+    """Named by the words that its rows' names share and no others have: ``bf16``."""
+    mine, others = [], set()
+    for row in levels:
+        parts = {part for part in row.verdict.name.split("/")[1:] if ":" not in part}
+        if group[0] <= row.rate <= group[-1]:
+            mine.append(parts)
+        else:
+            others |= parts
+    words = sorted(set.intersection(*mine) - others)
+    return Ceiling(" ".join(words) or "limit", group[-1])
 
 
 def drawn(roofline: Roofline) -> str:
@@ -87,7 +193,7 @@ def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float
     xs += [end for ridge in ridges for end in (ridge / _SLOPE, 4 * ridge)]
     ys = [point.rate for point in roofline.points] + levels
     ys += [min(levels) / _SLOPE] if ridges else []
-    # A slope without a level is seen above the points.
+    # A slope without a level stays visible above the points.
     ys += [slope * min(xs) * factor for slope in slopes for factor in (1, 10) if not levels]
     return (min(xs) / 1.6, max(xs) * 1.6), (min(ys) / 1.6, max(ys) * 2.0)
 
@@ -116,7 +222,7 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
         ends = [(x.at(at), y.at(one.rate * at)) for at in (first, last)]
         yield _ceiling(ends)
         (left, bottom), (right, top) = ends
-        # Names of slopes side by side lie one behind the other.
+        # Names of neighbouring slopes are staggered along them.
         share = 1 / len(slopes)
         length = share * math.hypot(right - left, bottom - top)
         bandwidth = quantity(one.rate, "B/s")
@@ -147,7 +253,7 @@ def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Itera
 
 
 def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Heights for labels, as near to those of their lines as lets none lie on another."""
+    """Heights for labels, near their lines, so that none overlap."""
     order = sorted(range(len(heights)), key=lambda index: heights[index])
     places = [0.0] * len(heights)
     last = top - _LABEL / 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colours and letters of all pictures, as one style that touches nothing else in a page.
+"""The colours and letters of all pictures, as one style that affects nothing else in a page.
 
 A page sets other colours by the variables: ``svg.wg-picture { --wg-paper: transparent }``.
 """
@@ -12,7 +12,7 @@ import re
 # in any browser, and a line.
 LETTER, LINE = 7.5, 20
 
-# By name, of a light page and a dark one; what is told apart, by eyes of every kind (Okabe, Ito).
+# By name, for a light page and a dark one; colour-blind readers can tell them apart (Okabe, Ito).
 _SERIES = (
     ("#0072b2", "#4da3e0"), ("#d55e00", "#ff8a3d"), ("#008060", "#34c79a"),
     ("#b0508c", "#e38bc0"), ("#9a7400", "#e0b93a"), ("#1c8db0", "#7fdbf5"),
@@ -35,7 +35,7 @@ _GROUNDS = {
 _ALL = {**_COLOURS, **_GROUNDS}
 COLOURS = len(_SERIES)
 
-# Nothing is named by its tag, so that a page keeps its own texts and lines as they are.
+# Selected by class only, so that the page's own elements keep their style.
 _SHAPES = """\
 .wg-picture{color:var(--wg-ink)}
 .wg-text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre;\
@@ -66,7 +66,7 @@ def text() -> str:
 
 
 def plain_text() -> str:
-    """The same for a light page alone, without variables, which not everything that draws knows."""
+    """The same for a light page alone, without variables, which some renderers do not support."""
     return re.sub(r"var\(--wg-(\w+)\)", lambda found: _ALL[found[1]][0], _rules())
 
 

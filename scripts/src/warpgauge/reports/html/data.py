@@ -16,11 +16,11 @@ from warpgauge.system.text import LONGEST_NAME, cut, inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, Why
 from warpgauge.verdict.resource_changes import KERNEL
 
-# Of a number that is drawn or shown with four digits.
+# Significant digits of numbers, which are drawn or shown with four.
 _DIGITS = 6
 _MOST_MOVED = 60  # lines of what moved in a row
 
-# Inside of a script element these would end it, or begin what a parser takes for markup.
+# Inside a script element these could end it, or begin markup.
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 Cell = Callable[[Verdict], object]
@@ -34,13 +34,13 @@ _CELLS: dict[str, Cell] = {
     "high": lambda one: _number(one.change.high if one.change else None),
     "bound": lambda one: _number(one.bound),
     "tolerance": lambda one: _number(one.tolerance),
-    "limit": lambda one: _number(one.counters.get("limit_fraction")),
+    "limit": lambda one: _number(one.limit_fraction),
     "told": lambda one: sentence(one, causes=False),
 }
 
 
 def keys(verdicts: Iterable[Verdict]) -> list[str]:
-    """What a link calls each row: its name, inert; where that is taken, with a number."""
+    """The key of each row in links: its inert name, with a number where that is taken."""
     found: dict[str, None] = {}
     for number, verdict in enumerate(verdicts, 1):
         name = cut(inert(cut(verdict.name, LONGEST_NAME)), LONGEST_NAME)
@@ -57,8 +57,8 @@ def text(
 ) -> str:
     """The JSON of these verdicts, in their order, as it stands in a script element.
 
-    `causes` are likely ones, in words. `rest` are, of the last verdicts, which the page itself has
-    no row of, the keys and the cells.
+    `causes` are the likely causes, in words. `rest` has the keys and cells of the last verdicts,
+    which have no row in the page itself.
     """
     sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
     told = {
@@ -103,9 +103,9 @@ def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
 
 
 def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
-    """Of each counter its name, whether it is a resource, and its values by the number of the row.
+    """Each counter's name, whether it is a resource, and its values by the row's number.
 
-    Those of the candidate, and those of the baseline where these are others.
+    The candidate's values, and the baseline's where they differ.
     """
     found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
     for number, verdict in enumerate(verdicts):
@@ -121,7 +121,7 @@ def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
 
 
 def _kernels(comparison: Comparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """What ran in each row on either side, as the number of its name; nothing where unknown."""
+    """The kernels of each row on either side, by number of their name, where known."""
     known: dict[str, int] = {}
     found = {
         at: [known.setdefault(plain(name), len(known)) for name in names]
@@ -139,7 +139,7 @@ def _kernels_of(comparison: Comparison, verdict: Verdict) -> list[str]:
 
 
 def _number(value: float | None) -> float | None:
-    """In as many digits as anybody sees; None where it is not finite."""
+    """Rounded to the digits that are shown; None where it is not finite."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{_DIGITS}g}")

@@ -1,13 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the views of the page are made of: inert text of a length to read, headings, regions."""
+"""What our pages are made of: the document, inert text of a length to read, headings, regions."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 
 NUMBER = ' class="n"'  # of a cell: digits of one width, at the right
+
+
+def document(title: str, style: str, body: str, head: str = "", script: str = "") -> str:
+    """A page that loads nothing: its policy lets its own style and script work, and nothing else.
+
+    `title` is text; `body` and `head` are markup of ours.
+    """
+    sources = [f"script-src {hash_of(script)}"] if script else []
+    sources = ["default-src 'none'", *sources, f"style-src {hash_of(style)}"]
+    policy = "; ".join([*sources, "base-uri 'none'", "form-action 'none'"])
+    scripts = f"<script>{script}</script>\n" if script else ""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{head}<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n{body}\n{scripts}</body>\n</html>\n"
+    )
+
+
+def hash_of(text: str) -> str:
+    """As a policy names a style or a script."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def plain(text: str) -> str:

@@ -7,9 +7,6 @@ in the page lets nothing but its one style and its one script work. Foreign text
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -20,12 +17,13 @@ from warpgauge.reports.decision_text import sentences
 from warpgauge.reports.drawing import style
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.html import pictures
-from warpgauge.reports.html.markup import breakable, heading, plain, scrolled, shown
+from warpgauge.reports.html.markup import breakable, document, heading, plain, scrolled, shown
 from warpgauge.reports.html.rows import Rows
 from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
+from warpgauge.reports.workflow_commands import check_word
 from warpgauge.verdict.comparison import Comparison
 
-# By it a later run knows that it may replace the file.
+# A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
 
 _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
@@ -35,11 +33,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     """The file's text. `histories` are of the benchmarks of these names, over the nights."""
     rows = Rows(comparison)
     rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
-    policy = (
-        f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(rules)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    word, line = headline.check_word(comparison.exit_status), str(headline.headline(comparison))
+    word, line = check_word(comparison.exit_status), str(headline.headline(comparison))
     views = [
         *_top(comparison, word, line),
         *rows.changed(),
@@ -51,24 +45,16 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         *_compared(comparison),
         *_notes(comparison),
     ]
-    body = "\n".join(filter(None, views))
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="{MARK}">\n<meta name="referrer" '
-        'content="no-referrer">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{word}: {shown(line)}</title>\n<style>{rules}</style>\n</head>\n"
-        f'<body>\n<a class="skip" href="#rows">Skip to all benchmarks</a>\n<main>\n{body}\n'
-        f'</main>\n<script type="application/json" id="data">{rows.data()}</script>\n'
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    head = (
+        f'<meta name="generator" content="{MARK}">\n<meta name="referrer" content="no-referrer">\n'
+        '<meta name="color-scheme" content="light dark">\n'
     )
-
-
-def hash_of(text: str) -> str:
-    """As a policy names a style or a script."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+    main = "\n".join(filter(None, views))
+    body = (
+        f'<a class="skip" href="#rows">Skip to all benchmarks</a>\n<main>\n{main}\n</main>\n'
+        f'<script type="application/json" id="data">{rows.data()}</script>'
+    )
+    return document(f"{word}: {plain(line)}", rules, body, head, script)
 
 
 def _file(name: str) -> str:

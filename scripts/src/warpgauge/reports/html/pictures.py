@@ -13,14 +13,13 @@ from warpgauge.reports.drawing import roofline as drawing
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.html.markup import heading, scrolled, shown
 from warpgauge.reports.provenance import gpu_name
-from warpgauge.reports.roofline import roofline as of_run
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, axes_of, interval, named
 
-# An axis is drawn that has so many values, of variants that have so many each.
+# An axis is drawn if it has this many values, in variants with this many each.
 _VALUES, _OF_A_VARIANT = 3, 2
-_LINES, _SWEEPS = 8, 30  # more lines cannot be told apart; so many pictures at most
+_LINES, _SWEEPS = 8, 30  # more lines cannot be told apart; pictures at most
 
 _SHORTEST, _LONGEST = 1e-15, 1e9  # seconds
 
@@ -56,7 +55,7 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
 
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
-    """Those to draw, by name; none where the axis has too few values."""
+    """The variants to draw, by name; none where the axis has too few values."""
     members = [one for one in family if axis in axes_of(one.name)]
     points: dict[str, dict[int, Verdict]] = {}
     for one, (name, value) in zip(members, named([one.name for one in members], axis), strict=True):
@@ -99,14 +98,14 @@ def _point(one: Verdict, candidate: Record) -> Measured | Gap:
 
 
 def _are_times(seconds: Iterable[float]) -> bool:
-    """Whether a benchmark can take as long: their ratios are no infinity."""
+    """Whether these are plausible times, whose ratios are finite."""
     return all(_SHORTEST <= one <= _LONGEST for one in seconds)
 
 
 def roofline(comparison: Comparison) -> Iterator[str]:
     """The candidate's rows by arithmetic intensity."""
     title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
-    if found := of_run(comparison.verdicts, title):
+    if found := drawing.of_run(comparison.verdicts, title):
         picture = scrolled("Roofline", drawing.drawn(found))
         yield f"<section>\n{heading('Roofline')}\n{picture}\n</section>"
 

@@ -12,27 +12,19 @@ from urllib.parse import quote
 
 from warpgauge.records.model import by_family
 from warpgauge.reports import headline, ranking
-from warpgauge.reports.decision_text import rounded_up
+from warpgauge.reports.decision_text import at_most
 from warpgauge.reports.drawing import intervals
 from warpgauge.reports.html import data
 from warpgauge.reports.html.markup import NUMBER, breakable, heading, scrolled, shown
 from warpgauge.reports.markdown.reasons import Reasons, reasons_of
 from warpgauge.system.text import duration, inert, of_limit, percent, span
-from warpgauge.verdict.comparison import (
-    CHANGED,
-    UNMEASURED,
-    Comparison,
-    Outcome,
-    Verdict,
-    is_accepted,
-)
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
-# More rows are no summary any more; the table has them all. Nor does a reader go through many that
-# are open.
+# Rows shown above the table, which has them all: changed ones, and undecided ones.
 _TOLD, _OPEN = 20, 6
 
-# So many rows are all in the table. Of more there are those that are no PASS, at least the first
-# ones; the script makes the others from the data. And so many are in a family's fold.
+# Up to _MOST_ROWS the table has all rows. Of more it has those that are not a PASS, and at least
+# _FIRST_ROWS; the script makes the others from the data. _IN_FOLD limits a family's fold.
 _MOST_ROWS, _FIRST_ROWS, _IN_FOLD = 2000, 500, 200
 
 _UNIT = re.compile(r"(?<=\d) (?=(?:[nµm]?s|%)(?!\w))")
@@ -72,7 +64,9 @@ class Rows:
 
     def data(self) -> str:
         """What the script reads."""
-        rest = [[self.keys[one.name], *_cells(one)] for one in self.verdicts[self._in_table :]]
+        rest = [
+            [self.keys[one.name], *headline.values(one)] for one in self.verdicts[self._in_table :]
+        ]
         causes = [self._cause(one) for one in self.verdicts]
         return data.text(self.comparison, self.verdicts, causes, rest)
 
@@ -83,15 +77,15 @@ class Rows:
             "Regressions": [v for v in self.verdicts if v.outcome is Outcome.REGRESSION],
             "Improvements": [v for v in self.verdicts if v.outcome is Outcome.IMPROVED],
             "Inconclusive, or not measured": [
-                v for v in self.verdicts if v.outcome in UNMEASURED
+                v for v in self.verdicts if v.is_unmeasured
                 and not (refused and v.reason == self.comparison.refusal)
             ],
-            "Accepted": [v for v in self.verdicts if is_accepted(v)],
+            "Accepted": [v for v in self.verdicts if v.is_accepted],
         }  # fmt: skip
         for title, verdicts in groups.items():
             if verdicts:
                 yield f'<section>\n{heading(title, len(verdicts))}\n<ul class="worst">'
-                most = _OPEN if verdicts[0].outcome in UNMEASURED else _TOLD
+                most = _OPEN if verdicts[0].is_unmeasured else _TOLD
                 yield from map(self._item, verdicts[:most])
                 more = len(verdicts) - most
                 yield "</ul>"
@@ -103,10 +97,10 @@ class Rows:
 
     def _item(self, verdict: Verdict) -> str:
         size = ""
-        if verdict.change and (verdict.outcome in CHANGED or is_accepted(verdict)):
+        if verdict.change and (verdict.is_changed or verdict.is_accepted):
             size = percent(verdict.change.ratio)
         elif verdict.bound is not None:
-            size = f"≤ {rounded_up(verdict.bound)}"
+            size = at_most(verdict.bound, words="≤")
         size = size or verdict.outcome.value.lower()
         found, cause = " · ".join(_facts(verdict)), self._cause(verdict)
         told = cause and f'<p class="faint">{_unbroken(shown(cause))}</p>'
@@ -116,10 +110,10 @@ class Rows:
         )
 
     def _cause(self, verdict: Verdict) -> str:
-        """As a sentence: the resources that differ; of a change without, the environment."""
+        """A sentence: the resources that differ, else for a change the environment."""
         if verdict.causes:
             return f"Likely cause: {inert('; '.join(verdict.causes))}"
-        reasons = self._reasons(verdict) if verdict.outcome in CHANGED else ()
+        reasons = self._reasons(verdict) if verdict.is_changed else ()
         told = [f"{one.words} {inert(one.foreign)}".strip() for one in reasons if one.words]
         words = "; ".join(told)
         return words[:1].upper() + words[1:]
@@ -129,7 +123,7 @@ class Rows:
         return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
 
     def folds(self) -> Iterator[str]:
-        """How much slower what did not change may be at most, by family."""
+        """The unchanged benchmarks and their bounds, by family."""
         folds = ranking.folded(by_family(self.verdicts))
         if not folds:
             return
@@ -141,7 +135,9 @@ class Rows:
                 f'<span class="faint">{shown(counts)}</span></summary>\n<ul class="bounds">'
             )
             for one in fold.members[:_IN_FOLD]:
-                bound = "" if one.bound is None else f" <span>≤ {rounded_up(one.bound)}</span>"
+                bound = (
+                    "" if one.bound is None else f" <span>{at_most(one.bound, words='≤')}</span>"
+                )
                 yield f"<li>{self.link(one)}{bound}</li>"
             more = len(fold.members) - _IN_FOLD
             yield f'<li><a href="#rows">{more:,} more below</a></li>' if more > 0 else ""
@@ -172,7 +168,7 @@ class Rows:
 
     def _row(self, one: Verdict) -> str:
         outcome, key = one.outcome.value, html.escape(self.keys[one.name])
-        numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in _cells(one))
+        numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in headline.values(one))
         # Without the script a link to a row leads here.
         return (
             f'<tr id="row={key}"><td class="{outcome.lower()}">{outcome}</td>'
@@ -181,18 +177,18 @@ class Rows:
 
 
 def _facts(verdict: Verdict) -> Iterator[str]:
-    """What was found, beside what an item begins with."""
+    """What was found, without the size that an item begins with."""
     change, tolerance = verdict.change, verdict.tolerance
     before, after = verdict.baseline_seconds, verdict.candidate_seconds
     if verdict.reason:
         yield inert(verdict.reason)
-    if verdict.outcome in UNMEASURED and verdict.bound is not None and tolerance is not None:
+    if verdict.is_unmeasured and verdict.bound is not None and tolerance is not None:
         yield f"tolerance {percent(tolerance, sign=False)}"
     if change is not None and before is not None and after is not None:
         yield f"{duration(before)} → {duration(after)}"
-        size = "" if verdict.outcome in CHANGED else f"{percent(change.ratio)}, "
+        size = "" if verdict.is_changed else f"{percent(change.ratio)}, "
         yield f"{size}95 % interval {span(change.low, change.high)}"
-    if limit := of_limit(verdict.counters.get("limit_fraction")):
+    if limit := of_limit(verdict.limit_fraction):
         yield f"{limit} of the limit"
     if verdict.accepted:
         yield f"accepted: {inert(verdict.accepted)}"
@@ -201,15 +197,3 @@ def _facts(verdict: Verdict) -> Iterator[str]:
 def _unbroken(text: str) -> str:
     """A number stays beside its unit."""
     return _UNIT.sub("\N{NO-BREAK SPACE}", text)
-
-
-def _cells(one: Verdict) -> tuple[str, ...]:
-    change = one.change
-    return (
-        "" if one.baseline_seconds is None else duration(one.baseline_seconds),
-        "" if one.candidate_seconds is None else duration(one.candidate_seconds),
-        "" if change is None else percent(change.ratio),
-        "" if change is None else headline.interval(change),
-        "" if one.bound is None else rounded_up(one.bound),
-        of_limit(one.counters.get("limit_fraction")),
-    )

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Row
+from warpgauge.records.model import Record
 from warpgauge.records.sessions import newest
 from warpgauge.reports.markdown.text import code, table_head, table_row
 from warpgauge.system.errors import UserError
@@ -23,7 +22,14 @@ def table(record: Record, filter: str) -> list[str]:
     """
     session = newest(record)
     lines = [
-        _line(row, times)
+        table_row(
+            (
+                code(row.name),
+                duration(median(times)),
+                speed(row.counters),
+                of_limit(row.counters.get("limit_fraction")),
+            )
+        )
         for row in record.rows.values()
         if benchmark_filter.matches(filter, row.name, "--filter")
         and (times := row.process_medians.get(session.key))
@@ -33,8 +39,3 @@ def table(record: Record, filter: str) -> list[str]:
         raise UserError(f"no benchmark matches --filter {typed(filter)}{near}")
     head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
     return [*head.splitlines(), *lines]
-
-
-def _line(row: Row, times: Sequence[float]) -> str:
-    limit = of_limit(row.counters.get("limit_fraction"))
-    return table_row((code(row.name), duration(median(times)), speed(row.counters), limit))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a benchmark's verdict is what it is, the most telling first, as long as a reader has room."""
+"""Why a benchmark has its verdict: the strongest reasons first, cut to the room there is."""
 
 from __future__ import annotations
 
@@ -10,32 +10,29 @@ from dataclasses import dataclass
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
-from warpgauge.reports.decision_text import IN_PAIRS, bound_words
+from warpgauge.reports.decision_text import bound_words
 from warpgauge.reports.markdown.text import IN_CELL, breakable, prose, unbroken
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 from warpgauge.verdict.comparison import (
-    CHANGED,
     SAME_CODE,
-    UNMEASURED,
     Comparison,
     ContextDifference,
     Outcome,
     ResourceChange,
     Verdict,
-    is_accepted,
 )
 from warpgauge.verdict.resource_changes import KERNEL
 
 # Characters of an explanation that three lines of its column hold in a window of 1000 pixels.
 _OF_A_CHANGE, _OF_AN_OPEN_ROW = 44, 90
-_WIDER = 1.4  # than our own words' are a code span's letters
+_WIDER = 1.4  # a code span's letters, compared with those of plain text
 
 
 @dataclass(frozen=True)
 class Reason:
     """What explains a row: our own `words`, and `foreign` text, which is quoted.
 
-    `brief` are words for both where these are too long; without them the foreign text is cut.
+    `brief` replaces both where they are too long; without it the foreign text is cut.
     """
 
     words: str
@@ -56,7 +53,7 @@ Reasons = Callable[[Verdict], Sequence[Reason]]
 
 
 def brief(reasons: Sequence[Reason], room: int) -> str:
-    """As many of `reasons` as `room` characters hold, at least one, and how many more there are."""
+    """As many of `reasons` as fit in `room` characters, at least one, and the number of others."""
     told: list[str] = []
     for left, one in zip(reversed(range(len(reasons))), reasons, strict=True):
         ending = f"; {unbroken(f'and {left + 1} more')}"
@@ -71,26 +68,27 @@ def brief(reasons: Sequence[Reason], room: int) -> str:
 
 def in_cell(verdict: Verdict, reasons: Reasons) -> str:
     """No more than three lines."""
-    open_row = verdict.outcome in UNMEASURED
+    open_row = verdict.is_unmeasured
     return brief(reasons(verdict), _OF_AN_OPEN_ROW if open_row else _OF_A_CHANGE)
 
 
 def in_full(verdict: Verdict, reasons: Reasons) -> str:
-    """All that `in_cell` may have had no room for."""
+    """All reasons, uncut."""
     why = reasons(verdict)
     return brief(why, LONGEST_TEXT * (1 + len(why)))
 
 
-# What a person asks first where nothing differs, each in a word.
+# The resources to name where none differs.
 _SHORT = {"registers": "registers", "blocks_per_sm": "occupancy", "kernels": "kernels"}
 
-# Of the contexts' differences, in words, those that move times by themselves, and those that move
-# the host's alone.
+# The differences of the contexts that can change all times, and those that change host times.
 _OF_EVERY_TIME = {
     "driver_version": "driver",
     "cuda_driver_version": "the driver's CUDA",
     "runtime_version": "CUDA runtime",
     "cublas_version": "cuBLAS",
+    "nccl_version": "NCCL",
+    "nccl_environment": "NCCL's environment",
     "nvcc_version": "nvcc",
     "flags": "compiler flags",
     "library_build_type": "build of the library",
@@ -98,17 +96,20 @@ _OF_EVERY_TIME = {
     "power_limit_watts": "power limit",
     "sm_clock_target_hz": "SM clock",
     "max_sm_clock_hz": "highest SM clock",
+    "peer_link": "link between GPUs",
 }
 _OF_HOST_TIME = {
     "host_compiler": "host compiler",
     "library_version": "Google Benchmark",
     "cpu_model": "CPU",
     "kernel_release": "Linux",
+    "host_name": "host",
+    "mhz_per_cpu": "MHz of the CPU",
     "num_cpus": "number of CPUs",
     "cpu_scaling_enabled": "CPU scaling",
 }
 
-# Which resource says most of a change of time: a spill more than the registers that it saved.
+# Resources by how well they explain a change of time: a spill before the registers it saved.
 _TELLING = (
     "local_bytes", KERNEL, "kernels", "registers", "blocks_per_sm", "shared_bytes",
     "peak_device_bytes",
@@ -122,26 +123,26 @@ _SAME_CODE = Reason(SAME_CODE, brief="the same machine code")
 def reasons_of(comparison: Comparison) -> Reasons:
     """Why a row is what it is, the most telling first; empty if nothing is known.
 
-    What is the same for all verdicts is looked for once.
+    What all verdicts share is computed once.
     """
     paired = are_paired(comparison.baseline, comparison.candidate)
     around = {clock: _environment(comparison.differences, clock) for clock in Clock}
 
     def reasons(verdict: Verdict) -> list[Reason]:
-        # Of what was confirmed later, the base ran again on the candidate's own machine.
-        confirmed = verdict.evidence in IN_PAIRS and not paired
+        # To confirm, the base ran again on the candidate's machine: its environment is the same.
+        confirmed = verdict.in_pairs and not paired
         causes = _causes(verdict, () if confirmed else around[verdict.clock])
         bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
         told = [Reason("", text) for text in (verdict.accepted, verdict.reason) if text]
         # Why it was accepted comes before what made it slower.
-        both = [*told, *causes] if is_accepted(verdict) else [*causes, *told]
+        both = [*told, *causes] if verdict.is_accepted else [*causes, *told]
         return [Reason(bound), *both] if bound else both
 
     return reasons
 
 
 def _causes(verdict: Verdict, around: Sequence[Reason]) -> list[Reason]:
-    if verdict.outcome not in CHANGED and not verdict.accepted:
+    if not verdict.is_changed and not verdict.accepted:
         return []
     slower = verdict.change is None or verdict.change.ratio > 0.0
 
@@ -152,11 +153,11 @@ def _causes(verdict: Verdict, around: Sequence[Reason]) -> list[Reason]:
     code = [_SAME_CODE] if verdict.same_machine_code else []
     if verdict.resources:
         return [*map(_resource, sorted(verdict.resources, key=weight)), *code]
-    if verdict.outcome not in CHANGED:
+    if not verdict.is_changed:
         return []
     if code:
         return [*around, *code]
-    # Of what an operation takes: what both sides tell, and tell alike.
+    # Resources that both sides state, with equal values.
     alike = dict(verdict.baseline_counters.items() & verdict.counters.items())
     words = [word for key, word in _SHORT.items() if key in alike]
     same = "same " + (", ".join(words) if len(words) < len(_SHORT) else "resources")

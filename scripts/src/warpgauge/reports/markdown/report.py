@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
 from warpgauge.records.model import Source, by_family
 from warpgauge.reports import ranking
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.headline import (
-    check_word,
-    decisive,
-    headline,
-    how_found,
-    size,
-    worst,
-)
+from warpgauge.reports.headline import decisive, headline, how_found, size, worst
 from warpgauge.reports.interval_bar import plot
-from warpgauge.reports.markdown import rows, why
+from warpgauge.reports.markdown import tables as of_rows
 from warpgauge.reports.markdown.reasons import Reasons, brief, in_cell, in_full, reasons_of
-from warpgauge.reports.markdown.rows import Column
-from warpgauge.reports.markdown.sections import CLOSE, OPEN, Kind, Section, details, fitted
+from warpgauge.reports.markdown.tables import CLOSE, OPEN, Column, Kind, Section, details, fitted
 from warpgauge.reports.markdown.text import (
     IN_PARAGRAPH,
     OUR_OWN,
@@ -37,17 +30,11 @@ from warpgauge.reports.markdown.text import (
 )
 from warpgauge.reports.provenance import differences_beside, gpu_name, side
 from warpgauge.reports.ranking import Fold, rank
+from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
-from warpgauge.verdict.comparison import (
-    CHANGED,
-    UNMEASURED,
-    Comparison,
-    Outcome,
-    Verdict,
-    is_accepted,
-)
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
 
-# GitHub takes a comment of 65,536 characters; whoever posts this may want to add a line.
+# GitHub takes a comment of 65,536 characters; the rest is left to whoever posts this.
 LIMIT = 60_000
 _RESERVE = 600  # for the sentence about what was left out
 _NOTES_SHOWN = 3  # more are folded
@@ -57,6 +44,11 @@ MARK = "<!-- warpgauge comparison -->\n"
 
 _BETWEEN = "\n\n"
 _AT_THE_TOP = 90  # characters of a cause
+
+_WHY = "Why it is slower"
+_REASONS_SHOWN = 3  # paragraphs; more are folded
+_LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters
+_SPAN = 250  # characters of a code span, of which a longer one is cut
 
 _NO_LINKS: Mapping[str, str] = {}
 
@@ -75,7 +67,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
 
 
 def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[str]:
-    """The row that decides, if there is one, and its cause; then the verdict in numbers."""
+    """The decisive row and its cause, if there is one; then the verdict in numbers."""
     line, row = headline(comparison), decisive(comparison)
     if line.refusal is not None:
         refusal = breakable(cut(inert(line.refusal), LONGEST_TEXT), IN_PARAGRAPH)
@@ -85,7 +77,7 @@ def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[
         return [numbers]
     why = brief(reasons_of(comparison)(row), _AT_THE_TOP)
     what = name(row.name, sources.get(row.name, ""), IN_PARAGRAPH)
-    if row.outcome in CHANGED:
+    if row.is_changed:
         kind = "worst" if row.outcome is Outcome.REGRESSION else "best"
         cause = f", likely cause: {why}" if why else ""
         return [f"{kind}: {what}{unbroken(size(row))}{cause}", numbers]
@@ -107,14 +99,14 @@ def tables(
     verdicts = ranked(comparison)
     closing = _next(comparison, verdicts)
     folds = map(_folded, ranking.folded(by_family(verdicts)))
-    sections = [*_of_rows(comparison, verdicts, sources), *why.sections(verdicts, moved=moved)]
+    sections = [*_of_rows(comparison, verdicts, sources), *_why(verdicts, moved=moved)]
     sections += [_notes(comparison), *folds]
     texts, left_out = fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
     return "".join([*texts, _left_out(left_out), closing])
 
 
 def ranked(comparison: Comparison) -> list[Verdict]:
-    """What is to be said of single rows: where all was refused, nothing that the top does not."""
+    """The verdicts in order; none where all were refused, which the top already says."""
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     return [] if refused else sorted(comparison.verdicts, key=rank)
 
@@ -132,23 +124,23 @@ def _of_rows(
 
     reasons = reasons_of(comparison)
     slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
-    accepted = [verdict for verdict in verdicts if is_accepted(verdict)]
-    columns = rows.changed(reasons)
+    accepted = [verdict for verdict in verdicts if verdict.is_accepted]
+    columns = of_rows.changed(reasons)
     method = comparison.method
     how = f"**How it was measured:** {method.words(in_sentence)}" if method else ""
-    # What is small, and never cut.
+    # Small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
     unmeasured, title = of(*UNMEASURED), "Inconclusive, or not measured"
     return [
         table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
-        table(Kind.NOT_MEASURED, unmeasured, rows.unmeasured(reasons), title),
+        table(Kind.NOT_MEASURED, unmeasured, of_rows.unmeasured(reasons), title),
         table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
         *(() if slower else beneath),
-        table(Kind.ACCEPTED, accepted, rows.accepted(reasons), "Accepted"),
+        table(Kind.ACCEPTED, accepted, of_rows.accepted(reasons), "Accepted"),
         _in_full([*slower, *unmeasured, *faster, *accepted], reasons),
-        table(Kind.NEW, of(Outcome.NEW), rows.NEW, "New"),
+        table(Kind.NEW, of(Outcome.NEW), of_rows.NEW, "New"),
     ]
 
 
@@ -159,7 +151,7 @@ def _table(
     title: str = "",
     sources: Mapping[str, str] = _NO_LINKS,
 ) -> Section:
-    columns = rows.worth_showing(columns, verdicts)
+    columns = of_rows.worth_showing(columns, verdicts)
     numbers = [index for index, column in enumerate(columns) if column.is_number]
     head = table_head([column.heading for column in columns], numbers)
 
@@ -171,7 +163,7 @@ def _table(
 
 
 def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
-    """What the cells of these rows had no room for."""
+    """The explanations that were cut in the cells of these rows."""
     told = [(one, in_full(one, reasons)) for one in verdicts]
     cut_off = [(one.name, why) for one, why in told if why != in_cell(one, reasons)]
     lines = (f"- {name(what)}: {why}" for what, why in cut_off)
@@ -179,10 +171,33 @@ def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
     return details(inner, summary("", f"{plural(len(cut_off), 'explanation')} in full"))
 
 
+def _why(verdicts: Sequence[Verdict], *, moved: bool) -> Iterator[Section]:
+    """The paragraphs, and what `moved` where that is asked for."""
+    told = [(one.name, one.why) for one in verdicts if one.why is not None]
+    texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in told)
+    spans = (textwrap.wrap(text, _SPAN, break_on_hyphens=False) for text in texts)
+    lines = (f"- {' '.join(map(in_sentence, parts))}" for parts in spans)
+    if len(told) > _REASONS_SHOWN:
+        folded = Section(Kind.WHY, "", len(told), lines)
+        yield details(folded, summary("", f"{_WHY}: {plural(len(told), 'regression')}"))
+    elif told:
+        yield Section(Kind.WHY, f"**{_WHY}**\n\n", len(told), lines)
+    for row, why in told if moved else ():
+        if why.moved:
+            head = table_head(("cause", "what moved", "baseline", "candidate"), numbers=(2, 3))
+            cells = ((one.cause, one.what, one.before, one.after) for one in why.moved)
+            rows = (
+                table_row(breakable(cut(inert(cell), _WIDEST_CELL)) for cell in line)
+                for line in cells
+            )
+            table = Section(Kind.MOVED, head, len(why.moved), rows)
+            yield details(table, summary(row, ": what moved"))
+
+
 def _folded(fold: Fold) -> Section:
     counts = "".join(f" · {count}" for count in fold.counts)
     title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return details(_table(Kind.UNCHANGED, fold.members, rows.UNCHANGED), title)
+    return details(_table(Kind.UNCHANGED, fold.members, of_rows.UNCHANGED), title)
 
 
 def _notes(comparison: Comparison) -> Section:
@@ -198,7 +213,7 @@ def _compared(comparison: Comparison) -> Section:
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
-    cells += map(rows.difference, differences)
+    cells += map(of_rows.difference, differences)
     head = table_head(("", "baseline", "candidate"))
     inner = Section(Kind.DIFFERENCE, head, len(cells), map(table_row, cells))
     rule = sentences(comparison)
@@ -209,11 +224,11 @@ def _compared(comparison: Comparison) -> Section:
 
 
 def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
-    """The one thing to do, and how to see again what changed."""
-    changed = [one for one in verdicts if one.outcome in CHANGED]
+    """The next step, and how to reproduce the changes."""
+    changed = [one for one in verdicts if one.is_changed]
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
-    # Of what is slower the fold says what to do.
+    # For regressions the fold has the next steps.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
     told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not changed:
@@ -227,7 +242,7 @@ def _left_out(counts: Mapping[Kind, int]) -> str:
         return ""
     them = ", ".join(f"{count:,} {kind.value[count != 1]}" for kind, count in counts.items())
     return (
-        f"**Left out, for there is no room for it here: {them}.** "
+        f"**Left out for lack of space: {them}.** "
         "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
         "and so does `--format json=FILE`.\n\n"
     )

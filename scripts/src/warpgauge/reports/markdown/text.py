@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Foreign text in Markdown that does nothing but be read, on GitHub as in any other renderer.
+"""Foreign text in Markdown, inert on GitHub and in any other renderer.
 
 Everything that could mean something stands in a code span. In it CommonMark takes no character for
 markup, and GitHub looks for no mention, reference, commit, address, emoji or formula; there is no
@@ -15,10 +15,10 @@ from itertools import groupby
 
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 
-# Longer than any name or sentence that somebody meant to be read.
+# Longer than any name or sentence that is meant to be read.
 _LONGEST_CODE = 300
 _LONGEST_PROSE = 600
-# What we say ourselves is longer where names of others stand in it.
+# For our own sentences, which may contain names.
 OUR_OWN = LONGEST_TEXT
 
 # Names of so many characters stay whole in a narrow table, and in a paragraph, whose lines
@@ -37,7 +37,7 @@ _LINKED = re.compile(
     r"www\.|(?<![a-z0-9])(?:[0-9a-f]{7,40}(?![a-z0-9])|[a-z0-9]*[a-z][a-z0-9]*-\d)", re.IGNORECASE
 )
 # An address that Markdown takes as it is: nothing in it ends the link, or begins something else.
-_ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
+ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
 # What would begin a numbered list, or underline the line above.
 _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 
@@ -45,7 +45,7 @@ _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 def code(text: str) -> str:
     """`text` as a code span; control characters are written as escapes, a long one is cut.
 
-    Nothing is nothing.
+    Empty for empty text.
     """
     shown = cut(inert(text), _LONGEST_CODE)
     if not shown:
@@ -78,8 +78,8 @@ def in_sentence(text: str) -> str:
 
 
 def link(shown: str, url: str) -> str:
-    """`shown`, which is Markdown, as a link; nothing where that is no plain address."""
-    return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else ""
+    """`shown`, which is Markdown, as a link; empty where `url` is not a plain address."""
+    return f"[{shown}]({url})" if ADDRESS.fullmatch(url) else ""
 
 
 def name(text: str, url: str = "", whole: int = IN_CELL) -> str:
@@ -88,7 +88,7 @@ def name(text: str, url: str = "", whole: int = IN_CELL) -> str:
     return link(shown, url) or shown
 
 
-def prose(text: str, whole: int = IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -> str:
+def prose(text: str, longest: int = _LONGEST_PROSE) -> str:
     """A sentence: its words as they are, whatever else is in it as code spans (`breakable`)."""
     words = cut(inert(" ".join(text.split())), longest).split()
     tokens = [cut(word, _LONGEST_CODE) for word in words]
@@ -97,7 +97,7 @@ def prose(text: str, whole: int = IN_PARAGRAPH, longest: int = _LONGEST_PROSE) -
         part = " ".join(token for _, token in group)
         if not is_word:  # without the comma or full stop of the sentence that it stands in
             end = len(part) - (len(part) > 1 and part[-1] in ",.;")
-            part = f"{breakable(part[:end], whole)}{part[end:]}"
+            part = f"{in_sentence(part[:end])}{part[end:]}"
         parts.append(part)
     return " ".join(parts)
 

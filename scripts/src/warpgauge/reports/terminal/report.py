@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import math
 import statistics
+from collections.abc import Sequence
 
 from rich.ansi import AnsiDecoder
 from rich.console import Console
@@ -18,11 +19,13 @@ from warpgauge.records.model import Record, Row, by_family
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.drawing import picture, screen
-from warpgauge.reports.drawing.screen import Words
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP
+from warpgauge.reports.drawing.style import LINE
 from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
 from warpgauge.reports.terminal.table import print_table
+from warpgauge.system import layout
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
@@ -30,11 +33,8 @@ from warpgauge.verdict.comparison import Comparison
 
 __all__ = ["plain", "render", "render_values"]
 
-# Of a note that stands on the first screen: two lines.
+# Characters of a note without --verbose: two lines.
 _LONGEST_NOTE = 200
-
-# Columns of what is written to a file.
-FILE_WIDTH = 120
 
 
 def render(
@@ -50,7 +50,7 @@ def render(
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     print_facts(console, [(name, side(record)) for name, record in sides])
-    # Refused as a whole, every row would only repeat the verdict line.
+    # If everything was refused, each row would repeat the verdict line.
     if any(verdict.reason != comparison.refusal for verdict in comparison.verdicts):
         console.print()
         print_table(comparison.verdicts, console, show_all)
@@ -83,10 +83,7 @@ def render(
 
 def plain(comparison: Comparison) -> str:
     """All that `render` can print, without colour, for a file."""
-    stream = io.StringIO()
-    console = Console(file=stream, width=FILE_WIDTH, color_system=None, highlight=False)
-    render(comparison, console, verbose=True)
-    return stream.getvalue()
+    return layout.plain(lambda console: render(comparison, console, verbose=True))
 
 
 def _verdict_line(comparison: Comparison) -> Text:
@@ -100,7 +97,7 @@ def _verdict_line(comparison: Comparison) -> Text:
 def _advice(comparison: Comparison, console: Console) -> None:
     for index, step in enumerate(next_step(comparison)):
         print_text(console, Text(("" if index else "\n") + step.words, "bold"))
-        if step.command:  # on one line, however narrow: but for a picture, which would cut it
+        if step.command:  # never wrapped, except in a picture, which would cut it
             console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
 
 
@@ -149,7 +146,7 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
 
 
 # What a terminal's red, green, yellow and cyan are called in a picture.
-_KINDS = {1: "slower", 2: "c2", 3: "c4", 6: "c5"}
+_COLOURS = {1: "slower", 2: "c2", 3: "c4", 6: "c5"}
 
 
 def svg(comparison: Comparison) -> str:
@@ -158,14 +155,30 @@ def svg(comparison: Comparison) -> str:
                       color_system="standard", highlight=False)  # fmt: skip
     render(comparison, console, verbose=True)
     shown = AnsiDecoder().decode(console.export_text(styles=True))
-    lines = [[_words(one) for one in line.render(console)] for line in shown]
-    return picture.document(
-        screen.drawn(lines, str(headline(comparison))), "warpgauge on a terminal"
-    )
+    lines = [[*line.render(console)] for line in shown]
+    return picture.document(_screen(lines, str(headline(comparison))), "warpgauge on a terminal")
 
 
-def _words(segment: Segment) -> Words:
+def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:
+    """The element; `label` is what a screen reader says of it."""
+    body, widest = [], 0.0
+    for index, line in enumerate(lines):
+        x, y = GAP, GAP + LINE * (index + 0.7)
+        for segment in line:
+            shown = segment.text.rstrip("\n")
+            words = shown.strip(" ")
+            at = x + picture.width_of(shown) - picture.width_of(shown.lstrip(" "))
+            if words:
+                # Keeps columns aligned, whatever font a browser has.
+                length = f' textLength="{picture.width_of(words):.2f}"'
+                body.append(picture.text(at, y, words, _kinds(segment), length))
+            x += picture.width_of(shown)
+        widest = max(widest, x)
+    return picture.element(body, widest + GAP, 2 * GAP + LINE * len(lines), label)
+
+
+def _kinds(segment: Segment) -> str:
+    """The classes of `picture.text` for its style."""
     look = segment.style or Style.null()
-    colour = _KINDS.get(look.color.number or 0, "") if look.color else ""
-    kinds = ("bold" if look.bold else "", "faint" if look.dim else colour)
-    return Words(segment.text.rstrip("\n"), " ".join(filter(None, kinds)))
+    colour = _COLOURS.get(look.color.number or 0, "") if look.color else ""
+    return " ".join(filter(None, ("bold" if look.bold else "", "faint" if look.dim else colour)))

@@ -13,20 +13,12 @@ from warpgauge.records.counters import speed
 from warpgauge.records.model import by_family
 from warpgauge.reports import ranking
 from warpgauge.reports.decision_text import bound_words
-from warpgauge.reports.headline import interval
+from warpgauge.reports.headline import values
 from warpgauge.reports.interval_bar import HEADING, interval_bar
 from warpgauge.reports.ranking import Fold, rank
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import (
-    LONGEST_NAME,
-    cut,
-    duration,
-    inert,
-    of_limit,
-    percent,
-    plural,
-)
-from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Outcome, Verdict, is_accepted
+from warpgauge.system.text import LONGEST_NAME, cut, inert, plural
+from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.verdict.controls import is_control
 
 _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
@@ -41,7 +33,7 @@ _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
 _WIDE, _WIDEST, _ROOM_FOR_BARS = 100, 120, 140
 _RATE, _LIMIT = "rate", "of limit"
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
-# What a narrow terminal does without, first things first: change and verdict stay.
+# The columns that a narrow terminal drops, in this order; change and verdict stay.
 _DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
 
 
@@ -61,7 +53,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             print_text(console, title)
         for verdict in rows:
             print_text(console, columns.line(cells[verdict.name], left))
-            # That one is missing its outcome says.
+            # For a missing row, the outcome says enough.
             reason = "" if verdict.outcome is Outcome.MISSING else verdict.reason
             bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
             accepted = f"accepted: {verdict.accepted}" if verdict.accepted else ""
@@ -73,7 +65,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
 
 
 def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
-    """Headings of the columns that there is room for, and something to show in."""
+    """Headings of optional columns that have room and content."""
     headings = []
     if width >= _ROOM_FOR_BARS and any(_bar(verdict) for verdict in shown):
         headings.append(HEADING)
@@ -85,42 +77,38 @@ def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
 
 
 def _bar(verdict: Verdict) -> str:
-    """The interval of a changed row; the others have nothing to see in it."""
-    if verdict.outcome not in CHANGED or verdict.change is None or not verdict.minimum_effect:
+    """The interval of a changed row; empty for the others."""
+    if not verdict.is_changed or verdict.change is None or not verdict.minimum_effect:
         return ""
     return interval_bar(verdict.change, verdict.minimum_effect)
 
 
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
-    before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
-    limit = of_limit(verdict.counters.get("limit_fraction"))
-    values = {HEADING: _bar(verdict), _RATE: speed(verdict.counters), _LIMIT: limit}
+    shown = values(verdict)
+    more = {HEADING: _bar(verdict), _RATE: speed(verdict.counters), _LIMIT: shown.limit}
     # Without its family, which the block's heading says.
     _, slash, rest = verdict.name.partition("/")
     word = bound_words(verdict) if verdict.outcome is Outcome.PASS else ""
-    if is_control(verdict) and ranking.folds(verdict):
+    if is_control(verdict) and verdict.is_unchanged:
         word = "control"
     return Cells(
         inert(f"  {rest or verdict.name}" if slash else verdict.name),
         (
-            duration(before) if before is not None else "",
-            duration(after) if after is not None else "",
-            percent(change.ratio) if change is not None else "",
-            interval(change) if change is not None else "",
-            *(values[extra] for extra in extras),
+            *(shown.baseline, shown.candidate, shown.change, shown.interval),
+            *(more[extra] for extra in extras),
             word or verdict.outcome.value,
         ),
         _STYLES[verdict.outcome],
     )
 
 
-# Of each outcome as many are listed, the worst, and the rest is counted: nobody reads thousands.
+# Rows listed for each outcome, the worst first; the others are only counted.
 _LISTED = 50
 
-# Of a family as many that have no change to show: one that vanished as a whole is one fact.
+# Rows without a change listed for each family: a missing family needs no long list.
 _LISTED_WITHOUT_CHANGE = 8
 
-# Families of which a heading is all that is shown.
+# Families shown as a heading only.
 _MOST_HEADINGS = 50
 
 # A family's heading, if there is one, and its rows.
@@ -159,9 +147,9 @@ def _listed(ranked: Sequence[Verdict]) -> tuple[frozenset[str], list[str]]:
     seen, more = Counter[str](), Counter[str]()
     of_family = Counter[tuple[str, Outcome]]()
     for verdict in ranked:
-        if ranking.folds(verdict):
+        if verdict.is_unchanged:
             continue
-        word = "accepted" if is_accepted(verdict) else verdict.outcome.value
+        word = "accepted" if verdict.is_accepted else verdict.outcome.value
         mine = verdict.family, verdict.outcome
         bare = verdict.change is None
         if seen[word] >= _LISTED or (bare and of_family[mine] >= _LISTED_WITHOUT_CHANGE):

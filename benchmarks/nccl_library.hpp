@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL as it is found at run time: a program that links it would not start where it is missing.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <warpgauge/cuda/device.hpp>
+
+namespace warpgauge {
+
+/// A failed NCCL call.
+class NcclError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// libnccl.so.2, looked for as the dynamic linker does (LD_LIBRARY_PATH). Its names and numbers are
+/// declared after nccl.h of NCCL 2.28 (docs.nvidia.com/deeplearning/nccl); all that stands here has
+/// kept its meaning since 2.10.
+class Nccl {
+ public:
+  using Communicator = void*;  // ncclComm_t
+  using Result = int;          // ncclResult_t
+  // ncclDataType_t and ncclRedOp_t, as large as C's enumerations are.
+  // NOLINTBEGIN(performance-enum-size)
+  enum class Type : int { float32 = 7, bfloat16 = 9 };
+  enum class Reduction : int { sum = 0, max = 2 };
+  // NOLINTEND(performance-enum-size)
+  static constexpr Result success = 0;
+
+  /// The library of the process. Throws Unsupported where it is missing or too old.
+  static const Nccl& loaded() {
+    static const Nccl library;
+    if (library.fault_.empty()) {
+      return library;
+    }
+    throw Unsupported(library.fault_);
+  }
+
+  /// "2.28.9"; empty where there is no NCCL.
+  static std::string version() {
+    try {
+      int code = 0;
+      loaded().require(loaded().get_version_(&code), "ncclGetVersion");
+      return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
+             std::to_string(code % 100);
+    } catch (const Unsupported&) {
+      return "";
+    }
+  }
+
+  /// The variables that change what NCCL does, as "NAME=value", with the one that this program
+  /// sets: NVLink SHARP needs multicast objects, which machines that share an NVSwitch refuse.
+  static std::string environment() {
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    std::vector<std::string> found;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      if (std::string(*variable).starts_with("NCCL_")) {
+        found.emplace_back(*variable);
+      }
+    }
+    std::sort(found.begin(), found.end());
+    std::string text;
+    for (const std::string& variable : found) {
+      text += (text.empty() ? "" : " ") + variable;
+    }
+    return text;
+  }
+
+  /// Throws NcclError with NCCL's own text unless `result` is success.
+  void require(Result result, const char* call) const {
+    if (result != success) {
+      const char* const last = get_last_error_ == nullptr ? "" : get_last_error_(nullptr);
+      throw NcclError(std::string(call) + ": " + get_error_string_(result) +
+                      (last == nullptr || *last == '\0' ? "" : std::string(" (") + last + ")"));
+    }
+  }
+
+  // Each as NCCL's function of that name; what they return must be given to require().
+  Result (*init_all)(Communicator*, int count, const int* devices) = nullptr;
+  Result (*group_start)() = nullptr;
+  Result (*group_end)() = nullptr;
+  Result (*all_reduce)(const void* from, void* to, std::size_t count, Type, Reduction, Communicator,
+                       cudaStream_t) = nullptr;
+  Result (*all_gather)(const void* from, void* to, std::size_t sent, Type, Communicator,
+                       cudaStream_t) = nullptr;
+  Result (*reduce_scatter)(const void* from, void* to, std::size_t received, Type, Reduction,
+                           Communicator, cudaStream_t) = nullptr;
+  Result (*broadcast)(const void* from, void* to, std::size_t count, Type, int root, Communicator,
+                      cudaStream_t) = nullptr;
+  Result (*send)(const void* from, std::size_t count, Type, int rank, Communicator,
+                 cudaStream_t) = nullptr;
+  Result (*receive)(void* to, std::size_t count, Type, int rank, Communicator,
+                    cudaStream_t) = nullptr;
+
+ private:
+  Nccl() {
+    environment();                                                        // before NCCL reads it
+    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // for good: see Ranks
+    if (library == nullptr) {
+      fault_ = "needs NCCL: libnccl.so.2 is not found (add its folder to LD_LIBRARY_PATH)";
+      return;
+    }
+    const auto find = [&](auto& function, const char* name) {
+      void* const found = dlsym(library, name);
+      if (found == nullptr) {
+        fault_ = std::string("needs a newer NCCL: libnccl.so.2 has no ") + name;
+      }
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+    };
+    find(get_version_, "ncclGetVersion");
+    find(get_error_string_, "ncclGetErrorString");
+    find(init_all, "ncclCommInitAll");
+    find(group_start, "ncclGroupStart");
+    find(group_end, "ncclGroupEnd");
+    find(all_reduce, "ncclAllReduce");
+    find(all_gather, "ncclAllGather");
+    find(reduce_scatter, "ncclReduceScatter");
+    find(broadcast, "ncclBroadcast");
+    find(send, "ncclSend");
+    find(receive, "ncclRecv");
+    get_last_error_ =
+        reinterpret_cast<decltype(get_last_error_)>(dlsym(library, "ncclGetLastError"));
+  }
+
+  std::string fault_;
+  Result (*get_version_)(int*) = nullptr;
+  const char* (*get_error_string_)(Result) = nullptr;
+  const char* (*get_last_error_)(Communicator) = nullptr;  // since NCCL 2.13
+};
+
+}  // namespace warpgauge

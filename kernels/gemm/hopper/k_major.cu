@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last rung, of floats as TF32 and of e4m3. Bound by the rate of wgmma at the clock that the
+// power limit leaves: half and twice that of 16 bits, for the same bytes of a stage.
+#include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/gemm/hopper/l2_order.cuh"
+
+namespace warpgauge::kernels {
+
+template <class In, class Out>
+void gemm_wgmma_k_major(const In* a, const In* b_transposed, Out* c, GemmShape shape,
+                        cudaStream_t stream) {
+  using namespace hopper;
+  using Tile = WgmmaTile<128, 256, 4, 2, box_row_bytes / sizeof(In), true>;
+  using Writer = std::conditional_t<std::is_same_v<Out, float>, FloatWriter, MatrixWriter>;
+  using Store = BoxStore<Writer, 2>;
+  launch_persistent<KMajor<In>, Tile, Store, GroupOrder<8>, 2>("gemm_wgmma_k_major", a,
+                                                               b_transposed, c, shape, stream);
+}
+
+template void gemm_wgmma_k_major(const float*, const float*, float*, GemmShape, cudaStream_t);
+template void gemm_wgmma_k_major(const __nv_fp8_e4m3*, const __nv_fp8_e4m3*, __nv_bfloat16*,
+                                 GemmShape, cudaStream_t);
+
+}  // namespace warpgauge::kernels

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles that run at one time are a square of C, not a strip: 8 clusters of rows by 8 columns of
+// tiles need 4096 rows and columns of A and B where two columns of 32 clusters, at 8192, need 8704.
+// Bound by the end of tiles, when no product runs.
+#include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/gemm/hopper/l2_order.cuh"
+#include "kernels/gemm/hopper/persistent.cuh"
+
+namespace warpgauge::kernels {
+
+template <class T>
+void gemm_wgmma_l2_order(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
+  using Tile = hopper::WgmmaTile<128, 256, 4, 2>;
+  using Store = hopper::BoxStore<hopper::WordWriter, 2>;
+  hopper::launch_persistent<T, Tile, Store, hopper::GroupOrder<8>, 2>("gemm_wgmma_l2_order", a, b,
+                                                                      c, shape, stream);
+}
+
+template void gemm_wgmma_l2_order(const __half*, const __half*, __half*, GemmShape, cudaStream_t);
+template void gemm_wgmma_l2_order(const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*,
+                                  GemmShape, cudaStream_t);
+
+}  // namespace warpgauge::kernels

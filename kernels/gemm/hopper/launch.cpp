@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm/hopper/launch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include <warpgauge/cuda/arguments.hpp>
+#include <warpgauge/cuda/check.hpp>
+#include <warpgauge/cuda/current_device.hpp>
+#include <warpgauge/cuda/driver_function.hpp>
+#include "kernels/arguments.hpp"
+#include "kernels/gemm/arguments.hpp"
+#include "kernels/gemm/hopper/hopper.hpp"
+
+namespace warpgauge::kernels {
+
+bool has_wgmma() {
+  return has_compute_capability(9) && !has_compute_capability(9, 1);
+}
+
+namespace hopper {
+namespace {
+
+constexpr unsigned box_row_bytes = 128;  // the widest that the swizzle takes
+constexpr unsigned box_rows = 64;
+
+/// TMA counts rows and columns in 32 bits with a sign, and the last tile begins below, but ends
+/// past, the last element.
+constexpr std::size_t most_elements = 2'147'483'647 - 1024;
+
+void require_shape(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
+  const unsigned of_k = chunk_bytes / launch.input_bytes;
+  const unsigned of_n = chunk_bytes / launch.output_bytes;
+  if (shape.k % of_k != 0 || shape.n % of_n != 0) {
+    throw std::invalid_argument(describe(launcher, shape) +
+                                ": TMA takes rows of whole 16 bytes: k must be a multiple of " +
+                                std::to_string(of_k) + ", n of " + std::to_string(of_n));
+  }
+  if (std::max({shape.m, shape.n, shape.k}) > most_elements) {
+    throw std::invalid_argument(describe(launcher, shape) + ": TMA counts to " +
+                                std::to_string(most_elements) + " rows or columns");
+  }
+}
+
+void require_wgmma(const char* launcher) {
+  if (!has_wgmma()) {
+    require_compute_capability(launcher, 9);
+    throw std::runtime_error(std::string(launcher) +
+                             ": needs compute capability 9.0 exactly: newer devices do not have "
+                             "wgmma");
+  }
+}
+
+/// A row-major matrix in boxes of 128 bytes a row, zeros outside.
+CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
+                       std::size_t columns, unsigned rows_of_box, unsigned element_bytes) {
+  using Encode = decltype(&cuTensorMapEncodeTiled);
+  static const auto encode = driver_function<Encode>("cuTensorMapEncodeTiled");
+  if (encode == nullptr) {
+    throw std::runtime_error(std::string(launcher) +
+                             ": the driver has no cuTensorMapEncodeTiled: CUDA 12.5 or newer is "
+                             "needed");
+  }
+  const std::array<cuuint64_t, 2> extents{columns, rows};
+  const std::array<cuuint64_t, 1> strides{columns * element_bytes};
+  const std::array<cuuint32_t, 2> box{box_row_bytes / element_bytes, rows_of_box};
+  const std::array<cuuint32_t, 2> every{1, 1};
+  const CUtensorMapDataType type = element_bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                   : element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                                        : CU_TENSOR_MAP_DATA_TYPE_UINT32;
+  CUtensorMap map;
+  const CUresult status =
+      encode(&map, type, 2, const_cast<void*>(matrix), extents.data(), strides.data(), box.data(),
+             every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    throw std::runtime_error(std::string(launcher) + ": cuTensorMapEncodeTiled: error " +
+                             std::to_string(status));
+  }
+  return map;
+}
+
+/// As few blocks as need no more turns than all that fit would: the last turn is then full, and the
+/// multiprocessors left over spare power.
+unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
+  const unsigned at_once = std::max(sm_count() / blocks_of_cluster, 1U);
+  const unsigned turns = (clusters - 1) / at_once + 1;
+  return (clusters - 1) / turns + 1;
+}
+
+/// Blocks for each tile: the power of two that comes nearest to two blocks a multiprocessor from
+/// below, but leaves each four stages of 64 terms.
+unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
+  constexpr unsigned most = 8;  // of a cluster, on every device with clusters
+  const std::size_t at_once = std::size_t{2} * sm_count();
+  unsigned blocks = 1;
+  while (blocks < most && std::size_t{tiles} * blocks * 2 <= at_once &&
+         terms >= std::size_t{blocks} * 2 * 4 * 64) {
+    blocks *= 2;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
+                  const void* b, void* c, GemmShape shape, cudaStream_t stream) {
+  if (shape.m == 0 || shape.n == 0) {
+    return;
+  }
+  require_gemm(launch.launcher, a, b, chunk_bytes, shape);
+  require_pointer(launch.launcher, "c", c, chunk_bytes);
+  const unsigned rows_of_cluster = launch.tile_rows * launch.cluster;
+  const Tiles tiles =
+      tiles_of(launch.launcher, shape.m, shape.n, rows_of_cluster, launch.tile_columns);
+  require_shape(launch.launcher, shape, launch);
+  require_wgmma(launch.launcher);
+
+  WgmmaArguments arguments{
+      .a_map =
+          tensor_map(launch.launcher, a, shape.m, shape.k, launch.tile_rows, launch.input_bytes),
+      .b_map = launch.b_is_k_major
+                   ? tensor_map(launch.launcher, b, shape.n, shape.k,
+                                launch.tile_columns / launch.cluster, launch.input_bytes)
+                   : tensor_map(launch.launcher, b, shape.k, shape.n, box_rows, launch.input_bytes),
+      .c_map = tensor_map(launch.launcher, c, shape.m, shape.n, box_rows, launch.output_bytes),
+      .c = c,
+      .m = static_cast<unsigned>(shape.m),
+      .n = static_cast<unsigned>(shape.n),
+      .k = static_cast<unsigned>(shape.k),
+      .tile_rows = tiles.rows * launch.cluster,
+      .tile_columns = tiles.columns};
+  WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(launch.shared_bytes)));
+  const unsigned clusters =
+      launch.persistent ? persistent_clusters(tiles.blocks(), launch.cluster) : tiles.blocks();
+  const unsigned cluster_blocks =
+      launch.splits_terms ? blocks_of_tile(tiles.blocks(), shape.k) : launch.cluster;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {cluster_blocks, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = {clusters * cluster_blocks, 1, 1};
+  config.blockDim = {launch.threads, 1, 1};
+  config.dynamicSmemBytes = launch.shared_bytes;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = cluster_blocks > 1 ? 1 : 0;
+  void* parameters[]{&arguments};
+  WARPGAUGE_CHECK(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters));
+}
+
+}  // namespace hopper
+}  // namespace warpgauge::kernels

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of the persistent rungs: blocks that stay, and make one tile of C after the other.
+#pragma once
+
+#include "kernels/gemm/hopper/stores.cuh"
+
+namespace warpgauge::kernels::hopper {
+
+/// Where the tiles of a cluster begin, counted in clusters' tiles.
+struct TilePlace {
+  unsigned row, column;
+};
+
+/// Down one column of tiles after the other.
+struct ColumnOrder {
+  static __device__ TilePlace place(unsigned index, unsigned rows, unsigned) {
+    return {index % rows, index / rows};
+  }
+};
+
+/// Registers of a thread of the producer and of two consumers, which share 168 each.
+inline constexpr unsigned producer_registers = 24;
+inline constexpr unsigned consumer_registers = 240;
+
+/// The producer runs ahead into the next tile while the consumers store this one. A cluster's
+/// blocks lie one below the other, and go through the same columns at the same time.
+template <class In, class Out, class Tile, class Store, class Order, unsigned Cluster>
+__global__ __launch_bounds__(
+    Tile::consumer_threads + warpgroup_threads,
+    1) void gemm_wgmma_persistent_kernel(const __grid_constant__ WgmmaArguments arguments) {
+  static_assert(Tile::consumers == 2, "the registers above are for two");
+  const unsigned memory = tile_memory();
+  Ring<Tile, Cluster> ring{memory + Tile::consumers * Store::bytes};
+  const unsigned rank = Cluster == 1 ? 0 : cluster_rank();
+  const unsigned rows = arguments.tile_rows / Cluster;
+  const unsigned tiles = rows * arguments.tile_columns;
+  const unsigned step = gridDim.x / Cluster;
+  if (threadIdx.x == Tile::consumer_threads) {
+    prefetch_map(arguments.a_map);
+    prefetch_map(arguments.b_map);
+  }
+  ring.init();
+  const unsigned warpgroup = threadIdx.x / warpgroup_threads;
+  if (warpgroup == Tile::consumers) {
+    release_registers<producer_registers>();
+    if (threadIdx.x == Tile::consumer_threads) {
+      for (unsigned index = blockIdx.x / Cluster; index < tiles; index += step) {
+        const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+        produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
+                     place.column * Tile::n, rank);
+      }
+      if constexpr (Cluster > 1) {
+        ring.drain();  // what others write to this block's stages, its consumers have waited for
+      }
+    }
+  } else {
+    claim_registers<consumer_registers>();
+    const unsigned own_row = warpgroup * Tile::consumer_m;
+    const unsigned stages = stages_of(arguments.k, Tile::terms);
+    float sums[Tile::blocks][Tile::sums] = {};
+    for (unsigned index = blockIdx.x / Cluster; index < tiles; index += step) {
+      const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+      consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
+#pragma unroll
+      for (unsigned block = 0; block < Tile::blocks; ++block) {
+        Store::template store<Out>(
+            sums[block], arguments,
+            (place.row * Cluster + rank) * Tile::m + own_row + block * wgmma_m,
+            place.column * Tile::n, memory + warpgroup * Store::bytes, 1 + warpgroup);
+      }
+    }
+    Store::finish();
+  }
+}
+
+/// Product: In, or KMajor<In> where B is [n,k].
+template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1, class In,
+          class Out>
+void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, GemmShape shape,
+                       cudaStream_t stream) {
+  constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
+  static_assert(bytes <= 232'448, "of compute capability 9.0");
+  launch_wgmma({.launcher = launcher,
+                .tile_rows = Tile::m,
+                .tile_columns = Tile::n,
+                .threads = Tile::consumer_threads + warpgroup_threads,
+                .shared_bytes = bytes,
+                .persistent = true,
+                .cluster = Cluster,
+                .b_is_k_major = Tile::b_is_k_major,
+                .input_bytes = sizeof(In),
+                .output_bytes = sizeof(Out)},
+               gemm_wgmma_persistent_kernel<Product, Out, Tile, Store, Order, Cluster>, a, b, c,
+               shape, stream);
+}
+
+}  // namespace warpgauge::kernels::hopper

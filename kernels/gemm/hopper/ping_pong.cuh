@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The persistent kernel whose two consumers make a tile each, in turns.
+#pragma once
+
+#include "kernels/gemm/hopper/l2_order.cuh"
+
+namespace warpgauge::kernels::hopper {
+
+inline constexpr unsigned ping_pong_consumers = 2;
+
+/// A block's tiles go to its consumers in turn, and its stages through the ring in that order.
+///
+/// Turns: a consumer multiplies a whole tile before the other one begins, else both would take half
+/// as long again and store at the same time. `turn` of a consumer has an arrival of each warp of
+/// the other one, made when that has issued all products of its tile. The first consumer's first
+/// turn waits for the phase before the first, which counts as ended.
+template <class T, class Tile, class Store, class Order, unsigned Cluster>
+__global__ __launch_bounds__(
+    (ping_pong_consumers + 1) * warpgroup_threads,
+    1) void gemm_wgmma_ping_pong_kernel(const __grid_constant__ WgmmaArguments arguments) {
+  static_assert(Tile::consumers == 1, "one reads a stage");
+  const unsigned memory = tile_memory();
+  const unsigned ring_memory = memory + ping_pong_consumers * Store::bytes;
+  const unsigned turns = ring_memory + Tile::ring_bytes;
+  Ring<Tile, Cluster> ring{ring_memory};
+  const unsigned rank = Cluster == 1 ? 0 : cluster_rank();
+  const unsigned rows = arguments.tile_rows / Cluster;
+  const unsigned tiles = rows * arguments.tile_columns;
+  const unsigned first = blockIdx.x / Cluster;
+  const unsigned step = gridDim.x / Cluster;
+  if (threadIdx.x == 0) {
+    init_barrier(turns, warpgroup_threads / 32);
+    init_barrier(turns + barrier_bytes, warpgroup_threads / 32);
+  }
+  if (threadIdx.x == ping_pong_consumers * warpgroup_threads) {
+    prefetch_map(arguments.a_map);
+    prefetch_map(arguments.b_map);
+  }
+  ring.init();
+  const unsigned warpgroup = threadIdx.x / warpgroup_threads;
+  if (warpgroup == ping_pong_consumers) {
+    release_registers<producer_registers>();
+    if (threadIdx.x == ping_pong_consumers * warpgroup_threads) {
+      for (unsigned index = first; index < tiles; index += step) {
+        const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+        produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
+                     place.column * Tile::n, rank);
+      }
+      if constexpr (Cluster > 1) {
+        ring.drain();
+      }
+    }
+  } else {
+    claim_registers<consumer_registers>();
+    const unsigned stages = stages_of(arguments.k);
+    const unsigned own_turn = turns + warpgroup * barrier_bytes;
+    const unsigned other_turn = turns + (warpgroup ^ 1) * barrier_bytes;
+    float sums[Tile::blocks][Tile::sums] = {};
+    unsigned turn_parity = warpgroup ^ 1;
+    if (warpgroup == 1) {
+      ring.skip(stages);
+    }
+    for (unsigned index = first + warpgroup * step; index < tiles;
+         index += ping_pong_consumers * step) {
+      const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+      wait(own_turn, turn_parity);
+      turn_parity ^= 1;
+      consume_tile<T>(sums, ring, 0, stages, [&] {
+        if (threadIdx.x % 32 == 0) {
+          arrive(other_turn);
+        }
+      });
+      ring.skip(stages);
+#pragma unroll
+      for (unsigned block = 0; block < Tile::blocks; ++block) {
+        Store::template store<T>(
+            sums[block], arguments, (place.row * Cluster + rank) * Tile::m + block * wgmma_m,
+            place.column * Tile::n, memory + warpgroup * Store::bytes, 1 + warpgroup);
+      }
+    }
+    Store::finish();
+  }
+}
+
+template <class T, class Tile, class Store, class Order, unsigned Cluster>
+void launch_ping_pong(const char* launcher, const T* a, const T* b, T* c, GemmShape shape,
+                      cudaStream_t stream) {
+  constexpr unsigned bytes =
+      ping_pong_consumers * (Store::bytes + barrier_bytes) + Tile::ring_bytes;
+  static_assert(bytes <= 232'448, "of compute capability 9.0");
+  launch_wgmma({.launcher = launcher,
+                .tile_rows = Tile::m,
+                .tile_columns = Tile::n,
+                .threads = (ping_pong_consumers + 1) * warpgroup_threads,
+                .shared_bytes = bytes,
+                .persistent = true,
+                .cluster = Cluster},
+               gemm_wgmma_ping_pong_kernel<T, Tile, Store, Order, Cluster>, a, b, c, shape, stream);
+}
+
+}  // namespace warpgauge::kernels::hopper

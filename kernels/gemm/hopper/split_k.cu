@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// For few tiles: the blocks of a cluster share one tile of C, and each adds up a part of its terms.
+// They exchange their sums through each other's shared memory, so nothing goes to device memory but
+// C. Bound by reading the larger matrix once, where the other has few rows.
+#include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/gemm/hopper/split_k.cuh"
+
+namespace warpgauge::kernels {
+
+template <class T>
+void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
+  using Tile = hopper::WgmmaTile<64, 128, 4, 1>;
+  hopper::launch_split_k<T, Tile>("gemm_wgmma_split_k", a, b, c, shape, stream);
+}
+
+template void gemm_wgmma_split_k(const __half*, const __half*, __half*, GemmShape, cudaStream_t);
+template void gemm_wgmma_split_k(const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*,
+                                 GemmShape, cudaStream_t);
+
+}  // namespace warpgauge::kernels

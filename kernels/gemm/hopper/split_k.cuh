@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel whose clusters split the terms of a tile.
+#pragma once
+
+#include "kernels/gemm/hopper/stores.cuh"
+
+namespace warpgauge::kernels::hopper {
+
+/// A producer and a consumer in each block, as gemm_wgmma_ring_kernel has them, for an equal share
+/// of the stages of one tile; the last blocks' may be less, or none.
+///
+/// Hand-over of sums: once all of a block's products are complete, nothing reads or writes its ring
+/// any more, and its consumer writes its sums there. A barrier of the cluster, which releases and
+/// acquires, comes before each block adds up its share of the rows, always in the order of ranks,
+/// and another before any block ends, and its shared memory with it.
+template <class T, class Tile>
+__global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kernel(
+    const __grid_constant__ WgmmaArguments arguments) {
+  static_assert(Tile::consumers == 1 && Tile::blocks == 1);
+  // Eight floats more than a row has: four rows, which half a warp writes, lie in different banks.
+  constexpr unsigned row_floats = Tile::n + 8;
+  static_assert(Tile::m * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
+  const unsigned memory = tile_memory();
+  Ring<Tile> ring{memory};
+  const unsigned split = cluster_size();
+  const unsigned rank = cluster_rank();
+  const unsigned tile = blockIdx.x / split;
+  const unsigned row = tile % arguments.tile_rows * Tile::m;
+  const unsigned column = tile / arguments.tile_rows * Tile::n;
+  const unsigned all = stages_of(arguments.k);
+  const unsigned share = (all + split - 1) / split;
+  const unsigned first = min(rank * share, all);
+  const unsigned stages = min(share, all - first);
+  ring.init();
+  const unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x >= warpgroup_threads) {
+    if (threadIdx.x == warpgroup_threads) {
+      for (unsigned i = first; i < first + stages; ++i) {
+        ring.wait_until_empty();
+        load_stage<Tile>(arguments, ring.a(), ring.full(), row, column, i * stage_k);
+        ring.advance();
+      }
+    }
+  } else {
+    float sums[1][Tile::sums] = {};
+    if (stages > 0) {
+      consume_tile<T>(sums, ring, 0, stages);
+    }
+    // All four warps' wgmmas have read the ring before any warp overwrites it.
+    synchronize_warpgroup(1);
+    const unsigned own = memory + ((threadIdx.x / 32 * 16 + lane / 4) * row_floats + lane % 4 * 2) *
+                                      static_cast<unsigned>(sizeof(float));
+#pragma unroll
+    for (unsigned j = 0; j < Tile::sums / 4; ++j) {
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
+        store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
+      }
+    }
+  }
+  exchange_in_cluster();
+  // Neighbouring threads make neighbouring pairs of columns; a block, every split-th row.
+  constexpr unsigned pairs = Tile::n / 2;
+  for (unsigned i = threadIdx.x; i < Tile::m / split * pairs; i += 2 * warpgroup_threads) {
+    const unsigned in_row = i / pairs * split + rank;
+    const unsigned in_column = i % pairs * 2;
+    if (row + in_row >= arguments.m || column + in_column >= arguments.n) {
+      continue;
+    }
+    const unsigned from = memory + (in_row * row_floats + in_column) * 4;
+    float low = 0;
+    float high = 0;
+    for (unsigned other = 0; other < split; ++other) {
+      const float2 part = load_from_cluster(from, other);
+      low += part.x;
+      high += part.y;
+    }
+    *reinterpret_cast<unsigned*>(static_cast<T*>(arguments.c) +
+                                 (std::size_t{row + in_row} * arguments.n + column + in_column)) =
+        round_two<T>(low, high);
+  }
+  exchange_in_cluster();
+}
+
+template <class T, class Tile>
+void launch_split_k(const char* launcher, const T* a, const T* b, T* c, GemmShape shape,
+                    cudaStream_t stream) {
+  launch_wgmma({.launcher = launcher,
+                .tile_rows = Tile::m,
+                .tile_columns = Tile::n,
+                .threads = 2 * warpgroup_threads,
+                .shared_bytes = Tile::ring_bytes,
+                .splits_terms = true},
+               gemm_wgmma_split_k_kernel<T, Tile>, a, b, c, shape, stream);
+}
+
+}  // namespace warpgauge::kernels::hopper

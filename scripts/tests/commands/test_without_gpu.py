@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without a GPU, commands that need one say so before a build that takes minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from clone import GitRepository
+from fidelity import command as fidelity
+from manifests import write_manifest
+from warpgauge.commands import bench, bisect, evaluate, profile, sweep
+from warpgauge.execution import build, toolkit
+from warpgauge.system import process
+from warpgauge.system.errors import ExitStatus, UserError
+
+Main = Callable[[Sequence[str], Path], int]
+
+
+class BuildBegan(Exception):
+    """Raised in place of a build."""
+
+
+@pytest.fixture
+def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    """A clone with a family that needs a GPU, `sync`, and one that does not, on such a machine."""
+
+    def begins(*_: object) -> None:
+        raise BuildBegan
+
+    monkeypatch.setattr(build, "build", begins)
+    monkeypatch.setattr(process, "GPU_DEVICES", ())
+    monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
+    monkeypatch.setattr(toolkit, "tool", lambda name: name)
+    monkeypatch.chdir(clone.root)
+    (clone.root / "benchmarks").mkdir()
+    for name in ("sync.cu", "host.cpp"):
+        (clone.root / "benchmarks" / name).touch()
+    write_manifest(clone.root)
+    clone.git("add", "--all")
+    clone.git("commit", "--quiet", "--message", "families")
+    return clone
+
+
+@pytest.mark.parametrize(
+    ("main", "argv"),
+    [
+        (sweep.main, "sync/copy --x n"),
+        (sweep.main, "kernels.toml --x n"),
+        (profile.main, "sync/idle"),
+        (profile.main, "^host --sass --trace a.json"),
+        (evaluate.main, "sync/idle sync/busy"),
+        (evaluate.main, "kernels.toml:scale sync/busy"),
+        (bisect.main, "HEAD~1 HEAD --row sync/idle"),
+        (fidelity.main, "--binary sync"),
+        (fidelity.main, "--kernels kernels.toml"),
+        (bench.main, "--record"),
+        (bench.main, "--self-check"),
+        (bench.main, "--kernels kernels.toml"),
+        (bench.main, "--device all"),
+        (bench.main, "--device 0,1"),
+    ],
+)
+def test_what_needs_a_gpu_is_refused_before_the_build(
+    tree: GitRepository, main: Main, argv: str
+) -> None:
+    with pytest.raises(UserError, match="there is no GPU here: no driver shows one") as caught:
+        main(argv.split(), tree.root)
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("main", "argv"),
+    [
+        (sweep.main, "host/copy --x n"),
+        (sweep.main, "host/copy sync --x n"),
+        (profile.main, "sync/idle --sass"),
+        (evaluate.main, "host/copy host/copy_again"),
+        (bisect.main, "HEAD~1 HEAD --row host/copy"),
+        (bench.main, ""),
+        (bench.main, "--kernels kernels.toml --list --filter scale"),
+        (bench.main, "--device 0"),
+    ],
+)
+def test_what_can_do_something_without_a_gpu_builds(
+    tree: GitRepository, main: Main, argv: str
+) -> None:
+    with pytest.raises(BuildBegan):
+        main(argv.split(), tree.root)
