@@ -42,6 +42,25 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert (one["context"]["programs"], other["context"]["programs"]) == ("base", "candidate")
 
 
+def test_programs_written_with_warpgauge_run_in_lock_step(folders: TwoFolders) -> None:
+    folders.make("base", "ours", lock_steps=True)
+    folders.make("candidate", "ours", SLOW, lock_steps=True)
+    assert folders.beside("--format=json=told.json") is ExitStatus.REGRESSION
+    told = json.loads((folders.root / "told.json").read_text())["verdicts"]
+    assert {row["evidence"] for row in told} == {"lock_step"}
+    assert {row["clock"] for row in told} == {"host"}  # a fake knows no clock of a GPU
+
+
+def test_programs_that_share_a_name_are_not_known_by_it_in_lock_step(folders: TwoFolders) -> None:
+    for side in ("base", "candidate"):
+        folders.make(side, "one", lock_steps=True)
+        folders.make(side, "two", lock_steps=True)
+    assert folders.beside("--format=json=told.json") is ExitStatus.OK
+    told = json.loads((folders.root / "told.json").read_text())["verdicts"]
+    assert {row["name"].partition("/")[0] for row in told} == {"one", "two"}
+    assert {row["evidence"] for row in told} == {"paired"}
+
+
 def test_a_budget_is_kept_and_told(folders: TwoFolders) -> None:
     folders.make("base", "copy bench")
     folders.make("candidate", "copy bench", SLOW)

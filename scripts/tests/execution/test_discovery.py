@@ -66,7 +66,16 @@ def test_a_program_is_asked_what_it_knows(
     path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **knows)  # type: ignore[arg-type]
     program = discovery.listed(path, tmp_path)
     assert (program.shuffles, program.lock_steps) == found
-    assert not program_folder.program_at(path, tmp_path, {}).lock_steps
+    beside = program_folder.program_at(path, tmp_path, {})
+    assert (beside.shuffles, beside.lock_steps) == found
+
+
+def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "bench"
+    path.write_text("#!/bin/sh\ncase $* in *filter=^*) ;; *) echo BM_only;; esac\n")
+    path.chmod(0o755)
+    found = program_folder.program_at(path, tmp_path, {})
+    assert (found.names, found.shuffles, found.lock_steps) == (("BM_only",), False, False)
 
 
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:

@@ -115,8 +115,7 @@ def test_a_side_that_has_nothing_left_is_not_started_anew(tmp_path: Path) -> Non
 def test_a_side_that_dies_as_it_waits_costs_no_benchmark(tmp_path: Path) -> None:
     mark = tmp_path / "once"
     dies = {"cases": {"c": 1}, "dies waiting": str(mark)}
-    base = {"cases": {"a": 1, "b": 1, "c": 1}, "log": str(tmp_path / "log")}
-    told = found(plan(tmp_path, base, {"a": 1, "b": 1, "c": 1}, dies))
+    told = found(plan(tmp_path, {"a": "slow", "b": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, dies))
     assert mark.exists()
     assert [one.log_ratios for one in told.values()] == [
         [0.0, 0.0, None],

@@ -56,6 +56,9 @@ class Program:
                 time.sleep(5)
                 os._exit(0)
             os._exit(7)
+        elif does == "slow":  # long enough for what another does meanwhile
+            time.sleep(0.1)
+            self.say("slice 1")
         elif does == "hangs":
             time.sleep(3600)
         elif does == "garbage":

@@ -399,7 +399,7 @@ std::vector<Fields> chosen(bool has_full_suite) {
   };
   require("suite", has_full_suite);
   require("shuffle", !told["shuffles"].empty());
-  require("lock-step", !told["lock_steps"].empty());
+  require("lock-step", !told["lock_steps"].empty() && value_of("lock-step") != "none");
   const std::string filter = value_of("benchmark_filter");
   const bool negated = begins(filter, "-");
   std::vector<Fields> left;

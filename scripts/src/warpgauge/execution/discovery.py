@@ -268,13 +268,25 @@ def listed(
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
+    shuffles, lock_steps = abilities(path, names, scratch, *arguments)
+    return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
+
+
+def abilities(
+    path: Path, names: Sequence[str], scratch: Path, *arguments: str
+) -> tuple[bool, bool]:
+    """Whether a program knows --shuffle, and --lock-step."""
     in_order = [*arguments, "--shuffle=0"]
     ending = _list(path, scratch, *in_order, "--lock-step=0")
     if refused := ending.status == BAD_USAGE:
         ending = _list(path, scratch, *in_order)
     shuffles = ending.status == 0 and _names(ending) == shuffled(names, 0)
-    lock_steps = shuffles and not refused
-    return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
+    return shuffles, shuffles and not refused
+
+
+def is_ours(path: Path, scratch: Path) -> bool:
+    """Whether a program was written with warpgauge: it refuses what is no descriptor."""
+    return _list(path, scratch, "--lock-step=none").status == BAD_USAGE
 
 
 def too_many(names: Sequence[str]) -> str:

@@ -57,7 +57,7 @@ class _Side:
     def read(self, run: int, found: Collection[str]) -> None:
         """Take what the reports of a run hold of these, where it was tried."""
         for path in sorted(self.folder.glob(f"pair{run}-*.json")):
-            report, _ = partial_report.read(path)
+            report = self.turn.binary.normalized(partial_report.read(path)[0])
             self.context = {**report.get("context", {}), **self.context}
             for row in report.get("benchmarks", []):
                 if row["name"] in found and not is_untried(row):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Google Benchmark programs of another project, in two folders; a row has one name on both sides.
 
-They know no option of ours and tell no context. A program of this project runs as it stands, too.
+Most know no option of ours and tell no context; those written with warpgauge run in lock-step.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from warpgauge.execution.discovery import (
     LISTING_DEADLINE_S,
     MOST_NAMES,
     Binary,
+    abilities,
+    is_ours,
     owners,
     too_many,
     with_own_names,
@@ -68,7 +70,11 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
     talk = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
     names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
-    return PlainProgram(path, names, _fault(path, names))
+    fault = _fault(path, names)
+    if fault is not None or not is_ours(path, scratch):
+        return PlainProgram(path, names, fault)
+    shuffles, lock_steps = abilities(path, names, scratch)
+    return PlainProgram(path, names, shuffles=shuffles, lock_steps=lock_steps)
 
 
 def _fault(path: Path, names: Sequence[str]) -> str | None:
@@ -155,7 +161,8 @@ def both(
             return program
         prefix = f"{program.family}/"
         names = tuple(f"{prefix}{name}" for name in program.names)
-        return replace(program, names=names, prefix=prefix)
+        # In lock-step a program is known by its own names.
+        return replace(program, names=names, prefix=prefix, shuffles=False, lock_steps=False)
 
     base, candidate = (
         Programs(folder, tuple(with_own_names([*map(own, side)])))
