@@ -20,15 +20,15 @@ Main = Callable[[Sequence[str], Path], int]
 
 
 class BuildBegan(Exception):
-    """Raised in place of a build."""
+    """Raised in place of a build; with its last argument, the programs that are built."""
 
 
 @pytest.fixture
 def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
     """A clone with a family that needs a GPU, `sync`, and one that does not, on such a machine."""
 
-    def begins(*_: object) -> None:
-        raise BuildBegan
+    def begins(*arguments: object) -> None:
+        raise BuildBegan(arguments[-1])
 
     monkeypatch.setattr(build, "build", begins)
     monkeypatch.setattr(process, "GPU_DEVICES", ())
@@ -89,3 +89,12 @@ def test_what_can_do_something_without_a_gpu_builds(
 ) -> None:
     with pytest.raises(BuildBegan):
         main(argv.split(), tree.root)
+
+
+@pytest.mark.parametrize(("argv", "programs"), [("", ["bench_host"]), ("--list", ())])
+def test_only_the_programs_that_can_run_are_built(
+    tree: GitRepository, argv: str, programs: Sequence[str]
+) -> None:
+    with pytest.raises(BuildBegan) as caught:
+        bench.main(argv.split(), tree.root)
+    assert caught.value.args == (programs,)

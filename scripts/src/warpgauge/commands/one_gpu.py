@@ -24,7 +24,7 @@ from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_files
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
-from warpgauge.system import interrupts, worktree
+from warpgauge.system import interrupts, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import plural
@@ -104,7 +104,10 @@ class Bench(MeasuringCommand):
         needs_gpu = named or options.record or options.self_check or self.kernels is not None
         if needs_gpu and not options.list:
             measuring.require_gpu()
-        return measuring.built() if self.kernels is None else self.kernels.built(measuring)
+        if self.kernels is not None:
+            return self.kernels.built(measuring)
+        is_able = options.list or process.has_gpu()
+        return measuring.built(() if is_able else measuring.host_programs())
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:

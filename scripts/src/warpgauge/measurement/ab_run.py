@@ -55,7 +55,8 @@ class AbRun:
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
             return self._side(self.suite.binaries, facts)
         measuring = self.measuring
-        everything = measuring.of_commit(commit, "Base")
+        needed = measuring.host_programs() if self.suite.probe.no_gpu else ()
+        everything = measuring.of_commit(commit, "Base", targets=needed)
         chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
         side = self._side(selection.able(chosen, self.suite.probe), facts)
         return side.without(self.suite.left_out)

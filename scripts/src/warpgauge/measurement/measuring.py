@@ -85,8 +85,15 @@ class Measuring:
         if builds and all(source.exists() for source in sources):
             process.require_gpu()
 
-    def built(self) -> Built:
-        """Up to date unless --no-build was given, or another project's. Raises UserError."""
+    def host_programs(self) -> list[str]:
+        """The programs of this tree that need no GPU, by name."""
+        return sorted(f"bench_{one.stem}" for one in (self.root / "benchmarks").glob("*.cpp"))
+
+    def built(self, targets: Sequence[str] = ()) -> Built:
+        """Up to date unless --no-build was given, or another project's; of this tree `targets`.
+
+        Of all programs, where none are named. Raises UserError.
+        """
         if self.options.build_dir is not None:
             return self._elsewhere(self.options.build_dir)
         tree = machine_context.source(self.root)
@@ -95,7 +102,7 @@ class Measuring:
         if self.options.build:
             packages.provide(packages.BUILD, self.note)
             machine_context.forget(self.root)
-        folder = self.programs(self.root)
+        folder = self.programs(self.root, targets=targets)
         if machine_context.source(self.root) != tree:  # somebody edits while it builds
             tree |= {"dirty": "true"}
         source = self._source_of_programs(tree)
@@ -199,7 +206,9 @@ class Measuring:
         not_built = self.options.build_dir is None and build.cuda_compiler() is None
         missing = "the GPU benchmarks are not built, for want of nvcc"
         probe = Probe({}, missing if not_built else "no program that is asked for needs one")
-        if any(binary.needs_gpu for binary in everything):
+        if not process.has_gpu():
+            probe = Probe({}, "no driver shows one here")
+        elif any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where)
         found = probe.context.get("gpu_uuid", "")
         if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):

@@ -207,10 +207,15 @@ def nvidia_smi(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+def has_gpu() -> bool:
+    """Whether a driver shows a GPU."""
+    # With a device, only nvidia-smi is missing or broken.
+    return any(Path(one).exists() for one in GPU_DEVICES) or bool(nvidia_smi("--list-gpus"))
+
+
 def require_gpu() -> None:
     """Raise UserError where no driver shows a GPU. Ask before a build that takes minutes."""
-    # With a device, only nvidia-smi is missing or broken.
-    if any(Path(device).exists() for device in GPU_DEVICES) or nvidia_smi("--list-gpus"):
+    if has_gpu():
         return
     raise UserError(
         "there is no GPU here: no driver shows one. Nothing was built. scripts/bench measures "
