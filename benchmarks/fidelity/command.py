@@ -125,7 +125,7 @@ class Fidelity:
         typed_wrong = not (self.options.naive or no_compiler)
         status = ExitStatus.BAD_USAGE if typed_wrong else ExitStatus.NOT_MEASURED
         if not self.options.build:
-            raise UserError(f"{path} is not there: build first (leave out --no-build)", status)
+            raise UserError(f"{path} does not exist: build first (omit --no-build)", status)
         raise UserError(
             f"the build made no {path.name}: no family has this name, or nvcc, which the GPU "
             "benchmarks need, is missing",

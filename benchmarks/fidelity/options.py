@@ -37,21 +37,21 @@ def parse(argv: Sequence[str]) -> Options:
     given = command_line().parse_args(argv)
     if given.kernels is not None:
         if given.binary != BINARY:
-            raise UserError("--kernels measures the kernels of a manifest: leave out --binary")
+            raise UserError("--kernels measures the kernels of a manifest: omit --binary")
         given.binary = "external"
     if not given.binary or "/" in given.binary:
         raise UserError(
-            f"--binary {typed(given.binary)} is no family's name: say elementwise, or bench_gemm"
+            f"--binary {typed(given.binary)} is not a family: use a name like elementwise or bench_gemm"
         )
     binary = f"bench_{given.binary.removeprefix('bench_')}"
     options = Options(**{**vars(given), "binary": binary})
     require_portable("--filter", options.filter.removeprefix("-"))
     if options.naive and given.binary != BINARY:
-        raise UserError("--naive is of one kernel of its own: leave out --binary and --kernels")
+        raise UserError("--naive measures its own kernel: omit --binary and --kernels")
     if options.naive and options.out is not None:
-        raise UserError("--naive writes no findings: leave out --out")
+        raise UserError("--naive writes no findings: omit --out")
     if options.markdown and not options.naive:
-        raise UserError("--markdown is of --naive's table: add --naive")
+        raise UserError("--markdown prints the table of --naive: add --naive")
     return options
 
 
@@ -59,31 +59,31 @@ def command_line() -> Parser:
     """The options, for --help too."""
     parser = Parser(
         prog="warpgauge fidelity",
-        description="Compares replay times with the device's busy time as CUPTI sees it, in a "
-        "process of its own. CUPTI slows what it watches: a time is right if it agrees without "
-        "CUPTI, or in the process with it.",
+        description="Compare replay times with the device's busy time that CUPTI reports in a "
+        "separate process. CUPTI slows down the program, so a time is correct if it agrees either "
+        "without CUPTI or in the process with it.",
         epilog="Exit status: 0 all agree; 1 at least one does not; 2 bad usage; 3 none disagrees, "
-        "but something is not known: no GPU, no CUPTI, a benchmark that failed, or one that CUPTI "
-        "slows by more than it may differ.",
+        "but some are unknown: no GPU, no CUPTI, a benchmark that failed, or one that CUPTI slows "
+        "down by more than the tolerance.",
     )
     # fmt: off
-    what = group(parser, "what is measured", "%(prog)s --binary gemm --filter '^gemm/'")
+    what = group(parser, "what to measure", "%(prog)s --binary gemm --filter '^gemm/'")
     arguments.add_filter(what)
     add = what.add_argument
-    add("--binary", metavar="FAMILY", default=BINARY, help=f"whose benchmarks; default {BINARY}")
+    add("--binary", metavar="FAMILY", default=BINARY, help=f"family to measure; default {BINARY}")
     add("--kernels", metavar="FILE", type=Path,
-        help="a manifest of kernels from elsewhere, instead of a family")
+        help="measure the kernels of this manifest (*.toml) instead of a family")
     add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
     add("--naive", action="store_true",
-        help="what the usual timers say of one kernel, beside replay times and CUPTI's")
-    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+        help="compare the usual timers of one kernel with replay times and CUPTI's")
+    add("--no-build", dest="build", action="store_false", help="use build/release without building")
 
     add = group(parser, "how long", "%(prog)s --processes 5").add_argument
     add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
-        help=f"without CUPTI, beside the one with it; default {QUICK_PROCESSES}")
+        help=f"processes without CUPTI, in addition to the one with it; default {QUICK_PROCESSES}")
 
     add = group(parser, "output", "%(prog)s --out findings.json").add_argument
-    add("--out", metavar="FILE", type=file, help="writes the findings as JSON, too")
-    add("--markdown", action="store_true", help="prints the table of --naive as Markdown")
+    add("--out", metavar="FILE", type=file, help="also write the findings as JSON")
+    add("--markdown", action="store_true", help="print the table of --naive as Markdown")
     # fmt: on
     return parser

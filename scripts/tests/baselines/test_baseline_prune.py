@@ -68,7 +68,7 @@ def test_removed_benchmarks_go_and_the_others_keep_their_lines(there: Baselines)
 def test_a_family_without_a_benchmark_loses_its_file(there: Baselines) -> None:
     there.command("prune", "--removed", "^sync/")
     assert list(there.contents()) == ["baselines/nvidia-test/memcpy.json"]
-    assert "deletes sync.json, which then holds nothing" in there.output()
+    assert "deletes sync.json, which is then empty" in there.output()
 
 
 def test_every_baseline_is_pruned_unless_one_is_named(there: Baselines) -> None:
@@ -110,13 +110,13 @@ def test_a_failed_row_is_named_before_its_file_is_written_anew(baselines: Baseli
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "prune needs to know what goes"),
-        (["--removed=."], "nvidia-test would be left"),
-        (["--older-than=0.5"], "nvidia-test would be left"),
+        ([], "--keep, --session"),
+        (["--removed=."], "nvidia-test would remain"),
+        (["--older-than=0.5"], "nvidia-test would remain"),
         (["--keep=1", "baselines/nvidia-test/sync.json"], "is one file of a baseline"),
         (["--session=2026-01-01-0"], "there is no session '2026-01-01-0'; there are 2026-11-17-"),
         (["--removed=nothing"], "--removed 'nothing' matches no benchmark"),
-        (["--removed=("], "--removed '(' is no regular expression"),
+        (["--removed=("], "--removed '(' is not a valid regular expression"),
         (["--keep=0"], "argument --keep: must be at least 1"),
         (["--older-than=nan"], "'nan' is not a positive number"),
         (["--older-than=-1"], "'-1' is not a positive number"),

@@ -47,5 +47,5 @@ def test_the_command_prints_one_gpu_model(
         (tmp_path / "baselines" / model / "sync.json").write_bytes(
             (RECORDED / "sync.json").read_bytes()
         )
-    with pytest.raises(UserError, match="name nvidia-a or nvidia-b"):
+    with pytest.raises(UserError, match="nvidia-a or nvidia-b"):
         baseline.main(asked, tmp_path)

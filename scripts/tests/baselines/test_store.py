@@ -113,7 +113,7 @@ def test_a_session_that_gives_way_is_told_and_gpus_stay_many(tmp_path: Path) -> 
         result = recorded(tmp_path, ROWS, day, gpu_uuid=gpu)
     (line,) = [line for line in result.lines() if line.startswith("dropped")]
     assert line.startswith("dropped: session 2026-11-02-")
-    assert line.endswith(" of B, for a baseline keeps 8")
+    assert line.endswith(" of B, because a baseline keeps at most 8")
     assert [session.gpu_uuid for session in held(tmp_path).sessions.values()] == list("ABCDEFGH")
 
 
@@ -126,7 +126,7 @@ def test_counters_and_labels_are_those_of_the_newest_session(tmp_path: Path) -> 
     newest = held(tmp_path).rows["memcpy/b"]
     assert (newest.counters["registers"], newest.label) == (72.0, "new")
     (line,) = result.changes()
-    assert line.startswith("counters and labels stay those of session 2026-11-03-")
+    assert line.startswith("counters and labels are still those of session 2026-11-03-")
 
 
 def test_the_other_sessions_stay_to_the_last_digit(tmp_path: Path) -> None:
@@ -214,15 +214,15 @@ REFUSED: list[tuple[Json, str]] = [
     (run(ROWS, dirty=""), "uncommitted changes"),
     (run(ROWS, build_type="Debug"), "build type is 'Debug'; build Release"),
     (run(ROWS, inject="a=2"), "extra work was injected; measure again without"),
-    (run(ROWS, filter="a"), "only a part was measured; measure again without"),
-    (run(ROWS, date="yesterday"), "date 'yesterday' is none that ISO 8601 knows"),
+    (run(ROWS, filter="a"), "only part of the suite was measured; measure again without"),
+    (run(ROWS, date="yesterday"), "date 'yesterday' is not an ISO 8601 date"),
     (run(ROWS, gpu_name=""), "its context has no gpu_name"),
     (run(ROWS, boot_id=""), "its context has no boot_id"),
-    (run(ROWS, gpu_name="NVIDIA-Test"), "it was measured on 'NVIDIA-Test', and "),
-    (run(ROWS, other_processes="2"), "others used the GPU when it began"),
+    (run(ROWS, gpu_name="NVIDIA-Test"), "it was measured on 'NVIDIA-Test', but "),
+    (run(ROWS, other_processes="2"), "others used the GPU at the start"),
     (run(ROWS[1:]), "it lacks 'memcpy/a' of"),
     (google([google_row("a", 1.0)]), "it is a Google Benchmark JSON; give a run file"),
-    (with_another(failed("sync/d", "boom")), "sync/d failed (boom); mend it"),
+    (with_another(failed("sync/d", "boom")), "sync/d failed (boom); correct it"),
     (with_another(row("sync/d", [1.0] * 4)), "in 4 processes; measure again in at least 5"),
     (
         with_another(row("sync/d", throttled=4.0, clock_event_reasons=4.0)),
@@ -230,10 +230,10 @@ REFUSED: list[tuple[Json, str]] = [
     ),
     (
         with_another(row("sync/d", other_processes=1.0)),
-        "sync/d: 1 other process used the GPU; end what else uses the GPU, then measure again",
+        "sync/d: 1 other process used the GPU; end other processes that use the GPU",
     ),
     (with_another(row("sync/d", host_nodes=1.0)), "holds 1 host function"),
-    (with_another(row("../x")), "the family of '../x' makes no file name; rename it"),
+    (with_another(row("../x")), "the family of '../x' cannot be a file name; rename it"),
 ]
 
 
@@ -257,7 +257,7 @@ def test_a_baseline_that_is_damaged_or_misnamed_is_reported_and_left_alone(tmp_p
         recorded(tmp_path, ROWS, 2)
     misnamed.rename(path).write_text("{")
     before = contents(tmp_path)
-    with pytest.raises(UserError, match=r"sync\.json: breaks off"):
+    with pytest.raises(UserError, match=r"sync\.json: ends in the middle"):
         recorded(tmp_path, ROWS, 2)
     assert contents(tmp_path) == before
 

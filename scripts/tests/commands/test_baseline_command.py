@@ -43,7 +43,7 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
         (["add-session"], "the following arguments are required: RUN_FILE"),
         (["forget"], "invalid choice: 'forget'"),
         (["show", "--row"], "unrecognized arguments: --row"),
-        (["record", "--processes=4"], "--record does not go with fewer than 5 processes"),
+        (["record", "--processes=4"], "fewer than 5 processes"),
         (["record", "--device=-1"], "argument --device"),
         (["record", "--timeout=0"], "argument --timeout"),
         (["check", "--stale-days=0"], "argument --stale-days"),
@@ -57,15 +57,15 @@ def test_bad_usage_is_one_sentence(there: Baselines, argv: list[str], said: str)
 @pytest.mark.parametrize("argv", [["show"], ["check"], ["prune", "--keep=1"]])
 def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
     there.run_file(20).rename(there.folder / "run.json")
-    said = "run.json is no baseline but a run file; scripts/warpgauge baseline add-session"
+    said = "run.json is not a baseline but a run file; add it as a session"
     refused(there, said, *argv)
 
 
 def test_a_run_of_a_day_to_come_is_not_added(there: Baselines) -> None:
     path = there.run_file(22)
     sentence = (
-        "run.json is not recorded: its date '2026-11-22T10:00:00+00:00' is of a day to come; set "
-        "the clock that is wrong, here or where it was measured, and measure again"
+        "run.json is not recorded: its date '2026-11-22T10:00:00+00:00' is in the future; set "
+        "the clock that is wrong"
     )
     refused(there, sentence, "add-session", str(path))
     # Less than a day ahead: a date without a zone may be.
@@ -76,7 +76,7 @@ def test_a_run_of_a_day_to_come_is_not_added(there: Baselines) -> None:
     ("name", "said"),
     [
         ("gone.json", "gone.json: cannot be read (No such file or directory)"),
-        ("baselines/nvidia-test", "is no regular file"),
+        ("baselines/nvidia-test", "is not a regular file"),
         ("baselines/nvidia-test/sync.json", "it is a baseline; give a run file"),
         ("broken.json", "broken.json: is empty"),
     ],
@@ -131,7 +131,7 @@ def test_a_baseline_file_that_is_a_link_is_not_changed(
     link = there.folder / "sync.json"
     link.replace(kept)
     link.symlink_to(kept)
-    refused(there, "sync.json is a link: put the file that it leads to in its place", *prune)
+    refused(there, "sync.json is a link: replace it", *prune)
     assert link.is_symlink()
     with pytest.raises(UserError, match="is a link"):
         there.session(21)

@@ -62,7 +62,7 @@ def test_a_hang_costs_its_deadline_once_and_its_own_row(repository: Repository) 
     repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
     out = repository.root / "bad.json"
     assert repository.bench("--timeout=0.6", "--out", str(out)) is ExitStatus.NOT_MEASURED
-    told = "bench_sync showed no new row for 0.6 s and was ended"
+    told = "bench_sync showed no new row for 0.6 s and was killed"
     shown, err = repository.output()
     assert err.count(f"sync/busy: {told}") == 1
     assert f"in round 1: {told}" in shown
@@ -91,7 +91,7 @@ def test_a_quiet_run_tells_faults_and_what_changes_the_meaning(repository: Repos
     assert repository.bench("--quiet", "--quick") is ExitStatus.NOT_MEASURED
     assert repository.output()[1] == (
         "round 1: sync/busy: bench_sync was killed by SIGSEGV: an illegal memory access There is "
-        "no baseline for NVIDIA Fake yet: the same command with --record makes one"
+        "no baseline for NVIDIA Fake yet: run the same command with --record to make one"
     )
 
 
@@ -152,15 +152,15 @@ def test_what_needs_a_gpu_is_refused_without_one(
         (["--filter=nothing_like_it"], "no benchmark matches --filter 'nothing_like_it'"),
         (["--filter=sink"], "no benchmark matches --filter 'sink'"),
         (["--filter=sync/busi"], "'sync/busi': did you mean 'sync/busy'?"),
-        (["--filter=("], "no regular expression"),
+        (["--filter=("], "not a valid regular expression"),
         (["--inject=nothing_like_it=2"], "matches --inject 'nothing_like_it'"),
         (["--inject=all=2"], "no benchmark that will run matches --inject 'all'"),
         (["--inject=-sync=2"], "no benchmark that will run matches --inject '-sync'"),
         (["--inject=sync=2", "--filter=host"], "that will run matches --inject 'sync'"),
-        (["--inject=(=2"], "--inject '(' is no regular expression"),
-        (["--filter=[[:alpha:]]"], "means one thing to Python and another"),
-        (["--inject=[[:digit:]]=2"], "means one thing to Python and another"),
-        ([r"--filter=-\d"], r"'\d': '\d' means one thing to Python and another"),
+        (["--inject=(=2"], "--inject '(' is not a valid regular expression"),
+        (["--filter=[[:alpha:]]"], "means different things to Python and"),
+        (["--inject=[[:digit:]]=2"], "means different things to Python and"),
+        ([r"--filter=-\d"], r"'\d': '\d' means different things to Python and"),
         ([r"--filter=\.x"], r"no benchmark matches --filter '\.x'"),
         ([r"--inject=\.x=2"], r"no benchmark that will run matches --inject '\.x'"),
         (["--baseline=gone.json"], "gone.json: cannot be read"),
@@ -223,8 +223,8 @@ def test_a_report_that_cannot_be_written_decides_nothing(repository: Repository)
     repository.output()
     assert repository.bench("--out", str(foreign.with_suffix(".json"))) is ExitStatus.OK
     told = repository.output()[0]
-    assert " The report of this run is not written: cannot write " in told
-    assert told.endswith("it is there and is no page of a comparison; name another file")
+    assert " The report of this run was not written: cannot write " in told
+    assert told.endswith("the file exists and is no page of a comparison; name another file")
     assert foreign.read_text() == "<p>mine</p>"
 
 

@@ -84,7 +84,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--budget", "30s", "--quiet") is ExitStatus.NOT_MEASURED
     out, err = clone.output()
-    assert re.match(r"Even the minimum of rounds took \d+\.0 s: \d+\.0 s longer than the", err)
+    assert re.match(r"Even the minimum of rounds took \d+\.0 s, \d+\.0 s longer than the", err)
     assert "4 pairs" in out
     assert f"a change needs {FEWEST_OF_A_CHANGE} pairs" in out
 
@@ -122,5 +122,5 @@ def test_a_budget_is_a_time(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0.5s", "-1m", "nan", "inf", "1d", "m", "s", "a minute"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match=r"--budget: .* is not a time from 1 s on, as in 90s, 5m"):
+    with pytest.raises(UserError, match=f"--budget: {text!r}"):
         parse([f"--budget={text}"])

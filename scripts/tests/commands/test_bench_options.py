@@ -96,9 +96,8 @@ CONTRADICTIONS = {
 )
 def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
     all_of_them = ["--device=all"] if (option, other) == ("--parallel", "--record") else []
-    with pytest.raises(UserError, match=" does not go with ") as caught:
+    with pytest.raises(UserError, match=option.partition("=")[0]) as caught:
         parse([option, other, *all_of_them])
-    assert option.partition("=")[0] in str(caught.value)
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
@@ -150,7 +149,7 @@ def test_a_fault_of_a_command_within_is_told_alike() -> None:
     ],
 )
 def test_a_file_to_be_written_has_a_name(parse: Callable[[str], object], name: str) -> None:
-    with pytest.raises(UserError, match=r"names no file|is not NAME"):
+    with pytest.raises(UserError, match=r"--out|--format|--export"):
         parse(name)
 
 

@@ -25,9 +25,12 @@ def gpu(**context: str) -> dict[str, Any]:
     [
         (gpu(gpu_name=""), "its context has no gpu_name"),
         (gpu(gpu_uuid=""), "its context has no gpu_uuid"),
-        (gpu(other_processes="1"), "others used the GPU when it began"),
-        ({"times": {"../x": 1.0}}, "makes no file name"),
-        ({"fault": "crash"}, "bench_sync was killed by SIGSEGV: an illegal memory access; mend it"),
+        (gpu(other_processes="1"), "others used the GPU at the start"),
+        ({"times": {"../x": 1.0}}, "cannot be a file name"),
+        (
+            {"fault": "crash"},
+            "killed by SIGSEGV: an illegal memory access; correct it",
+        ),
     ],
 )
 def test_what_can_be_known_before_measuring_is(

@@ -93,7 +93,7 @@ def test_a_baseline_leaves_out_what_its_machine_cannot_run_and_then_nobody_misse
     assert f"left out: {BIG}, skipped: needs another GPU" in repository.output()[0]
     _binaries(repository, big="skipped")
     assert _full_run(repository) is ExitStatus.OK
-    told = "Not measured, and without a time in the baseline: sync/big (skipped: "
+    told = "no time in the baseline: sync/big (skipped: "
     assert told in repository.output()[0]
 
 

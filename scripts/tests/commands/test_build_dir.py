@@ -78,7 +78,7 @@ def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: P
     assert project.bench("--baselines=perf/accepted") is ExitStatus.REGRESSION
     shown = project.output()[0]
     for said in (
-        "1 of 2 benchmarks flagged. Not measured again beside its commit: no other commit",
+        "1 of 2 benchmarks flagged. Not measured again in pairs with its commit: --build-dir",
         "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'",
     ):
         assert said in shown
@@ -106,11 +106,11 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(project: P
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--build-dir=nowhere"], "'nowhere' is no folder"),
-        (["--build-dir="], "'' is no folder"),
+        (["--build-dir=nowhere"], "--build-dir: 'nowhere'"),
+        (["--build-dir="], "--build-dir: ''"),
         (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
-        (["--against=HEAD"], "--against does not go with .* scripts/warpgauge ab compares"),
-        (["--budget=60s"], "--budget does not go with .* scripts/warpgauge ab"),
+        (["--against=HEAD"], "--against .* --build-dir.*: use scripts/warpgauge ab"),
+        (["--budget=60s"], "--budget .* --build-dir.*: use scripts/warpgauge ab"),
         (["--baselines=bad"], r"bad/policy\.toml"),
     ],
 )
@@ -119,5 +119,5 @@ def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str)
     (project.root / "bad" / "policy.toml").write_text("nonsense = 1\n")
     with pytest.raises(UserError, match=said):
         project.bench(*argv)
-    with pytest.raises(UserError, match="give its --build-dir, too"):
+    with pytest.raises(UserError, match="--baselines needs --build-dir"):
         bench.main(["--baselines=x"], project.root)

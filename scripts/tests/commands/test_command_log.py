@@ -114,7 +114,7 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
 ) -> None:
     log, out = repository.root / "run.log", f"--out={repository.root / 'run.json'}"
     log.write_text("my diary")
-    with pytest.raises(UserError, match=r"run\.log: it is there and is no log of scripts/bench"):
+    with pytest.raises(UserError, match=r"run\.log: the file exists and is not a log"):
         repository.bench("--quick", out)
     assert log.read_text() == "my diary"
     log.write_text("")  # as where a run was killed before its first line

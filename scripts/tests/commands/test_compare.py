@@ -90,7 +90,7 @@ def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> 
         ("--alpha=1", "argument --alpha: "),
         ("--alpha=x", "argument --alpha: "),
         ("--color=red", "argument --color: "),
-        ("--filter=(", "the filter '(' is no regular expression"),
+        ("--filter=(", "the filter '(' is not a valid regular expression"),
         ("--filter=nosuch", "no benchmark of either side matches --filter 'nosuch'\n"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
     assert main([str(base), str(base)]) == 2
     told = capsys.readouterr().err
     assert "never thought of" in told
-    assert told.endswith("compare.py: this is a fault of its own: please report it\n")
+    assert told.endswith("compare.py: this is a bug in warpgauge: please report it\n")
 
 
 def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
@@ -154,7 +154,7 @@ def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
         assert main([str(base), str(slower), *options]) == 1
         out = capsys.readouterr().out
         assert out.endswith("--record\n")
-        assert (rule in out, "--verbose shows the rule" in out) == (shown, not shown)
+        assert (rule in out, "--verbose shows the decision rule" in out) == (shown, not shown)
 
 
 def test_the_script_runs_from_any_folder(base: Path, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_comparison_alone_is_shown_as_it_was_judged(tmp_path: Path, base: Path
 def test_a_comparison_alone_is_not_judged_anew(tmp_path: Path, base: Path, option: str) -> None:
     said = command(base, option)
     assert said.returncode == 2
-    assert f"is shown as it was judged, without {option.partition('=')[0]}" in said.stderr
+    assert option.partition("=")[0] in said.stderr
 
 
 def test_a_run_alone_is_no_comparison(base: Path) -> None:
@@ -242,11 +242,11 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--processes", "a"], "--processes takes the files of both sides: "),
-        (["--processes", "a", "--"], "--processes takes the files of both sides: "),
+        (["--processes", "a"], "--processes needs the files of both sides: "),
+        (["--processes", "a", "--"], "--processes needs the files of both sides: "),
         (["--processes", "--", "b"], "argument --processes: expected at least one argument"),
         (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
-        (["x", "y", "--processes=a"], "--processes takes the files of both sides: "),
+        (["x", "y", "--processes=a"], "--processes needs the files of both sides: "),
         (["--processes=", "--", "b"], "argument --processes: expected at least one argument"),
         (["--processes=a", "--processes=b", "--", "c"], "--processes is given twice: "),
         (["--processes", "a", "--", "b", "--processes", "c"], "--processes is given twice: "),
@@ -306,9 +306,9 @@ def test_a_comparison_can_come_from_standard_input(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ("- -", "standard input can be read once"),
-        ("--processes - -- a.json", "--processes takes files"),
-        ("--processes a.json -- -", "--processes takes files"),
+        ("- -", "standard input"),
+        ("--processes - -- a.json", "--processes .*'-'"),
+        ("--processes a.json -- -", "--processes .*'-'"),
     ],
 )
 def test_standard_input_is_one_result(argv: str, said: str) -> None:

@@ -38,7 +38,7 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
     out, err = clone.output()
     assert f"{FLAGGED} {commit[:10]}: 4 pairs, and up to " in out
     assert "Screening 3 benchmarks against " in err
-    assert f"Confirming 1 flagged benchmark: again, in pairs with commit {commit[:10]}" in err
+    assert f"Confirming 1 flagged benchmark in pairs with commit {commit[:10]}" in err
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
     assert processes(run) == [3, 3, 3]
     for path in RunPaths(run).confirming:
@@ -82,7 +82,7 @@ def test_who_believes_the_baseline_need_not_confirm(clone: GitRepository) -> Non
     recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--no-confirm") is ExitStatus.REGRESSION
-    assert "Not measured again beside its commit: --no-confirm was given." in clone.output()[0]
+    assert "again in pairs with its commit: --no-confirm was given." in clone.output()[0]
     (run,) = clone.runs()
     assert processes(run) == [7, 7, 7]
 
@@ -96,8 +96,8 @@ def test_a_commit_that_is_gone_leaves_the_verdict_and_a_note(clone: GitRepositor
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench() is ExitStatus.REGRESSION
     out = clone.output()[0]
-    assert "1 of 3 benchmarks flagged. Not measured again beside its commit: " in out
-    assert "is no commit of this clone; git fetch it" in out
+    assert "1 of 3 benchmarks flagged. Not measured again in pairs with its commit: " in out
+    assert "is not a commit of this clone; git fetch it" in out
     (run,) = clone.runs()
     assert processes(run) == [7, 7, 7]  # known before the first
 
@@ -116,7 +116,7 @@ def test_a_commit_that_does_not_build_any_more_leaves_it_too(
 
     monkeypatch.setattr(build, "build", only_here)
     assert clone.bench() is ExitStatus.REGRESSION
-    said = f"Not measured again beside its commit: commit {commit[:10]} does not build here"
+    said = f"Not measured again in pairs with its commit: commit {commit[:10]} does not build here"
     assert said in clone.output()[0]
     (run,) = clone.runs()
     assert processes(run) == [3, 3, 3]
@@ -147,9 +147,9 @@ def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRe
 @pytest.mark.parametrize(
     ("context", "said"),
     [
-        ({"commit": ""}, "does not tell its commit"),
-        ({"commit": "HEAD"}, "does not tell its commit"),
-        ({"dirty": "true"}, "changes that are in no commit"),
+        ({"commit": ""}, "does not record its commit"),
+        ({"commit": "HEAD"}, "does not record its commit"),
+        ({"dirty": "true"}, "uncommitted changes"),
     ],
 )
 def test_a_baseline_of_no_commit_cannot_be_built(

@@ -199,7 +199,7 @@ def test_memory_that_is_not_known_is_not_within_a_limit(kernels: Kernels) -> Non
     kernels.make("new", faster(2.0), {})
     assert kernels.run("old/f32", "new/f32") is ExitStatus.OK
     assert kernels.run("old/f32", "new/f32", "--memory-limit=1GiB") is ExitStatus.NOT_MEASURED
-    assert "its peak device memory is not known" in kernels.output()
+    assert "its peak device memory is unknown" in kernels.output()
 
 
 def test_a_point_that_one_side_alone_has_is_told_and_not_measured(kernels: Kernels) -> None:
@@ -348,9 +348,9 @@ def test_kernels_get_as_many_gpus_as_they_need_or_are_refused(
     context = json.loads(Path("there.json").read_text())["context"]
     assert (context["gpu_uuid"], context["gpu_name"]) == (",".join(gpus), "NVIDIA Fake x2")
     refused = {
-        ("ring/f32", "faster_ring/f32"): "needs 2 GPUs, and 1 is given: --device 0,1 gives two",
-        ("old/f32", "ring/f32"): "needs 2 GPUs, and 1 is given: --device 0,1 gives two",
-        ("old/f32", "new/f32", "--device=0,1"): "needs one GPU: name one of them alone",
+        ("ring/f32", "faster_ring/f32"): "needs 2 GPUs, but 1 is given: --device 0,1 gives two",
+        ("old/f32", "ring/f32"): "needs 2 GPUs, but 1 is given: --device 0,1 gives two",
+        ("old/f32", "new/f32", "--device=0,1"): "needs only one GPU: name one of them",
     }
     for argv, why in refused.items():
         with pytest.raises(UserError, match=why):
@@ -374,18 +374,18 @@ def test_without_a_gpu_nothing_is_measured(
         (["old/f32/n:8", "new/f32"], "'old/f32/n:8' is neither a variant of a family"),
         (["old/f32", "new//f32"], "'new//f32' is neither a variant of a family"),
         (["old/f32", "kernels.toml"], "'kernels.toml' is neither a variant of a family"),
-        (["odl/f32", "new/f32"], "odl/f32: no family is called so: did you mean 'old'"),
+        (["odl/f32", "new/f32"], "odl/f32: unknown family: did you mean 'old'"),
         (["old/f3", "new/f32"], "old/f3: bench_old has no such variant: did you mean 'old/f32'"),
         (["old/f32", "new/f32", "--axis=n"], "'n' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", f"--axis=n={10**18}"], "0' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", "--axis=m=8"], "--axis m: old/f32 has no such axis, only n"),
         (["old/f32", "new/f32", "--axis=n=8", "--axis=n=64"], "--axis n is given twice"),
         (["old/f32", "new/f64"], "have no point of their axes in common"),
-        (["old/f32", "new/f32", "--memory-limit=big"], "'big' is not a size of memory"),
+        (["old/f32", "new/f32", "--memory-limit=big"], "--memory-limit: 'big'"),
         (["old/f32", "new/f32", "--out=x.log"], "cannot write x.log: it would replace x.log"),
         (["old/f32", "new/f32", "--out=x.json", "--format=json=x.log"], "would replace x.log"),
-        (["old/f32", "new/f32", "--format=junit"], "a NAME of terminal, markdown, json"),
-        (["old/f32", "new/f32", "--budget=60s", "--processes=3"], "does not go with --processes"),
+        (["old/f32", "new/f32", "--format=junit"], "one of terminal, markdown, json"),
+        (["old/f32", "new/f32", "--budget=60s", "--processes=3"], "--processes"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -137,10 +137,10 @@ def test_a_program_that_cannot_list_is_told(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--naive", "--binary=gemm"], "leave out --binary"),
-        (["--naive", "--kernels=kernels.toml"], "leave out --binary and --kernels"),
-        (["--kernels=kernels.toml", "--binary=gemm"], "leave out --binary"),
-        (["--naive", "--out=findings.json"], "leave out --out"),
+        (["--naive", "--binary=gemm"], "omit --binary"),
+        (["--naive", "--kernels=kernels.toml"], "omit --binary and --kernels"),
+        (["--kernels=kernels.toml", "--binary=gemm"], "omit --binary"),
+        (["--naive", "--out=findings.json"], "omit --out"),
         (["--markdown"], "add --naive"),
         (["--naive", "--filter=spin"], "--filter leaves nothing of it"),
     ],

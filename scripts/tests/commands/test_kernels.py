@@ -78,7 +78,7 @@ def test_kernels_are_held_to_baselines_beside_their_manifest(project: Project) -
     shown = project.output()[0]
     again = "scripts/bench --kernels sub/kernels.toml --baselines sub/baselines --filter"
     assert f"{again} '^{NAMES[1]}$'" in shown
-    assert "no other commit of --kernels is measured here" in shown
+    assert "--kernels cannot measure another commit" in shown
 
 
 @pytest.mark.parametrize("folder", ["sub", "elsewhere in the clone"])
@@ -119,10 +119,10 @@ def test_what_is_not_built_yet_is_planned_and_cannot_be_measured(project: Projec
     assert project.capsys.readouterr().out.splitlines() == NAMES
     assert project.bench("--dry-run") is ExitStatus.OK
     shown = project.output()[0]
-    assert "not known before the first build" in shown
+    assert "unknown before the first build" in shown
     assert "'scale' of sub/kernels.toml" in shown
     assert "benchmarks 2" in shown
-    with pytest.raises(UserError, match=r"bench_external is not there: build first, with nvcc"):
+    with pytest.raises(UserError, match=r"bench_external .* nvcc"):
         project.bench()
 
 
@@ -173,7 +173,7 @@ def test_the_gate_is_tested_with_kernels_too(project: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--against=HEAD"], "--against does not go with .* scripts/warpgauge evaluate"),
+        (["--against=HEAD"], "--against .* --kernels.*: use scripts/warpgauge evaluate"),
         (["--kernels=none.toml"], r"none\.toml: cannot be read \(No such file"),
     ],
 )

@@ -24,7 +24,7 @@ def lines(repository: Repository) -> list[str]:
 
 def facts(out: list[str]) -> dict[str, str]:
     head, *lines = out
-    assert head == "Nothing is measured. A run would do this:"
+    assert head.startswith("Nothing is measured.")
     pairs = (line.strip().partition("  ") for line in lines)
     return {key: value.strip() for key, _, value in pairs}
 
@@ -45,8 +45,8 @@ def test_a_list_is_a_name_a_line_of_what_is_asked_for(repository: Repository) ->
     [
         (["--list", "--filter=nothing"], "no benchmark matches --filter 'nothing'"),
         (["--dry-run", "--filter=nothing"], "no benchmark matches --filter 'nothing'"),
-        (["--dry-run", "--against=nowhere"], "'nowhere' is no commit of this clone"),
-        (["--against=nowhere"], "'nowhere' is no commit of this clone"),
+        (["--dry-run", "--against=nowhere"], "'nowhere' is not a commit of this clone"),
+        (["--against=nowhere"], "'nowhere' is not a commit of this clone"),
     ],
 )
 def test_what_is_not_there_is_refused_as_in_a_run(
@@ -76,7 +76,7 @@ def test_a_dry_run_tells_sizes_baseline_and_files_and_leaves_none(repository: Re
     assert told["benchmarks"] == "3"
     assert told["processes"].startswith("6 (2 programs x 3)")
     assert told["if needed"].startswith("in pairs with the baseline's commit: ")
-    assert "(there: none)" in told["against"]
+    assert "(available: none)" in told["against"]
     assert "<time>.json" in told["files"]
     assert told["files"].endswith("r.json")
     assert files(repository.root) == before
@@ -87,7 +87,7 @@ def test_a_dry_run_builds_nothing_and_says_so(clone: GitRepository) -> None:
     assert clone.bench("--dry-run", "--against", "HEAD") is ExitStatus.OK
     told = facts(lines(clone))
     assert told["against"] == f"commit {head[:10]}, in pairs"
-    assert told["programs"] == "not known before the first build"
+    assert told["programs"] == "unknown before the first build"
     assert "-base.json" in told["files"]
     assert not clone.built.exists()
 
@@ -102,5 +102,5 @@ def test_two_folders_list_what_either_has_and_measure_nothing(folders: TwoFolder
     assert planned["base"] == "base"
     assert planned["processes"].startswith("16 (2 programs x 4 x 2 sides)")
     assert not (folders.root / "build").exists()
-    with pytest.raises(UserError, match="--list does not go with --dry-run"):
+    with pytest.raises(UserError, match=r"--list .* --dry-run"):
         ab.main(["base", "candidate", "--list", "--dry-run"], folders.root)

@@ -119,12 +119,12 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
     [
         (["run.json", "run.json", "run.json"], "a report has two sides"),
         (["run.json", "run.json", "--baseline=run.json"], "a report has two sides"),
-        (["-", "-"], "standard input can be read once"),
-        (["-"], "standard input has no file to put the report beside"),
+        (["-", "-"], "standard input"),
+        (["-"], "give --out"),
         (["nowhere.json"], r"nowhere\.json"),
         (["foreign.json"], r"foreign\.json"),
         (["run.json", "--baseline=foreign.json"], r"foreign\.json"),
-        (["run.json", "--out=mine.html"], r"mine\.html: it is there and is no page"),
+        (["run.json", "--out=mine.html"], r"mine\.html: the file exists and is no page"),
         (["baselines/nvidia-test"], "which only --record writes"),
     ],
 )

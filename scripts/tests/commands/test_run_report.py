@@ -22,9 +22,9 @@ BROKEN = comparison([verdict("a/b", Outcome.REGRESSION, math.nan)])
     ("found", "name", "told"),
     [
         (SOUND, "run.html", "Report: "),
-        (SOUND, "foreign.html", "is not written: cannot write"),
-        (SOUND, "missing/run.html", "is not written: cannot write"),
-        (BROKEN, "run.html", "is not written: "),
+        (SOUND, "foreign.html", "cannot write"),
+        (SOUND, "missing/run.html", "cannot write"),
+        (BROKEN, "run.html", "not written: "),
     ],
 )
 def test_what_cannot_be_written_is_told(

@@ -82,7 +82,7 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
     assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
     assert kept(suite) == document
     assert suite.output()[0] == table
-    with pytest.raises(UserError, match="--self-check does not go with --processes"):
+    with pytest.raises(UserError, match=r"--self-check .* --processes"):
         suite.bench("--self-check", str(folder), "--processes=5")
 
 
@@ -109,7 +109,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
     one, other = folders(suite)
     again = one / "again.json"
     again.write_bytes((other / "again.json").read_bytes())
-    with pytest.raises(UserError, match=r"again\.json is not of the same self-check as .*base"):
+    with pytest.raises(UserError, match=r"again\.json and .*base.* different self-checks"):
         suite.bench("--self-check", str(one))
     again.write_bytes((one / "slower-by-1-percent.json").read_bytes())
     with pytest.raises(UserError, match=r"again\.json was not made by scripts/bench --self-check"):
@@ -122,10 +122,10 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("--quick", "it may have had fewer looks"),
-        ("--budget=1s", "it may have had fewer looks"),
-        ("--processes=2", f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"),
-        ("--quick --filter=sync/idle", "only a part was measured"),
+        ("--quick", "--quick, --budget"),
+        ("--budget=1s", "--quick, --budget"),
+        ("--processes=2", f"{FIRST_LOOK} pairs or more"),
+        ("--quick --filter=sync/idle", "(--filter)"),
     ],
 )
 def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why: str) -> None:
@@ -152,7 +152,7 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
 
     monkeypatch.setattr(fake_binary, "make", ill)
     assert suite.bench("--self-check", "--quick") is ExitStatus.NOT_MEASURED
-    assert ": there is no result of " in suite.output()[1]
+    assert " gave no result" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 
@@ -174,7 +174,7 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
         patched.setattr(runner, "one_by_one", run)
         with pytest.raises(KeyboardInterrupt):
             suite.bench("--self-check")
-    assert "goes on from there" in suite.output()[1]
+    assert "--resume" in suite.output()[1]
     suite.resume()
     out, _ = suite.output()
     assert "all device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 % 7.3" in out

@@ -57,7 +57,7 @@ def test_on_one_gpu_what_needs_more_is_skipped_and_not_started(machine: BenchPro
     for name in RINGS:
         assert found[name]["skipped"]
         assert found[name]["error_message"] == (
-            "needs 2 GPUs, and 1 is given: --device 0,1 gives two"
+            "needs 2 GPUs, but 1 is given: --device 0,1 gives two"
         )
     assert not any(machine.ran("ring", one) for one in GPUS)
     assert all(machine.ran("sync", GPUS[0]) for name in TIMES)
@@ -72,7 +72,7 @@ def test_several_gpus_are_for_the_programs_that_need_them(
     measured = rows(machine)
     assert measured.keys() == {*HOST_TIMES, *RINGS, "trio/x"}
     assert len(measured["ring/small"]["process_medians"]) == 3
-    assert measured["trio/x"]["error_message"] == "needs 3 GPUs, and 2 are given"
+    assert measured["trio/x"]["error_message"] == "needs 3 GPUs, but 2 are given"
     assert BOTH in seen(machine, "ring")
     context = document(machine)["context"]
     assert (context["gpu_name"], context["gpu_uuid"]) == ("NVIDIA Fake x2", BOTH)
@@ -119,11 +119,14 @@ def test_all_gpus_are_only_together_where_nothing_is_for_one(machine: BenchProce
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--filter=^sync/", "--device=0,1"], "asked for needs one GPU: name one of them alone"),
-        (["--filter=^ring/"], "asked for needs 2 GPUs, and 1 is given: --device 0,1"),
+        (["--filter=^sync/", "--device=0,1"], "selected needs only one GPU: name one of them"),
+        (["--filter=^ring/"], "selected needs 2 GPUs, but 1 is given: --device 0,1"),
         (["--device=0,2"], "there is no device 2"),
         ([f"--device=0,{uuid(3)}"], f"there is no {uuid(3)} here"),
-        ([f"--device=0,{GPUS[0]}"], "the GPUs cannot be measured together: one tells no UUID, or "),
+        (
+            [f"--device=0,{GPUS[0]}"],
+            "cannot be measured together: the driver reports no UUID",
+        ),
     ],
 )
 def test_gpus_that_leave_nothing_to_measure_are_refused(
@@ -159,7 +162,7 @@ def test_an_interrupted_run_of_all_goes_on_with_what_needs_several(machine: Benc
 
 def test_gpus_of_different_models_are_not_measured_together() -> None:
     probes = [Probe({"gpu_uuid": uuid(n), "gpu_name": name}) for n, name in enumerate("AB")]
-    with pytest.raises(UserError, match="different models are not measured together: A and B"):
+    with pytest.raises(UserError, match="different models cannot be measured together: A and B"):
         discovery.together(probes)
 
 

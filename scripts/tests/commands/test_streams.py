@@ -103,7 +103,10 @@ interrupted = Mock(side_effect=KeyboardInterrupt)
             (ab_run.BaselineRun, "measured"),
             "bench: interrupted before a run file was written",
         ),
-        ((run_file, "write"), "bench: interrupted while run.json was written: it is whole, or"),
+        (
+            (run_file, "write"),
+            "bench: interrupted while run.json was written: ",
+        ),
         ((one_gpu.Bench, "_concluded"), "bench: interrupted after run.json was written"),
     ],
 )

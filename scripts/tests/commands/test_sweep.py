@@ -68,7 +68,10 @@ def test_nobody_is_told_to_install_nvcc_for_what_needs_none(
     reductions: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reductions.binary("host", {"host/copy/n:64": 3.0})
-    for nvcc, told in (("nvcc", "no program that is asked for needs one"), (None, "want of nvcc")):
+    for nvcc, told in (
+        ("nvcc", "no selected program needs one"),
+        (None, "because nvcc"),
+    ):
         monkeypatch.setattr(build, "cuda_compiler", lambda nvcc=nvcc: nvcc)
         assert swept(reductions, "host", "--x=n") is ExitStatus.OK
         err = reductions.output()[1]
@@ -161,25 +164,25 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ("redcue --x=n", "no benchmark begins with 'redcue'"),
+        ("redcue --x=n", "'redcue': the families are"),
         ("reduce --x=m", "no benchmark of 'reduce' has the axis 'm': its axes are 'n'"),
         ("sync --x=n", "it has no axis"),
         ("reduce", "--x"),
         ("--x=n", "WHAT"),
-        ("reduce --x=n:", "is no name of an axis"),
-        ("/reduce --x=n", "is no beginning"),
-        ("reduce --x=n --values=4k", "'4k' is no value"),
-        ("reduce --x=n --values=8..4", "does not go upwards"),
-        ("reduce --x=n --values=0..4", "does not go upwards"),
+        ("reduce --x=n:", "--x: 'n:'"),
+        ("/reduce --x=n", "WHAT: '/reduce'"),
+        ("reduce --x=n --values=4k", "--values: '4k'"),
+        ("reduce --x=n --values=8..4", "'8..4'"),
+        ("reduce --x=n --values=0..4", "'0..4'"),
         ("reduce --x=n --values=4,2..8", "has a value twice"),
         ("reduce --x=n --values=9999Pi", "is larger than 2^63 - 1"),
-        ("reduce --x=n --from=a.json --values=4", "--from does not go with --values"),
+        ("reduce --x=n --from=a.json --values=4", "--values"),
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
-        ("reduce --x=n --csv=a --svg=./a", "is to be written twice"),
-        ("reduce --x=n --out=a.json --svg=a.log", "a.log is to be written twice"),
-        ("reduce --x=n --svg=- --csv=/dev/stdout", "/dev/stdout is to be written twice"),
-        ("reduce --x=n --out=-", "standard output takes no run file"),
-        ("reduce --x=n --svg=suite.txt", "it is there and is no SVG"),
+        ("reduce --x=n --csv=a --svg=./a", "written twice"),
+        ("reduce --x=n --out=a.json --svg=a.log", "a.log would be written twice"),
+        ("reduce --x=n --svg=- --csv=/dev/stdout", "/dev/stdout would be written twice"),
+        ("reduce --x=n --out=-", "--out: "),
+        ("reduce --x=n --svg=suite.txt", "the file exists and is no SVG"),
         ("reduce --x=n --csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
     ],
 )
@@ -197,7 +200,7 @@ def test_a_fault_is_one_sentence_before_anything_is_measured(
 
 def test_what_only_the_full_suite_has_is_told(reductions: Repository) -> None:
     reductions.binary("scan", {"scan/a/n:4": 9.0, "scan/b/m:4": 9.0}, full_suite=["scan/b/m:4"])
-    with pytest.raises(UserError, match="ask for it with --suite full"):
+    with pytest.raises(UserError, match="--suite full"):
         swept(reductions, "scan", "--x=m")
     assert swept(reductions, "scan", "--x=m", "--suite=full") is ExitStatus.OK
 
@@ -314,7 +317,7 @@ def test_a_manifest_whose_program_fails_is_one_sentence(reductions: Repository) 
     Path("scale.cubin").write_bytes(b"\x7fELF")
     Path("kernels.toml").write_text(_KERNELS)
     for said in (
-        "bench_external is not there: build first",
+        "bench_external .* build first",
         "measured: bench_external cannot list",
     ):
         with pytest.raises(UserError, match=said) as refusal:

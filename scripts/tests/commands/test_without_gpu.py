@@ -66,7 +66,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 def test_what_needs_a_gpu_is_refused_before_the_build(
     tree: GitRepository, main: Main, argv: str
 ) -> None:
-    with pytest.raises(UserError, match="there is no GPU here: no driver shows one") as caught:
+    with pytest.raises(UserError, match="there is no GPU here: no driver reports one") as caught:
         main(argv.split(), tree.root)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 

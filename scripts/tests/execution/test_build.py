@@ -57,7 +57,7 @@ def test_a_missing_cmake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_that_is_no_clone_is_one_sentence_and_stays_as_it_is(presets: Path) -> None:
     presets.unlink()
-    with pytest.raises(UserError, match="is no clone of warpgauge, whose programs are built"):
+    with pytest.raises(UserError, match="is not a clone of warpgauge"):
         build.build(presets.parent, "release", print, print)
     assert [*presets.parent.iterdir()] == []
 

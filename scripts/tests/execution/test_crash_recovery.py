@@ -43,7 +43,7 @@ def part(
 
 WHOLE = [row(name) for name in ABC]
 BROKEN = [row("a", "an illegal address"), lost("b", "a"), lost("c", "a")]
-UNREAD = "bench_x left no report that can be read"
+UNREAD = "bench_x left no readable report"
 KILLED = "bench_x was killed by SIGSEGV"
 Follows = tuple[Part, dict[str, str], list[Names]]
 
@@ -65,7 +65,7 @@ CASES: dict[str, Follows] = {
         for status, ended_for, how in [
             (1, "", "exited with status 1"),
             (-11, "", "was killed by SIGSEGV"),
-            (-15, "is slow", "is slow and was ended"),
+            (-15, "is slow", "is slow and was killed"),
         ]
     },
     **{
@@ -74,7 +74,7 @@ CASES: dict[str, Follows] = {
         for status, complete, said in [
             (-11, False, "was killed by SIGSEGV"),
             (1, False, "exited with status 1"),
-            (0, False, "exited with status 0, but its report breaks off"),
+            (0, False, "exited with status 0, but its report is truncated"),
             (0, True, "did not report it"),
         ]
     },
@@ -91,7 +91,7 @@ def test_what_follows_from_how_a_process_ended(case: str) -> None:
     process, faults, left = CASES[case]
     step = after(process)
     assert (step.faults, list(step.left)) == (faults, left)
-    one_by_one = f"{UNREAD}; 3 benchmarks run one by one instead"
+    one_by_one = f"{UNREAD}; running 3 benchmarks one by one instead"
     assert step.remark == (one_by_one if len(left) == 3 else "")
 
 
@@ -134,7 +134,7 @@ def test_a_row_nobody_listed_is_kept_and_one_of_another_process_does_not_count_t
     assert list(found.faults) == ["b"]
     found = deliver(("a",), lambda asked: part(asked, [row("a"), row("new")], left_behind=True))
     assert [one["name"] for one in found.report["benchmarks"]] == ["a", "new"]
-    assert found.remarks == ["bench_x left a process behind, which was ended"]
+    assert found.remarks == ["bench_x left a process behind, which was killed"]
     assert not found.faults
 
 

@@ -119,9 +119,9 @@ def test_an_unknown_device_is_bad_usage(tmp_path: Path) -> None:
     ("said", "fault"),
     [
         (b"", "lists no benchmark"),
-        (b"gemm/a\n\x00\x01\x7fELF\n", "benchmarks: '\\x00\\x01\\x7fELF' is no name"),
-        (b"\xff\xfe\xfa\n", "cannot list its benchmarks: '���' is no name"),
-        (b"x" * 5000, "is no name"),
+        (b"gemm/a\n\x00\x01\x7fELF\n", "benchmarks: '\\x00\\x01\\x7fELF' is not a benchmark name"),
+        (b"\xff\xfe\xfa\n", "cannot list its benchmarks: '���' is not a benchmark name"),
+        (b"x" * 5000, "is not a benchmark name"),
     ],
 )
 def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
@@ -150,8 +150,8 @@ def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: P
     fake_binary.make(tmp_path, "host")
     fake_binary.make(tmp_path, "sync", {"sync/a": 1.0, "sync/b": 1.0})
     copy, host, sync = discovery.find(tmp_path, tmp_path)
-    assert copy.fault == "has the benchmark 'sync/b', and bench_sync has it, too: rename one"
-    assert sync.fault == "has the benchmark 'sync/b', and bench_copy has it, too: rename one"
+    assert copy.fault == "has the benchmark 'sync/b', which bench_sync also has: rename one"
+    assert sync.fault == "has the benchmark 'sync/b', which bench_copy also has: rename one"
     assert host.fault is None
 
 
@@ -160,7 +160,7 @@ def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_pa
     asked = tmp_path / "asked"
     path = lists(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
     quiet = lists(tmp_path / "plain", "[ $# = 1 ] && seq -f 'x/n:%.0f' 300000")
-    said = "lists 300,000 benchmarks, more than 30,000: divide it"
+    said = "lists 300,000 benchmarks, more than 30,000: split the program"
     assert discovery.listed(path, tmp_path).fault == said
     assert asked.read_text() == "x\n"
     assert program_folder.program_at(quiet, tmp_path, {}).fault == said
@@ -175,7 +175,7 @@ def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(
     monkeypatch.setattr(discovery, "listed", lambda path, *_: discovery.Binary(path, (path.name,)))
     a, b, c = discovery.find(tmp_path, tmp_path)
     assert (a.names, b.names, c.names) == (("a",), ("b",), ())
-    assert c.fault == "was not asked for its benchmarks: listing those of others took 300 s"
+    assert c.fault == "its benchmarks were not listed, because listing the others took 300 s"
 
 
 NAMES = [f"made_up/n:{number}" for number in range(1, 7)]

@@ -143,7 +143,7 @@ def test_a_side_that_is_to_measure_what_the_base_has_not_is_at_fault(
     one.names[2] = [*names]
     told = found(one)
     assert (told["x"].of, told["x"].began) == (2, False)
-    assert "came to x when the base came to" in told["x"].ended_for
+    assert "reached x when the base reached" in told["x"].ended_for
     measured = {name for name, finding in told.items() if finding.log_ratios}
     assert measured == {"x": {"a", "b"}, "axb": {"a"}, "abx": {"a", "b"}}[names]
 
@@ -153,7 +153,7 @@ def test_a_side_that_lacks_what_it_is_to_measure_is_at_fault(tmp_path: Path) -> 
     one.names[2].append("b")
     told = found(one)
     assert told["a"].log_ratios == [0.0, 0.0, 0.0]
-    assert (told["b"].of, told["b"].ended_for) == (2, "came to its end when the base came to b")
+    assert (told["b"].of, told["b"].ended_for) == (2, "reached its end when the base reached b")
 
 
 def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_path: Path) -> None:
@@ -170,12 +170,12 @@ def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_
         ("exits", ""),
         ("dies deaf", ""),
         ("leaves a child", ""),
-        ("stops", "said nothing for 1 s"),
-        ("hangs", "said nothing for 1 s"),
+        ("stops", "sent no message for 1 s"),
+        ("hangs", "sent no message for 1 s"),
         ("garbage", "out of turn"),
         ("twice", "out of turn"),
-        ("timeless", "said 'slice 0', which measures nothing"),
-        ("wordless", "said 'slice', which measures nothing"),
+        ("timeless", "sent 'slice 0', which measures nothing"),
+        ("wordless", "sent 'slice', which measures nothing"),
     ],
 )
 @pytest.mark.parametrize("side", [0, 1])

@@ -92,8 +92,8 @@ def test_programs_go_by_the_commit_that_they_were_built_from(clone: GitRepositor
     head = clone.commit(SUITE)
     clone.bench("--quick", "--no-build")
     assert (
-        f"--no-build: the programs were built from commit {built[:10]}, and this tree is at commit "
-        f"{head[:10]}. The results are of the programs' commit."
+        f"--no-build: the programs were built from commit {built[:10]}, but this tree is at commit "
+        f"{head[:10]}. The results belong to the programs' commit."
     ) in clone.output()[1]
     assert measured(clone) == (built, "false")
 
@@ -116,7 +116,7 @@ def test_programs_that_somebody_built_since_are_of_no_known_commit(clone: GitRep
     os.utime(program, ns=(later, later))
     head = clone.commit(SUITE)
     clone.bench("--quick", "--no-build")
-    assert "--no-build: it is not known which commit" in clone.output()[1]
+    assert "--no-build: it is unknown which commit" in clone.output()[1]
     assert measured(clone) == (head, "false")
 
 

@@ -58,7 +58,7 @@ def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        *((text, "is no manifest of version 1 (") for text in (
+        *((text, "is not a manifest of version 1 (") for text in (
             "", "[]", '{"x": ' + "[" * 100_000,
             '{"version": 2, "programs": []}', '{"version": 1}',
             '{"version": 1, "programs": [], "source_dir": 3}',
@@ -72,7 +72,7 @@ def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
             '{"version": 1, "programs": [{"path": "a", "device": true, "arguments": [""]}]}',
         )),
         (json.dumps({"version": 1, "programs": [GEMM, {**GEMM, "path": "x/bench_gemm"}]}),
-         "holds two programs called 'bench_gemm'"),
+         "holds two programs named 'bench_gemm'"),
         ("a folder", "cannot be read (Is a directory)"),
     ],
 )  # fmt: skip

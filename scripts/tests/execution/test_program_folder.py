@@ -66,7 +66,7 @@ LISTINGS = {
     "a crash": ("import os; os.abort()", "SIGABRT"),
     "a hang": ("import time; time.sleep(60)", "did not finish within 0.5 s"),
     "one name twice": ('print("BM_x\\nBM_x" * (len(sys.argv) < 3))', "'BM_x' twice: rename one"),
-    "no text": ('sys.stdout.buffer.write(b"BM_\\x1b" * (len(sys.argv) < 3))', "is no name"),
+    "no text": ('sys.stdout.buffer.write(b"BM_\\x1b" * (len(sys.argv) < 3))', "is not a benchmark"),
 }
 
 
@@ -104,7 +104,7 @@ def test_a_folder_whose_programs_cannot_be_told_is_one_sentence(folders: TwoFold
     for side, fault in {
         "gone": "gone: cannot be read",
         "base": "base: holds no program, only 'bin'; give the folder of",
-        "odd": "the name of .* is none that can be told: rename it",
+        "odd": "the name of .* cannot be printed: rename it",
     }.items():
         with pytest.raises(UserError, match=fault):
             found(folders, side)

@@ -106,7 +106,7 @@ def test_a_cluster_multiplies_the_grid(tmp_path: Path) -> None:
         (Compiled({"tensordesc_meta": [{"swizzle": 3}]}), "tensor descriptors"),
         (Compiled(types={"x": "tensordesc<fp32[64]>"}), "'x': tensor descriptors"),
         (Compiled(types={"x": ("*fp32", "i32")}), "'x': a tuple"),
-        (Compiled(types={"x": "*fp16"}), "'x': the kernel has f16, and the example f32"),
+        (Compiled(types={"x": "*fp16"}), "'x': the kernel has f16, but the example is f32"),
         (Compiled(types={"z": "i32"}), "'z': there is no example"),
     ],
 )
@@ -121,9 +121,9 @@ def test_what_a_manifest_cannot_say_is_refused_by_name(
 def test_axes_that_break_what_triton_assumed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"'n': it is 4097 .* multiples of 16"):
         _entry(tmp_path, Compiled(), n="n + 1")
-    with pytest.raises(UserError, match=r"'k': it is 4096 .* compiled it for 1 alone"):
+    with pytest.raises(UserError, match=r"'k': it is 4096 .* compiled it only for 1"):
         _entry(tmp_path, Compiled(), k="n")
-    with pytest.raises(UserError, match=r"'BLOCK': it is 8192 .* compiled it for 1024 alone"):
+    with pytest.raises(UserError, match=r"'BLOCK': it is 8192 .* compiled it only for 1024"):
         _entry(tmp_path, Compiled(), BLOCK="n / n * 1024 + (n - 4096) / 4096 * 7168")
 
 

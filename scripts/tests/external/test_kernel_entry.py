@@ -96,9 +96,9 @@ def test_a_scalar_keeps_the_number_of_the_example(
 
 def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
-    with pytest.raises(UserError, match="no parameter that is an output is called 'z'"):
+    with pytest.raises(UserError, match="no output parameter is named 'z'"):
         _entry(folder, {"outputs": ["y", "z"]})
-    with pytest.raises(UserError, match="no parameter that is an output is called 'x'"):
+    with pytest.raises(UserError, match="no output parameter is named 'x'"):
         _entry(folder, {"outputs": ["y"], "verify": {"x": {"reference": "plain"}}})
     with pytest.raises(UserError, match="give outputs"):
         _entry(folder, {})
@@ -107,9 +107,9 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
     with pytest.raises(UserError, match="'Copy' is not lower snake case"):
         Parameters("Copy", folder, {})
     parameters = Parameters("copy", folder, {})
-    with pytest.raises(UserError, match="parameter 'x': i64 is no element type"):
+    with pytest.raises(UserError, match=r"parameter 'x': .* buffers of i64"):
         parameters.buffer("x", np.zeros(4, "i8"))
-    with pytest.raises(UserError, match="arrays of complex64 cannot"):
+    with pytest.raises(UserError, match="arrays of complex64"):
         parameters.buffer("x", np.zeros(4, "c8"))
     with pytest.raises(UserError, match="'three' has no dtype"):
         parameters.buffer("x", "three")
@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
 
 
 def test_two_kernels_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="more than one kernel is called 'one'"):
+    with pytest.raises(UserError, match="more than one kernel is named 'one'"):
         write_manifest(tmp_path / "kernels.toml", [KernelEntry("one", {}), KernelEntry("one", {})])
 
 

@@ -71,7 +71,7 @@ def test_a_long_chain_of_references_is_followed_once(tmp_path: Path) -> None:
     text = f"{head}{''.join(chain)}[kernels.k1000]{scale.replace('naive', 'k998')}"
     circle = "'k998' by 'k999' by 'k1000' by 'k998' is a circle"
     assert fault(tmp_path, text) == (
-        f"kernels.k998.verify: {circle}; verify one of them by a .npy file"
+        f"kernels.k998.verify: {circle}; verify one of them with a .npy file"
     )
 
 
@@ -85,9 +85,9 @@ CIRCLE = KERNELS.replace(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("version = 1", "", "is no manifest of version 1; begin it with version = 1"),
-        ("version = 1", "version = 2", "has version 2; this warpgauge reads version 1: update it"),
-        ("version = 1", "version = 0", "is no manifest of version 1"),
+        ("version = 1", "", "is not a manifest of version 1; begin it with version = 1"),
+        ("version = 1", "version = 2", "has version 2; update warpgauge"),
+        ("version = 1", "version = 0", "is not a manifest of version 1"),
         ("version = 1", "version = 1\nkernel = 3", "has the unknown key 'kernel'; did you mean 'k"),
         ("cubin =", "cubim =", "kernels.scale: has the unknown key 'cubim'; did you mean 'cubin'?"),
         ("cubin = ", 'ptx = "a"\ncubin = ', "kernels.scale: has 'cubin' and 'ptx'; write one of"),
@@ -99,15 +99,16 @@ CIRCLE = KERNELS.replace(
         ('"scale_kernel"', '"a\\nkernel"', "kernels.scale.symbol: is empty, or holds a line break"),
         ('symbol = "scale_kernel"', "", "kernels.scale: has no 'symbol'; add it"),
         ('type = "f32"\naxes', "axes", "kernels.scale: has no 'type'"),
-        ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: is no name"),
-        ("kernels.scale", "kernels.one_hot", "kernels.one_hot: is measured with a cold cache, and"),
-        ("kernels.scale", "kernels.'a b'", "kernels.a b: is no name"),
+        ('type = "f32"\naxes', 'type = "a/b"\naxes', "kernels.scale.type: is not a valid name"),
+        ("kernels.scale", "kernels.one_hot", "kernels.one_hot: is measured with a cold cache, but"),
+        ("kernels.scale", "kernels.'a b'", "kernels.a b: is not a valid name"),
         ("n = [256, 4096]", "n = []", "kernels.scale.axes.n: expected a list with a length of at"),
         ("n = [256, 4096]", "n = [1, -1]", "kernels.scale.axes.n[1]: expected an integer of at le"),
         ("n = [256, 4096]", "n = [1.5]", "kernels.scale.axes.n[0]: expected an integer, got a nu"),
         ("n = [256, 4096]", "n = 5", "kernels.scale.axes.n: expected a list, got an integer"),
-        ("n = [256, 4096]", "lambda = [5]", "kernels.scale.axes.lambda: cannot stand in an expr"),
-        ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is no name"),
+        ("n = [256, 4096]", "lambda = [5]", "kernels.scale.axes.lambda: cannot be used in an "
+                                            "expression"),
+        ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is not a valid name"),
         (X, "3", "kernels.scale.arguments[0]: expected a table, got an integer"),
         (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, value"),
         (X, '{ input = "x", null = true }', "kernels.scale.arguments[0]: is input and null;"),
@@ -117,21 +118,23 @@ CIRCLE = KERNELS.replace(
         (X, '{ input = "x", type = "i64", count = 1 }', "kernels.scale.arguments[0].type: no buff"),
         (X, '{ input = "x", type = "f31", count = 1 }', "kernels.scale.arguments[0].type: 'f31' "),
         (X, '{ value = 1, type = "f31" }', "kernels.scale.arguments[0].type: 'f31' is not known"),
-        (X, '{ input = "y", type = "f32", count = 1 }', "kernels.scale.arguments: 'y' is an input"),
-        (X, f"{X}, {X}", "kernels.scale.arguments: two buffers are called 'x'; rename one"),
+        (X, '{ input = "y", type = "f32", count = 1 }', "kernels.scale.arguments: 'y' is both an "
+                                                        "input"),
+        (X, f"{X}, {X}", "kernels.scale.arguments: two buffers are named 'x'; rename one"),
         (X, '{ value = 1, type = "e4m3" }', "kernels.scale.arguments[0].type: no scalar is of"),
         (X, '{ value = 1.5, type = "i32" }', "kernels.scale.arguments[0].value: 1.5 is no i32"),
-        (X, '{ value = 1e39, type = "f32" }', "kernels.scale.arguments[0].value: 1e+39 is beyond"),
-        (X, '{ value = 1, type = "i32", count = 3 }', "kernels.scale.arguments[0].count: is noth"),
+        (X, '{ value = 1e39, type = "f32" }', "kernels.scale.arguments[0].value: 1e+39 exceeds"),
+        (X, '{ value = 1, type = "i32", count = 3 }', "kernels.scale.arguments[0].count: is no"),
         (X, '{ input = "x", type = "f32", npy = "no" }', ""),
         ("block = [256]", "block = []", "kernels.scale.block: expected a list with a length o"),
         ("block = [256]", "block = [1, 1, 1, 1]", "kernels.scale.block: expected a list with a l"),
-        ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin is n"),
-        (VERIFY, 'verify.y = { npy = "y" }', "kernels.scale.verify.y: no file holds what the d"),
-        (VERIFY, "", "kernels.scale: nothing verifies the output 'y'; add verify.y, or"),
+        ("block = [256]", 'block = [256]\noptions = ["-G"]', "kernels.scale.options: a cubin"),
+        (VERIFY, 'verify.y = { npy = "y" }', "kernels.scale.verify.y: the .npy file cannot match "
+                                             "the random"),
+        (VERIFY, "", "kernels.scale: the output 'y' is not verified; add verify.y, or"),
         (VERIFY, VERIFY.replace(".y", ".x"), "kernels.scale.verify.x: is no output of this kernel"),
         (VERIFY, "verify.y = {}", "kernels.scale.verify.y: has neither of 'reference' and 'npy'"),
-        (VERIFY, 'verify = { reference = "naive" }', "kernels.scale.verify: 'reference' is no ta"),
+        (VERIFY, 'verify = { reference = "naive" }', "kernels.scale.verify: 'reference' is no"),
         (VERIFY, VERIFY.replace("0.5", "-1"), "kernels.scale.verify.y.relative: expected a number"),
         (VERIFY, VERIFY.replace("0.5", "nan"), "kernels.scale.verify.y.relative: "),
         (VERIFY, VERIFY.replace("0.5", "inf"), "kernels.scale.verify.y.relative: is not finite"),
@@ -168,7 +171,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         manifest.load(tmp_path / "gone.toml")
     write_manifest(tmp_path)
     (tmp_path / "scale.cubin").write_bytes(b"")
-    with pytest.raises(UserError, match=r"scale\.cubin is empty; make it anew"):
+    with pytest.raises(UserError, match=r"scale\.cubin is empty; make it again"):
         manifest.load(tmp_path / "kernels.toml")
 
 

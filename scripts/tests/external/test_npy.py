@@ -63,7 +63,7 @@ def test_a_matrix_counts_its_elements_and_a_number_is_one(tmp_path: Path) -> Non
 
 def test_what_a_buffer_cannot_hold_is_refused(tmp_path: Path) -> None:
     floats = numpy.arange(6, dtype="<f4").reshape(2, 3)
-    assert "holds elements of '<f4', and f64 is '<f8'" in fault(saved(tmp_path, floats), "f64")
+    assert "holds elements of '<f4', but f64 is '<f8'" in fault(saved(tmp_path, floats), "f64")
     assert "holds elements of '>f4'" in fault(saved(tmp_path, floats.astype(">f4")), "f32")
     assert "Fortran order" in fault(saved(tmp_path, numpy.asfortranarray(floats)), "f32")
     records = numpy.zeros(2, dtype=[("a", "<f4")])
@@ -77,31 +77,31 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, numpy.zeros(4, "<f4"))
     whole = path.read_bytes()
     for content, said in (
-        (b"", "is no .npy file"),
-        (b"PK" + whole, "is no .npy file"),
-        (whole[:9], "is no .npy file"),
-        (whole[:100], "is no .npy file"),
-        (whole[:-1], "has 143 bytes where its header tells of 144"),
+        (b"", "is not a .npy file"),
+        (b"PK" + whole, "is not a .npy file"),
+        (whole[:9], "is not a .npy file"),
+        (whole[:100], "is not a .npy file"),
+        (whole[:-1], "has 143 bytes, but its header says 144"),
         (whole + b"x", "has 145 bytes"),
-        (whole[:6] + b"\x09" + whole[7:], "is no .npy file"),
-        (whole.replace(b"(4,)", b"(-4)"), "is no .npy file"),
-        (whole.replace(b"(4,)", b"4** "), "is no .npy file"),
-        (whole.replace(b"(4,)", b"(((("), "is no .npy file"),
-        (whole.replace(b"(4,)", b"{1:}"), "is no .npy file"),
-        (whole.replace(b"False", b"0    "), "is no .npy file"),
+        (whole[:6] + b"\x09" + whole[7:], "is not a .npy file"),
+        (whole.replace(b"(4,)", b"(-4)"), "is not a .npy file"),
+        (whole.replace(b"(4,)", b"4** "), "is not a .npy file"),
+        (whole.replace(b"(4,)", b"(((("), "is not a .npy file"),
+        (whole.replace(b"(4,)", b"{1:}"), "is not a .npy file"),
+        (whole.replace(b"False", b"0    "), "is not a .npy file"),
         (whole.replace(b"'<f4'", rb"'\\d' "), "holds elements of"),
         (
             v3(b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9999, " * 9999 + b")}"),
-            "is no .npy file",
+            "is not a .npy file",
         ),
     ):
         path.write_bytes(content)
         assert said in fault(path, "f32")
     path.unlink()
     assert "cannot be read (No such file or directory)" in fault(path, "f32")
-    assert "is no file" in fault(tmp_path, "f32")
+    assert "is not a file" in fault(tmp_path, "f32")
     os.mkfifo(path)
-    assert "is no file" in fault(path, "f32")
+    assert "is not a file" in fault(path, "f32")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)

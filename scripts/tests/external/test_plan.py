@@ -87,7 +87,7 @@ def test_saved_arrays_are_inputs_and_what_is_expected(tmp_path: Path) -> None:
     assert f"verify y npy {tmp_path}/y.npy 128 0.5 0\n" in written
     assert written.count("\nkernel\n") == 1
     path = write_manifest(tmp_path, text.replace("axes = { n = [256]", "axes = { n = [256, 512]"))
-    told = r"verify\.y\.npy at n = 512: \S+y.npy has 256 elements, and the buffer has 512"
+    told = r"verify\.y\.npy at n = 512: \S+y\.npy has 256 elements, but the buffer has 512"
     with pytest.raises(UserError, match=told):
         planned(path)
 
@@ -112,24 +112,25 @@ GRID, COUNT = '["ceil_div(n, 256)"]', 'count = "n"'
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (GRID, "[0]", "kernels.scale.grid[0] at n = 256: 0 is not within 1 and 2147483647"),
-        (GRID, '["n - 256"]', "kernels.scale.grid[0] at n = 256: 'n - 256' is 0, not within"),
+        (GRID, "[0]", "kernels.scale.grid[0] at n = 256: 0 is not between 1 and 2147483647"),
+        (GRID, '["n - 256"]', "kernels.scale.grid[0] at n = 256: 'n - 256' is 0, not between"),
         (GRID, "[2147483648]", "kernels.scale.grid[0] at n = 256: 2147483648 is not"),
-        (GRID, "[1, 65536]", "kernels.scale.grid[1] at n = 256: 65536 is not within 1 and 65535"),
+        (GRID, "[1, 65536]", "kernels.scale.grid[1] at n = 256: 65536 is not between 1 and 65535"),
         (GRID, f'["{"n" * 600}"]', f"kernels.scale.grid[0] at n = 256: '{'n' * 59}… has"),
         (GRID, '["k"]', "kernels.scale.grid[0] at n = 256: 'k' names the unknown axis 'k'; the"),
-        (GRID, '["9**9**9"]', "kernels.scale.grid[0] at n = 256: '9**9**9' is more than an"),
-        ("[256]", "[1025]", "kernels.scale.block[0] at n = 256: 1025 is not within 1 and 1024"),
+        (GRID, '["9**9**9"]', "kernels.scale.grid[0] at n = 256: '9**9**9' exceeds the largest "
+                              "value of an"),
+        ("[256]", "[1025]", "kernels.scale.block[0] at n = 256: 1025 is not between 1 and 1024"),
         ("[256]", "[32, 64]", "kernels.scale.block at n = 256: 32 x 64 is 2048, more than 1024"),
         ("[256]", "[256]\ncluster = [3]", "kernels.scale.grid at n = 256: the grid 1 x 1 x 1 is"),
         ("[256]", "[256]\ncluster = [8, 3]", "kernels.scale.cluster at n = 256: 8 x 3 is 24, more"),
         ("[256]", '[256]\nshared = "n * 100000000"', "kernels.scale.shared at n = 256: 'n * 1"),
         (COUNT, 'count = "n - n"', "kernels.scale.arguments[0].count at n = 256: 'n - n' is 0"),
-        (COUNT, 'count = "n+1"', "kernels.naive.arguments[1].count at n = 256: is 256, and 257"),
-        ('"8 * n"', '"0 - n"', "kernels.scale.bytes at n = 256: '0 - n' is -256, not within 0"),
+        (COUNT, 'count = "n+1"', "kernels.naive.arguments[1].count at n = 256: is 256, but 257"),
+        ('"8 * n"', '"0 - n"', "kernels.scale.bytes at n = 256: '0 - n' is -256, not between 0"),
         ('"n", type = "i32"', '"n * 9999999", type = "i32"', "kernels.scale.arguments[2].value at"),
         ('"n", type = "i32"', '"n * n", type = "f16"', "kernels.scale.arguments[2].value at n = "
-         "256: 65536 is beyond the largest f16"),
+         "256: 65536 exceeds the largest f16"),
         ('"n", type = "i32"', '-1, type = "u8"', "kernels.scale.arguments[2].value at n = 256: -1"),
         ("256, 4096", "4096, 256, 4096", "kernels.scale.axes.n: has a value twice; remove one"),
     ],
@@ -158,13 +159,13 @@ def test_what_cannot_be_chosen_is_one_sentence(
 
 def test_two_benchmarks_of_one_name_are_in_no_plan(tmp_path: Path) -> None:
     one, _ = plan.cases(manifest.load(write_manifest(tmp_path)))
-    with pytest.raises(UserError, match="two benchmarks are called 'external/scale/f32/n:256'"):
+    with pytest.raises(UserError, match="two benchmarks are named 'external/scale/f32/n:256'"):
         plan.write([one, one], tmp_path / "plan")
 
 
 def test_a_file_name_with_a_line_break_is_in_no_plan(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "a\nb")
-    with pytest.raises(UserError, match="cannot stand in a kernel plan"):
+    with pytest.raises(UserError, match="cannot be used in a kernel plan"):
         plan.write(plan.cases(manifest.load(path)), tmp_path / "plan")
 
 

@@ -94,7 +94,7 @@ def test_what_cannot_be_put_back_is_told_and_kept(
 ) -> None:
     folder = paths[0].parent
     monkeypatch.setattr(Path, "replace", failing(rename, {3, 4}))
-    with pytest.raises(UserError, match="a could not be put back, what it held is in") as caught:
+    with pytest.raises(UserError, match="a could not be restored; its old content is in") as caught:
         replace_all({**dict.fromkeys(paths, "fresh"), paths[1]: content})
     assert "nothing was changed" not in str(caught.value)
     (kept,) = folder.glob(".warpgauge-*/old/a")
@@ -132,7 +132,7 @@ def test_a_failure_after_the_renames_says_that_they_are_done(
     paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", failing(fsync, {4}))
-    with pytest.raises(UserError, match="were replaced, but a power cut now may undo it"):
+    with pytest.raises(UserError, match="were replaced, but a power failure now may undo it"):
         replace_all(dict.fromkeys(paths, "fresh"))
     assert contents(paths[0].parent) == {"new": "fresh", "a": "fresh", "b": "fresh"}
 

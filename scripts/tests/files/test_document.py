@@ -63,7 +63,7 @@ def damages() -> dict[str, str]:
     text = json.dumps(DOCUMENT, indent=2)
     at = text.index('"a/15"')
     return {
-        "breaks off": text[:at],
+        "ends in the middle": text[:at],
         "no JSON": text[:at] + "x" + text[at:],
         "a key twice": text[:at] + '"a", "name": ' + text[at:],
         "context twice": text.rstrip()[:-1] + ', "context": {}}',

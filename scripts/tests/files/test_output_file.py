@@ -34,7 +34,7 @@ def refused(path: Path, why: str, *inputs: Path, baselines: Path = NOWHERE) -> N
 
 def no_run_file(path: Path) -> None:
     """A run file is read again, which a pipe or a device cannot be."""
-    with pytest.raises(UserError, match="no regular file"):
+    with pytest.raises(UserError, match="not a regular file"):
         check_run_file(path, NOWHERE, ())
 
 
@@ -44,7 +44,7 @@ def test_where_no_file_can_be_written_is_told(tmp_path: Path) -> None:
     refused(Path("/proc/run.json"), r"cannot write /proc/run\.json: ")
     with socket.socket(socket.AF_UNIX) as held:
         held.bind(str(tmp_path / "socket"))
-        refused(tmp_path / "socket", "no regular file")
+        refused(tmp_path / "socket", "not a regular file")
 
 
 def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
     write(tmp_path / "base.json", RECORDED)
     no_run_file(tmp_path / "null")
     check_svg(tmp_path / "null")
-    refused(tmp_path / "round", "circle|symbolic links|no regular file")
-    refused(tmp_path / "base", "is no run file|is no SVG")
+    refused(tmp_path / "round", "cycle|symbolic links|not a regular file")
+    refused(tmp_path / "base", "is not a run file|is no SVG")
 
 
 def test_a_report_may_go_to_a_pipe_or_a_device_and_the_check_waits_for_no_reader(
@@ -91,7 +91,7 @@ def test_a_run_may_replace_a_run_and_a_picture_a_picture_and_the_check_leaves_no
 @pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
 def test_a_picture_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
     path = write(tmp_path / "result", document)
-    with pytest.raises(UserError, match="it is there and is no SVG"):
+    with pytest.raises(UserError, match="the file exists and is no SVG"):
         check_svg(path)
 
 

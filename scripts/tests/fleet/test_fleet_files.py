@@ -242,8 +242,8 @@ def test_a_rack_of_the_table_that_is_slower_is_told(tmp_path: Path) -> None:
         ("node\nnode0000", "begins with the column 'node'"),
         ("node,rack\nnode0000", "1 columns in line 2"),
         ("node,rack\nnode0000,a\nnode0000,b", "'node0000' twice"),
-        ("node,rack,rack\nnode0000,a,b", "a column twice"),
-        ("node,rack\nother,a", "no run file is of 'other'"),
+        ("node,rack,rack\nnode0000,a,b", "a column name twice"),
+        ("node,rack\nother,a", "no run file belongs to 'other'"),
         ("", "is empty"),
     ],
 )

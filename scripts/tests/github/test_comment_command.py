@@ -120,7 +120,7 @@ def test_no_pull_request_of_the_head_is_no_comment(hosted: HostedRun) -> None:
         hosted.pulls = [hosted.pull(**change)]
         assert "no open pull request has it as its head" in silence(hosted)
     hosted.run["head_repository"] = None
-    assert "is gone" in silence(hosted)
+    assert "was deleted" in silence(hosted)
 
 
 def test_a_branch_that_was_renamed_is_found_by_its_head(hosted: HostedRun) -> None:
@@ -142,7 +142,7 @@ def test_two_pull_requests_of_one_head_are_each_held_against_their_own_base(
     assert hosted.comment() is ExitStatus.OK
     assert [asked.path for asked in hosted.api.writes] == [COMMENTS]
     assert "gemm/tiled" in hosted.comments[0]["body"]
-    assert "is of another pull request than #18" in capsys.readouterr().out
+    assert "pull request than #18" in capsys.readouterr().out
 
 
 def test_a_fault_with_one_pull_request_of_a_head_keeps_no_other_from_its_result(
@@ -241,9 +241,12 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
     [
         ([], "required"),
         (["--run-id", "1"], "required"),
-        (["--repository", HOME], "name one of"),
-        (["--repository", HOME, "--run-id", "1", "--pull-request", "2"], "name one of"),
-        (["--run-id", "x", "--repository", HOME], "whole number"),
+        (["--repository", HOME], "--run-id or --pull-request"),
+        (
+            ["--repository", HOME, "--run-id", "1", "--pull-request", "2"],
+            "--run-id or --pull-request",
+        ),
+        (["--run-id", "x", "--repository", HOME], "--run-id: 'x'"),
         (["--run-id", "0", "--repository", HOME], "at least 1"),
         *(
             (["--run-id", "1", "--repository", name], "as OWNER/NAME")

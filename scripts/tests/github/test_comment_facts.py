@@ -88,7 +88,7 @@ def test_a_result_that_does_not_fit_how_its_job_ended_is_refused(
     hosted.replace(content)
     hosted.jobs[0]["conclusion"] = conclusion
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "does not fit how its job ended" in hosted.body
+    assert "does not match how its job ended" in hosted.body
     assert "unchanged" not in hosted.body
     assert "gemm/tiled" not in hosted.body
     assert f"ended with {conclusion}" in capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_an_artifact_from_after_the_job_is_not_its(hosted: HostedRun) -> None:
     passes(hosted)
     hosted.artifacts[0]["created_at"] = "2026-11-20T12:00:01Z"
     hosted.comment()
-    assert "Its job left nothing" in hosted.body
+    assert "Its job left no result" in hosted.body
 
 
 def test_a_base_that_the_pull_request_no_longer_has_is_said(
@@ -174,9 +174,9 @@ def test_a_base_that_the_pull_request_no_longer_has_is_said(
     passes(hosted)
     hosted.merge_base = OTHER
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "measured from another base" in hosted.body
+    assert "measured against another base" in hosted.body
     assert "unchanged" not in hosted.body
-    assert f"measured from '{BASE}', not from {OTHER}" in capsys.readouterr().err
+    assert f"measured against '{BASE}', not against {OTHER}" in capsys.readouterr().err
 
 
 def test_a_changed_base_is_judged_again_without_a_run(
@@ -189,7 +189,7 @@ def test_a_changed_base_is_judged_again_without_a_run(
     answer = Answer({"merge_base_commit": {"sha": OTHER}})
     hosted.api.on("GET", f"/repos/{HOME}/compare/release...{HEAD}", answer)
     assert hosted.comment("--pull-request", str(PULL)) is ExitStatus.BAD_USAGE
-    assert "measured from another base" in hosted.body
+    assert "measured against another base" in hosted.body
     hosted.run["head_sha"] = OTHER  # no run of this head
     assert hosted.comment("--pull-request", str(PULL)) is ExitStatus.OK
     assert "nothing to do" in capsys.readouterr().out
@@ -375,7 +375,7 @@ def test_what_github_does_not_answer_leaves_no_promise_on_the_comment(hosted: Ho
     hosted.api.on("GET", f"/repos/{HOME}/actions/runs/{RUN}/artifacts", Answer(b"", 500))
     with pytest.raises(UserError):
         hosted.comment()
-    assert "yet to be measured" not in hosted.body
+    assert "not measured yet" not in hosted.body
     assert "could not be read" in hosted.body
 
 
@@ -430,7 +430,7 @@ def test_nothing_compared_is_no_pass(hosted: HostedRun, rows: list[Verdict]) -> 
     hosted.replace(text_of(paired(rows)))
     assert hosted.comment() is ExitStatus.OK
     assert "**NOT DECIDED**" in hosted.body
-    assert "Nothing was compared" in hosted.body
+    assert "Only the host's controls" in hosted.body
 
 
 def test_a_known_benchmark_is_not_new(suite: HostedRun) -> None:
@@ -483,4 +483,4 @@ def test_both_sides_are_of_the_gpu(hosted: HostedRun, side: str, change: Json) -
     document[side]["sessions"][0]["context"] |= change
     hosted.replace(json.dumps(document).encode())
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "of another commit, GPU or suite" in hosted.body
+    assert "another commit, GPU or suite" in hosted.body

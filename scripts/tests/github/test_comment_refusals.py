@@ -67,9 +67,9 @@ def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     begin = time.process_time()
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert time.process_time() - begin < 5
-    assert "Its result" in hosted.body or "It was measured from another base" in hosted.body
+    assert "Its result" in hosted.body or "It was measured against another base" in hosted.body
     assert "gemm/tiled" not in hosted.body
-    assert "yet to be measured" not in hosted.body
+    assert "not measured yet" not in hosted.body
     assert hosted.body.partition("\n")[2].isascii() or len(hosted.body) < 1000
     sentence = capsys.readouterr().err.removeprefix("warpgauge ci comment: ").rstrip("\n")
     assert sentence.isprintable()
@@ -112,11 +112,11 @@ def verdicts(index: int = 0, **changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"event": "pull_request_target"}, "of the event 'pull_request_target'"),
-        ({"path": ".github/workflows/other.yml@gpu.yml"}, "is of '.github/workflows/other.yml'"),
-        ({"id": RUN + 1}, "is not what GitHub answered with"),
-        ({"repository": {"full_name": "warp/other"}}, "is not what GitHub answered with"),
-        ({"head_sha": "main"}, "is not what GitHub answered with"),
+        ({"event": "pull_request_target"}, "belongs to the event 'pull_request_target'"),
+        ({"path": ".github/workflows/other.yml@gpu.yml"}, "'.github/workflows/other.yml'"),
+        ({"id": RUN + 1}, "does not match GitHub's answer"),
+        ({"repository": {"full_name": "warp/other"}}, "does not match GitHub's answer"),
+        ({"head_sha": "main"}, "does not match GitHub's answer"),
         ({"html_url": "https://x/) @all ["}, "as html_url"),
         ({"run_attempt": None}, "no number called run_attempt"),
     ],
@@ -138,16 +138,16 @@ def test_a_number_in_the_artifact_or_in_the_comparison_is_passed_over(hosted: Ho
 @pytest.mark.parametrize(
     ("archive", "words"),
     [
-        (b"", "is no ZIP"),
-        (b"<html>", "is no ZIP"),
-        (archives.archive((f"../{NAME}", GOOD), (NAME, GOOD)), "leads elsewhere"),
-        (archives.archive(("/etc/passwd", b""), (NAME, GOOD)), "no relative path"),
+        (b"", "is not a ZIP"),
+        (b"<html>", "is not a ZIP"),
+        (archives.archive((f"../{NAME}", GOOD), (NAME, GOOD)), "leads outside"),
+        (archives.archive(("/etc/passwd", b""), (NAME, GOOD)), "not a relative path"),
         (archives.archive((archives.with_mode(NAME, stat.S_IFLNK), b"/x")), "a link"),
         (archives.archive((NAME, GOOD), (NAME, GOOD)), "twice"),
         (archives.archive((NAME, archive_of(GOOD))), "is not UTF-8"),
         (archives.packed([(NAME.encode(), archives.gigabyte(), 2**30)]), "bytes, more than"),
         (archives.packed([(NAME.encode(), archives.gigabyte(), 99)]), "damaged"),
-        (archives.archive((NAME, b" " * 2**24)), "as a bomb is"),
+        (archives.archive((NAME, b" " * 2**24)), "as a ZIP bomb is"),
     ],
 )
 def test_a_forged_archive_is_refused(
@@ -169,10 +169,10 @@ def test_a_forged_archive_is_refused(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "breaks off"),
+        (b"", "ends in the middle"),
         (b"\xff", "is not UTF-8"),
         (b"nonsense", "is not JSON"),
-        (GOOD[:-20], "breaks off"),
+        (GOOD[:-20], "ends in the middle"),
         (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
         (b'{"a":' * 50 + b"1" + b"}" * 50, "is nested deeper"),
         (b"[" + b"1," * 1_300_000 + b"1]", "more than 1,250,000 values"),
@@ -187,17 +187,17 @@ def test_a_forged_archive_is_refused(
         (verdicts(outcome="FINE"), "is no comparison"),
         (verdicts(name="sync/idle"), "twice"),
         (verdicts(name=""), "is no comparison"),
-        (verdicts(1, name=" "), "no benchmark can be called"),
-        (verdicts(1, name="x" * 5000), "no benchmark can be called"),
-        (verdicts(name="x" * 10_000_000), "a text of more than 131,072 characters"),
+        (verdicts(1, name=" "), "cannot be the name of a benchmark"),
+        (verdicts(1, name="x" * 5000), "cannot be the name of a benchmark"),
+        (verdicts(name="x" * 10_000_000), "a text with more than 131,072 characters"),
         (verdicts(reason="a\0b"), "with a NUL"),
-        (changed(slower(), {"x" * 200_000: 1}), "a text of more than"),
-        (text_of(slower(commit=OTHER)), f"is of commit '{OTHER}', not of {HEAD}"),
-        (text_of(slower(commit=f"{HEAD[:39]}")), "is of commit"),
-        (text_of(slower(gpu="NVIDIA A100")), "is of the GPU 'NVIDIA A100'"),
-        (of_side("candidate", source="baseline"), "is of a baseline, not of a run file"),
-        (of_side("baseline", programs="/sbin"), "is of another project's programs"),
-        (of_side("candidate", programs=""), "is of another project's programs"),
+        (changed(slower(), {"x" * 200_000: 1}), "a text with more than"),
+        (text_of(slower(commit=OTHER)), f"belongs to commit '{OTHER}', not to {HEAD}"),
+        (text_of(slower(commit=f"{HEAD[:39]}")), "belongs to commit"),
+        (text_of(slower(gpu="NVIDIA A100")), "on the GPU 'NVIDIA A100'"),
+        (of_side("candidate", source="baseline"), "is a baseline, not a run file"),
+        (of_side("baseline", programs="/sbin"), "another project's programs"),
+        (of_side("candidate", programs=""), "another project's programs"),
         (changed(slower(), {"notes": [NOTE] * 1001}), "has more than 1,000 notes"),
         (changed(slower(), {"differences": [DIFFERENCE] * 1001}), "more than 1,000 differences"),
         (verdicts(resources=[RESOURCE] * 101), "has more than 100 resources of a verdict"),
@@ -206,11 +206,11 @@ def test_a_forged_archive_is_refused(
         (repeated(1001, "key", "baseline", "sessions"), "has more than 1,000 sessions of a side"),
         (verdicts(1, change=FASTER), "'sync/idle' has a change, interval and bound"),
         (verdicts(1, bound=-0.5), "'sync/idle' has a change, interval and bound"),
-        (verdicts(1, bound=None), "'sync/idle' is PASS without its numbers"),
-        (verdicts(1, p=None), "'sync/idle' is PASS without its numbers"),
+        (verdicts(1, bound=None), "'sync/idle' is PASS, but its numbers"),
+        (verdicts(1, p=None), "'sync/idle' is PASS, but its numbers"),
         (verdicts(1, evidence="screened"), "'sync/idle' was not measured in pairs"),
         (verdicts(1, evidence="none", processes=None), "'sync/idle' was not measured in pairs"),
-        (text_of(slower(base=OTHER)), f"is measured from '{OTHER}', not from {BASE}"),
+        (text_of(slower(base=OTHER)), f"was measured against '{OTHER}', not against {BASE}"),
         (of_side("candidate", filter="gemm"), "was measured with another filter"),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ def test_a_base_that_does_not_build_is_told_and_is_no_pass(pull_request: GitRepo
     status, _ = run(pull_request)
     assert status is ExitStatus.NOT_MEASURED
     shown = pull_request.capsys.readouterr().out
-    assert "does not build here; what the build said is in " in shown
+    assert "does not build here; the build log is " in shown
     assert "::error title=Nothing was compared::" in shown
 
 

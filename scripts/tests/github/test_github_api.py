@@ -114,7 +114,7 @@ ELSEWHERE = "file:///etc/passwd http://example.com/a ftp://example.com https://u
 @pytest.mark.parametrize("target", ["", *ELSEWHERE.split()])
 def test_a_download_leads_to_no_other_kind_of_address(fake: FakeGitHub, target: str) -> None:
     led(fake, target)
-    with pytest.raises(UserError, match=r"no(t an)? address"):
+    with pytest.raises(UserError, match=r"address"):
         fake.api.download("/zip", 2)
 
 
@@ -141,7 +141,7 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(
         assert fake.api.download("/zip", 10_000) == bytes(10_000)
     monkeypatch.setattr(github_api, "_TIMEOUT_S", 0.2)
     fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}))
-    with pytest.raises(UserError, match=r"broke off|failed"):
+    with pytest.raises(UserError, match=r"ended after|failed"):
         fake.api.download("/zip", 10)
 
 
@@ -154,12 +154,12 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(
         (Answer({}, 403, {"Retry-After": "60"}), "the rate limit is reached"),
         (Answer({}, 429), "the rate limit is reached"),
         (Answer({"message": "Not Found"}, 404), "404 Not Found; check the name"),
-        (Answer({"message": "expired"}, 410), "410 expired; it is gone for good"),
+        (Answer({"message": "expired"}, 410), "410 expired; it was deleted"),
         (Answer({"message": "a\n\x1b[31mb" + "c" * 9999}, 422), "422 a"),
         (Answer(b"<html>", 500), "500 Internal Server Error; run this again"),
-        (Answer(b"<html>"), "not answered with JSON"),
-        (Answer(b"[" * 100_000), "not answered with JSON"),
-        (Answer([]), "not answered with an object"),
+        (Answer(b"<html>"), "not JSON"),
+        (Answer(b"[" * 100_000), "not JSON"),
+        (Answer([]), "not an object"),
     ],
 )
 def test_every_fault_is_one_sentence(fake: FakeGitHub, answer: Answer, words: str) -> None:
@@ -170,7 +170,7 @@ def test_every_fault_is_one_sentence(fake: FakeGitHub, answer: Answer, words: st
 def test_a_list_that_is_none_is_one_sentence(fake: FakeGitHub) -> None:
     for body in ({}, {"jobs": 1}, {"jobs": [1]}):
         fake.get("/x", body)
-        with pytest.raises(UserError, match="not answered with"):
+        with pytest.raises(UserError, match="is not a"):
             fake.api.listed("/x", key="jobs")
 
 
@@ -195,7 +195,7 @@ def test_a_stumble_is_tried_again_but_nothing_is_written_twice(fake: FakeGitHub)
 
 @pytest.mark.parametrize("token", ["", "a b", "a\nX-Evil: 1", "é"])
 def test_a_token_that_is_none_is_refused_and_not_shown(token: str) -> None:
-    with pytest.raises(UserError, match="GH_TOKEN is empty or no token") as raised:
+    with pytest.raises(UserError, match="GH_TOKEN is empty or not a token") as raised:
         GitHub(token)
     assert not token or token not in str(raised.value)
 
@@ -220,5 +220,5 @@ def test_the_job_s_environment_names_token_and_api_and_no_proxy_is_asked(
 
 @pytest.mark.parametrize("path", ["x", "//h/x y", "/x\r\nA: b"])
 def test_a_path_that_is_none_is_our_own_fault(path: str) -> None:
-    with pytest.raises(ValueError, match="no path"):
+    with pytest.raises(ValueError, match="not an API path"):
         GitHub(TOKEN).get(path)

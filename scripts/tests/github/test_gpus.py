@@ -71,7 +71,7 @@ def test_each_model_is_a_job_or_the_one_that_is_asked_for(tmp_path: Path, planne
     listed(tmp_path, {"gpus": [H200, L4]})
     for argv, jobs in (([], [H200, L4]), (["--gpu="], [H200, L4]), (["--gpu=nvidia-l4"], [L4])):
         assert planned(tmp_path, *argv)["matrix"]["include"] == jobs
-    with pytest.raises(UserError, match=r"has no GPU 'h200': it has nvidia-h200, nvidia-l4"):
+    with pytest.raises(UserError, match=r"the GPU 'h200'; it lists nvidia-h200, nvidia-l4"):
         gpus_command.main(["--gpu", "h200"], tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_a_pull_request_is_measured_where_it_changes_itself_what_is_measured(
     listed(branched, {"gpus": [H200], "measured": ["nothing"]})
     _commit(branched)
     assert planned(branched, "--base", "main")["measured"] is True  # as main's list says
-    with pytest.raises(UserError, match="is no commit of this clone"):
+    with pytest.raises(UserError, match="is not a commit of this clone"):
         planned(branched, "--base", "nowhere")
 
 
@@ -277,7 +277,7 @@ def test_a_runner_with_another_gpu_measures_nothing_one_without_any_is_told_late
     driver: Callable[[str], None],
 ) -> None:
     driver("echo NVIDIA L4; echo NVIDIA L4")
-    with pytest.raises(UserError, match="this runner has NVIDIA L4, and no NVIDIA H200") as caught:
+    with pytest.raises(UserError, match="this runner has NVIDIA L4, not NVIDIA H200") as caught:
         gpus.require_here(MODEL)
     assert caught.value.status is ExitStatus.NOT_MEASURED
     for script in ("echo NVIDIA L4; echo NVIDIA H200", "", NONE_HERE, "exit 0"):
@@ -309,7 +309,7 @@ def test_a_runner_without_a_driver_has_no_gpu(
     driver: Callable[[str], None], tmp_path: Path, script: str
 ) -> None:
     driver(script)
-    with pytest.raises(UserError, match="there is no GPU here: no driver shows one") as caught:
+    with pytest.raises(UserError, match="there is no GPU here: no driver reports one") as caught:
         process.require_gpu()
     assert caught.value.status is ExitStatus.NOT_MEASURED
     device = tmp_path / "nvidiactl"

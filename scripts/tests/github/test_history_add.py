@@ -157,7 +157,7 @@ def test_another_gpu_and_a_time_that_no_benchmark_takes_are_refused(project: Nig
     [
         ("path", ".github/workflows/baseline.yml", "not of .github/workflows/nightly.yml"),
         ("event", "pull_request", "was started by 'pull_request'"),
-        ("head_sha", "f" * 40, "check that commit out"),
+        ("head_sha", "f" * 40, "check out that commit"),
         ("created_at", "../../x", "as created_at"),
     ],
 )

@@ -58,7 +58,7 @@ class OnDemand(HostedRun):
         self.home: Json = {"full_name": HOME, "default_branch": "trunk"}
         self.gpus(H200, A100)
         self.jobs[:] = [
-            {**self.job("begin the measurement", "success"), "labels": ["ubuntu-24.04"]},
+            {**self.job("start the measurement", "success"), "labels": ["ubuntu-24.04"]},
             self.job("measure / gate (NVIDIA H200)"),
             {**self.job("post the result"), "conclusion": None, "completed_at": None},
         ]
@@ -141,14 +141,14 @@ def test_a_comment_is_answered_at_once_and_then_with_the_result(
     }  # fmt: skip
     assert hosted.reply == (
         "**Measuring** `^gemm/` on NVIDIA H200 at commit `ababababab`, as `octocat` asked "
-        f"([run]({RUN_URL})). The result will stand here."
+        f"([run]({RUN_URL})). The result will replace this text."
     )
     assert hosted.answer(request) is ExitStatus.OK
     assert [(one.method, one.path) for one in hosted.api.writes] == [
         ("POST", COMMENTS), ("PATCH", f"{API}/issues/comments/{ASKING + 1}")
     ]  # fmt: skip
     assert hosted.reply.startswith("**FAIL**")
-    assert hosted.reply.endswith("Asked for: `^gemm/` at commit `ababababab`.")
+    assert hosted.reply.endswith("Requested: `^gemm/` at commit `ababababab`.")
     assert "1 regression" in hosted.reply
     assert "gemm/tiled" in hosted.reply
     assert f"[run]({RUN_URL})" in hosted.reply
@@ -220,7 +220,7 @@ def test_code_of_a_fork_waits_for_its_approval(
     hosted.pulls[0]["head"]["repo"] = repository
     hosted.ask()
     assert json.loads(request_in(capsys.readouterr().out))["outside"] is True
-    assert "A maintainer has to approve the run first" in hosted.reply
+    assert "A maintainer has to approve this run of a fork first" in hosted.reply
 
 
 @pytest.mark.parametrize(
@@ -237,11 +237,11 @@ def test_code_of_a_fork_waits_for_its_approval(
         ("/warpgauge run \x1b[31m", "printable ASCII"),
         (f"/warpgauge run {'x' * 101}", "100"),
         ("/warpgauge run a(", "regular expression"),
-        ("/warpgauge run \\d+", "one thing to Python"),
+        ("/warpgauge run \\d+", "different things to Python"),
         ("/warpgauge run `@all`[", "regular expression"),
-        ("/warpgauge run x on @everyone <img src=x> [a](b)", "no such GPU"),
-        ("/warpgauge run x on \u202eH200", "no such GPU"),
-        ("/warpgauge run x on nvidia-h20", "it has"),
+        ("/warpgauge run x on @everyone <img src=x> [a](b)", "does not list this GPU"),
+        ("/warpgauge run x on \u202eH200", "does not list this GPU"),
+        ("/warpgauge run x on nvidia-h20", "it lists"),
     ],
 )
 def test_a_mistake_is_answered_in_a_sentence_and_measures_nothing(
@@ -321,7 +321,7 @@ def test_a_job_that_was_cancelled_tells_nothing(
 def test_a_run_without_a_job_for_any_gpu_says_so(hosted: OnDemand, asked: str) -> None:
     hosted.jobs[1]["name"] = "measure / gate (${{ matrix.name }})"
     hosted.answer(asked)
-    assert "was not measured: its run had no job for any GPU" in hosted.reply
+    assert "was not measured: the run had no job for any GPU" in hosted.reply
 
 
 @pytest.mark.parametrize("filter", ["", "all", "^gemm", ".", "^gemm/ "])
@@ -451,21 +451,21 @@ def test_a_request_that_is_none_is_refused_in_a_sentence(
     hosted: OnDemand, asked: str, changes: Json
 ) -> None:
     before = len(hosted.api.writes)
-    with pytest.raises(UserError, match=r"^--request .* is not what warpgauge"):
+    with pytest.raises(UserError, match=r"^--request .* is not the output of warpgauge"):
         hosted.answer(with_(asked, **changes))
     assert len(hosted.api.writes) == before
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "1", '"x"', "{}", "[" * 100_000, "\x1b"])
 def test_what_is_no_json_of_a_request_is_refused(hosted: OnDemand, text: str) -> None:
-    with pytest.raises(UserError, match="is not what warpgauge") as raised:
+    with pytest.raises(UserError, match="is not the output of warpgauge") as raised:
         hosted.answer(text)
     assert str(raised.value).isprintable()
 
 
 def test_a_request_is_of_a_run(hosted: OnDemand) -> None:
     words = ["--repository", HOME, "--pull-request", "1", "--request", "{}"]
-    with pytest.raises(UserError, match="--request does not go with --pull-request"):
+    with pytest.raises(UserError, match=r"--request .* --pull-request"):
         comment_command.main(words, hosted.root, {"GH_TOKEN": TOKEN})
 
 

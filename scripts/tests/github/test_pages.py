@@ -240,7 +240,7 @@ def test_a_run_of_a_pull_request_another_branch_or_a_fork_is_passed_over(
 @pytest.mark.parametrize(
     ("left", "why"),
     [
-        (night(OTHER), "it is of commit"),
+        (night(OTHER), "it belongs to commit"),
         (night(gpu="NVIDIA Evil"), "not a run on NVIDIA H200"),
         (archive_of(b"{}"), "comparison.json"),
         (archive_of(b"\xff"), "UTF-8"),

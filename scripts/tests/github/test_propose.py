@@ -62,7 +62,7 @@ def test_several_sessions_are_one_pull_request_with_a_report_each(project: Propo
     assert pull["title"] == "Baseline: 2 sessions of NVIDIA Test"
     ((number, comment),) = project.hosted.comments
     assert number == 1
-    assert "beside the baseline as it was" in comment
+    assert "compared with the baseline before it" in comment
     assert "were asked for" not in project.body
     # None can be taken for the comment of the gate.
     assert report.MARK.strip() not in project.body + comment
@@ -114,7 +114,7 @@ def test_nothing_recorded_is_status_3(project: Proposing) -> None:
         ({"dirty": "true"}, "uncommitted changes"),
         ({"inject": "a=1.5"}, "extra work was injected"),
         ({"build_type": "Debug"}, "its build type is 'Debug'"),
-        ({"date": "2027-11-20T10:00:00+00:00"}, "a day to come"),
+        ({"date": "2027-11-20T10:00:00+00:00"}, "in the future"),
         ({"note": "x" * 40_000}, "its context is longer"),
     ],
 )
@@ -130,7 +130,7 @@ def test_no_family_and_one_that_the_checkout_lacks_are_refused(
     project: Proposing, name: str
 ) -> None:
     project.session(run([row(name)] if name else [], commit=project.commit))
-    why = "benchmarks/ has no family" if name else "holds no benchmark"
+    why = "benchmarks/ does not have the family" if name else "holds no benchmark"
     assert why in project.refused()
 
 
@@ -139,8 +139,8 @@ def test_what_is_no_run_file_is_refused_with_the_good_one_beside_it(project: Pro
     baseline = (project.root / BASELINES[0]).read_bytes()
     for document, why in (
         (project.recorded(commit="f" * 40), "the artifact session-nvidia-test-2 is refused"),
-        (baseline, "it is a baseline, and no run file"),
-        (b"{", "breaks off"),
+        (baseline, "it is a baseline, not a run file"),
+        (b"{", "ends in the middle"),
         (b" " * (9 * 2**20), "more than 8388608"),
     ):
         project.hosted.artifacts.clear()
@@ -161,7 +161,7 @@ def test_an_archive_without_a_run_file_or_too_large_is_refused(project: Proposin
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("path", ".github/workflows/gpu.yml", "is of '.github/workflows/gpu.yml'"),
+        ("path", ".github/workflows/gpu.yml", "'.github/workflows/gpu.yml'"),
         ("event", "pull_request", "was started by 'pull_request'"),
         ("head_sha", "f" * 40, "measured commit ffffffffff"),
         ("head_sha", "main", "has 'main' as head_sha"),
@@ -180,7 +180,7 @@ def test_a_run_of_something_else_is_refused(
 def test_a_run_that_is_not_there_and_changed_baselines_are_refused(project: Proposing) -> None:
     project.session(project.recorded())
     (project.root / "baselines" / "README.md").write_text("changed")
-    with pytest.raises(UserError, match="differs from its commit"):
+    with pytest.raises(UserError, match="baselines has uncommitted changes"):
         project.propose()
     assert project.hosted.writes() == []
     git(project.root, "checkout", "--quiet", ".")
@@ -190,6 +190,6 @@ def test_a_run_that_is_not_there_and_changed_baselines_are_refused(project: Prop
 
 @pytest.mark.parametrize("gpu", ["../x", "NVIDIA Test", "nvidia-h200"])
 def test_a_gpu_that_the_list_does_not_have_is_refused(project: Proposing, gpu: str) -> None:
-    with pytest.raises(UserError, match=r"gpus\.json has no GPU"):
+    with pytest.raises(UserError, match=r"gpus\.json does not list the GPU"):
         project.propose("--gpu", gpu)
     assert project.hosted.asked == []

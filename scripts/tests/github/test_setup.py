@@ -111,8 +111,9 @@ WRONG: list[tuple[str, str, object, str]] = [
     ("workflow permissions", f"{PERMISSIONS}/workflow", {"default_workflow_permissions": "write"},
      "may write"),
     ("workflow permissions", f"{PERMISSIONS}/workflow", {}, "may write"),
-    ("workflows of forks", APPROVAL, {"approval_policy": "first_time_contributors"}, "themselves"),
-    ("workflows of forks", APPROVAL, {}, "themselves"),
+    ("workflows of forks", APPROVAL, {"approval_policy": "first_time_contributors"},
+     "without approval"),
+    ("workflows of forks", APPROVAL, {}, "without approval"),
     ("required checks", RULES, [], "does not require gate (NVIDIA H200), gate (NVIDIA A100"),
     ("required checks", RULES, requiring("gate", GATES[0]), f"does not require {GATES[1]}"),
     ("required checks", RULES, [{"type": "required_status_checks", "parameters": None}],
@@ -184,7 +185,7 @@ def test_reviewers_count_where_github_does_not_tell_of_self_review(
 ) -> None:
     hosted.api.get(f"{ENVIRONMENTS}/gpu-outside", reviewed(prevent_self_review=None))
     assert hosted.check() is ExitStatus.OK
-    assert "does not tell whether" in lines(capsys)["environment gpu-outside"][1]
+    assert "does not report whether" in lines(capsys)["environment gpu-outside"][1]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_a_topic_that_turns_the_jobs_on_for_forks_too_has_them_required(
     hosted.api.get(RULES, [])
     assert hosted.check() is ExitStatus.BAD_USAGE
     found = lines(capsys)
-    assert found["GPU jobs"][1].startswith("are on, for pull requests from forks too")
+    assert found["GPU jobs"][1].startswith("are on, also for pull requests from forks")
     assert found["required checks"][0] == "WRONG"
 
 

@@ -108,7 +108,7 @@ def of_every_kind() -> Comparison:
             verdict("memcpy/h2d/bytes:4096", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
             verdict("memcpy/d2h/bytes:4096", Outcome.INVALID, reason="the SM clock was lowered"),
             verdict("sync/idle", Outcome.ERROR, reason="wrong result"),
-            verdict("sync/gone", Outcome.MISSING, reason="the candidate does not have it"),
+            verdict("sync/gone", Outcome.MISSING, reason="missing from the candidate"),
             verdict("sync/new", Outcome.NEW),
             verdict("launch/empty", accepted="slower since the new driver"),
             verdict("launch/one", ratio=0.001),

@@ -103,8 +103,8 @@ def test_each_gpu_model_has_a_table_and_one_can_be_asked_for(history: History) -
     ("argv", "words"),
     [
         (("show", "--ref=origin/history"), "git fetch origin history gets the history"),
-        (("show", "--ref="), "names no commit"),
-        (("show", "--ref=a\nb"), "names no commit"),
+        (("show", "--ref="), "--ref: "),
+        (("show", "--ref=a\nb"), "--ref: "),
         (("show", "--ref=--help"), "is no branch"),
         (("show", "--filter=gemn"), "no benchmark matches --filter 'gemn': did you mean"),
         (("show", "--gpu=nvidia-tset"), "no night of 'nvidia-tset': did you mean 'nvidia-test'"),

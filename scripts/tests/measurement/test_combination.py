@@ -84,7 +84,8 @@ def test_what_a_pair_could_not_measure_acquits_nobody(
     [
         (None, "Measured again in pairs with its commit abcdef0123: 6 pairs. Of these, "
          "1 inconclusive, 1 could not be measured so."),
-        ("Both are Debug builds.", "Not measured again beside its commit: Both are Debug builds."),
+        ("Both are Debug builds.",
+         "Not measured again in pairs with its commit: Both are Debug builds."),
     ],
 )  # fmt: skip
 def test_what_the_pair_lacks_or_refuses_stays(refusal: str | None, method: str) -> None:
@@ -98,7 +99,7 @@ def test_what_the_pair_lacks_or_refuses_stays(refusal: str | None, method: str) 
 
 
 def test_what_would_decide_what_stays_open_is_named() -> None:
-    remedy = "To decide what is inconclusive, run scripts/bench --against COMMIT, or record"
+    remedy = "run scripts/bench --against COMMIT, or record"
     assert remedy in str(unconfirmed(comparison(a=Outcome.INCONCLUSIVE), "no commit").method)
     assert remedy not in str(unconfirmed(comparison(a=Outcome.REGRESSION), "no commit").method)
     elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(build_dir="b"))

@@ -46,7 +46,7 @@ def test_three_slow_programs_in_a_row_are_a_tired_gpu_and_why_is_said() -> None:
         guard.look([report({**SLOW, "temperature_celsius": 80.0}, SLOW, FULL)])
     said = (
         "the GPU stays slow: the SM clock was lowered to 1.200 GHz of 1.980 GHz "
-        r"\(temperature\) at 88 degrees Celsius in 3 programs one after the other"
+        r"\(temperature\) at 88 degrees Celsius in 3 programs in a row"
     )
     with pytest.raises(PersistentThrottling, match=said) as caught:
         guard.require_rested()
@@ -104,7 +104,7 @@ def test_a_tired_gpu_ends_the_run_and_what_is_complete_is_shown(tired: Repositor
     assert rows["sync/idle"]["throttled"] == 3.0
     shown, err = tired.output()
     assert "candidate: the SM clock was lowered to 1.200 GHz in 3 of 5 processes" in shown
-    assert re.search(r"are kept: `scripts/bench --resume \S+/run\.journal` goes on", err)
+    assert re.search(r"are kept: `scripts/bench --resume \S+/run\.journal`", err)
 
 
 def test_a_run_goes_on_when_the_gpu_has_rested(tired: Repository) -> None:
@@ -192,7 +192,7 @@ def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
     assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
     assert [one.faults.keys() for one in seen.repetitions] == [{"gemm/b"}]
     _, (outcome, _), _ = run(tmp_path / "other", slow, rounds=2, faults={"2": "child"})
-    assert outcome.remarks == ("bench_gemm left a process behind, which was ended",)
+    assert outcome.remarks == ("bench_gemm left a process behind, which was killed",)
 
 
 def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:

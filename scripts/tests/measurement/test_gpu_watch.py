@@ -18,7 +18,7 @@ from warpgauge.measurement import runner
 from warpgauge.system.process import Ending
 
 KILLED = Ending(("/bin/bench_gemm",), -9, "", "", 1.0, "showed no new row for 120 s")
-HOW = "bench_gemm showed no new row for 120 s and was ended"
+HOW = "bench_gemm showed no new row for 120 s and was killed"
 
 
 class Driver:
@@ -45,8 +45,8 @@ class Driver:
          [f"Waiting for the GPU, which p7 (pid 7) uses since {HOW} ..."], 4),
         ([[7, 8]], False,
          [f"Waiting for the GPU, which p7 (pid 7) and p8 (pid 8) use since {HOW} ...",
-          f"The GPU is not free since {HOW}: after 0.05 s p7 (pid 7) and p8 (pid 8) use it. What "
-          "is measured beside that is INVALID."], None),
+          f"The GPU is not free since {HOW}: after 0.05 s p7 (pid 7) and p8 (pid 8) use it. "
+          "Benchmarks measured at the same time are INVALID."], None),
         # A neighbour who was there before is not waited for again.
         ([[5]], True, ["Waiting for the GPU, which p5 (pid 5) uses ..."], None),
     ],
@@ -98,5 +98,5 @@ def test_a_bench_tells_who_still_holds_its_gpu(
     monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.01)
     repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
     repository.bench("--quick", "--timeout=0.5")
-    said = "after 0.01 s bench_sync (pid 7) uses it. What is measured beside that is INVALID."
+    said = "after 0.01 s bench_sync (pid 7) uses it."
     assert said in repository.output()[1]

@@ -306,7 +306,7 @@ def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> Non
     ("seconds", "told"),
     [
         (10.0,
-         "Even the minimum of rounds took 12.50 s: 2.500 s longer than the budget of 10.00 s."),
+         "Even the minimum of rounds took 12.50 s, 2.500 s longer than the budget of 10.00 s."),
         (60.0, "Measuring took 12.50 s of the budget of 60.00 s."),
     ],
 )  # fmt: skip

@@ -63,12 +63,15 @@ def measured(folder: Path, *, deadline_s: float = 20.0) -> Run:
     [
         ("crash", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
         ("abort", "bench_gemm was killed by SIGABRT: terminate called / what():  no memory"),
-        ("killed", "bench_gemm was killed by SIGKILL, as when memory runs out"),
+        ("killed", "bench_gemm was killed by SIGKILL, e.g. because memory ran out"),
         ("half a row", "bench_gemm was killed by SIGABRT"),
-        ("half a row, and status 0", "bench_gemm exited with status 0, but its report breaks off"),
+        (
+            "half a row, and status 0",
+            "bench_gemm exited with status 0, but its report is truncated",
+        ),
         ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
-        ("garbage", "bench_gemm left no report that can be read"),
-        ("removed folder", "bench_gemm left no report that can be read"),
+        ("garbage", "bench_gemm left no readable report"),
+        ("removed folder", "bench_gemm left no readable report"),
         ("lost row", "bench_gemm did not report it"),
         ("wrong", "wrong \x01 result"),
         ("wrong, and status 0", "wrong \x01 result"),
@@ -90,7 +93,7 @@ def test_a_bad_benchmark_costs_its_own_row(folder: Path, fault: str, said: str, 
 def test_a_hang_is_ended_and_costs_its_own_row_once(folder: Path, fault: str, who: str) -> None:
     fake_binary.make(folder / "bin", "gemm", TIMES, ill={who: fault})
     run = measured(folder, deadline_s=0.8)
-    assert run.errors == {who: "in round 1: bench_gemm showed no new row for 0.8 s and was ended"}
+    assert run.errors == {who: "in round 1: bench_gemm showed no new row for 0.8 s and was killed"}
     run.require_right(TIMES.keys() - {who})
     assert sum(outcome.seconds > 0.8 for outcome in run.outcomes) == 1
 
@@ -101,7 +104,7 @@ def test_a_child_that_stays_is_ended_and_told_and_costs_nothing(folder: Path, wh
     run = measured(folder)
     assert run.errors == {}
     run.require_right(set(TIMES))
-    assert run.remarks == ["bench_gemm left a process behind, which was ended"] * ROUNDS
+    assert run.remarks == ["bench_gemm left a process behind, which was killed"] * ROUNDS
     assert not runs(int(Path(f"{path}.child").read_text()))
 
 
@@ -110,8 +113,8 @@ def test_a_child_that_stays_is_ended_and_told_and_costs_nothing(folder: Path, wh
     [
         ("crash at exit", "was killed by SIGSEGV after its last benchmark"),
         ("status 4", "exited with status 4 after its last benchmark"),
-        ("hang at exit", "showed no new row for 0.8 s and was ended after its last benchmark"),
-        ("hang at start", "showed no new row for 0.8 s and was ended"),
+        ("hang at exit", "showed no new row for 0.8 s and was killed after its last benchmark"),
+        ("hang at start", "showed no new row for 0.8 s and was killed"),
     ],
 )
 def test_a_process_that_cannot_be_trusted_fails_all_its_rows(
@@ -132,7 +135,8 @@ def test_a_bad_process_costs_no_more_than_it_ran(folder: Path) -> None:
     fake_binary.make(other / "bin", "gemm", TIMES, faults={"2": "no start"})
     run = measured(other)
     assert run.errors == {}
-    assert run.remarks == ["bench_gemm was killed by SIGSEGV; 4 benchmarks run one by one instead"]
+    (remark,) = run.remarks
+    assert remark == "bench_gemm was killed by SIGSEGV; running 4 benchmarks one by one instead"
 
 
 def test_a_program_that_vanishes_is_an_error_of_all_its_benchmarks(folder: Path) -> None:
@@ -161,5 +165,5 @@ def test_a_full_disk_is_no_benchmarks_fault(folder: Path, monkeypatch: pytest.Mo
     fake_binary.make(folder / "bin", "gemm", TIMES, ill={"gemm/b": "half a row, and status 0"})
     full = os.statvfs_result((4096, 4096, 1 << 20, 0, 0, 1 << 20, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
-    with pytest.raises(UserError, match=r"gemm has no room for what the programs write: .* TMPDIR"):
+    with pytest.raises(UserError, match=r"gemm has too little space .* TMPDIR"):
         measured(folder)

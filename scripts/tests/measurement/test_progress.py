@@ -73,14 +73,14 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause(monkeypatch: pytest.Mo
     console = Console(file=text, width=40)
     with progress.RunProgress(PLAN, console, console) as shown:
         shown.begins(Turn(1, LANE, SMALL))
-        shown.ended(outcome(SMALL, "bench_a left a process behind, which was ended"))
+        shown.ended(outcome(SMALL, "bench_a left a process behind, which was killed"))
         shown.begins(Turn(1, LANE, LARGE))
         faults = {"b/1": "it broke", "b/2": "[red]\x1b[2J", "b/3": "it broke"}
         shown.ended(outcome(LARGE, faults=faults))
         shown.begins(Turn(2, LANE, SMALL))
     assert text.getvalue().splitlines() == [
         "round 1 of 2: 0:00 elapsed",
-        "round 1: bench_a left a process behind, which was ended",
+        "round 1: bench_a left a process behind, which was killed",
         "round 1: 2 benchmarks: it broke",
         "round 1: b/2: [red]\\x1b[2J",
         "round 2 of 2: 0:00 elapsed, about 1:00 left",

@@ -42,7 +42,7 @@ AMBIGUOUS = r"[[:alpha:]] [^[:digit:]x] [[.a.]] [[=a=]] n:\d+ \bgemm [\.] (?i)ge
 
 @pytest.mark.parametrize("expression", AMBIGUOUS.split())
 def test_what_python_and_the_benchmarks_read_differently_is_refused(expression: str) -> None:
-    with pytest.raises(UserError, match="means one thing to Python and another to the benchmarks"):
+    with pytest.raises(UserError, match="means different things to Python and to the benchmarks"):
         require_portable("--inject", expression)
 
 
@@ -93,7 +93,7 @@ def test_a_filter_of_the_command_that_would_take_years_is_refused(loaded: Loader
 
 
 def test_a_filter_of_a_run_that_is_none_names_the_file(loaded: Loader) -> None:
-    with pytest.raises(UserError, match=r"0\.json: the filter of its run, '\(' is no regular"):
+    with pytest.raises(UserError, match=r"0\.json: the filter of its run, '\(' is not a valid"):
         Request(None, loaded(run([row("a/b")], filter="(")))
 
 

@@ -143,7 +143,7 @@ def test_a_typical_time_is_a_median_or_mean_in_time_and_nothing_else(tmp_path: P
     found = rows(tmp_path, told)
     assert times_ns(found["f"]) == pytest.approx([50.0])
     assert times_ns(found["g"]) == pytest.approx([52.0])
-    assert found["h"].error == "its only aggregates are no typical time ('p99', 'cv')"
+    assert found["h"].error == "its only aggregates are not typical times ('p99', 'cv')"
     assert found["h"].process_medians == {}
 
 

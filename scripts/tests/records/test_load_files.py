@@ -29,7 +29,7 @@ def test_what_the_machine_refuses_is_a_sentence_too(
         assert "cannot be read (Permission denied); check the path" in fault(path)
     monkeypatch.setattr("msgspec.json.decode", Mock(side_effect=MemoryError))
     monkeypatch.setattr("json.loads", Mock(side_effect=MemoryError))
-    assert "needs more memory than there is" in fault(path)
+    assert "needs more memory than is" in fault(path)
 
 
 def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
@@ -109,10 +109,10 @@ def test_what_is_no_file_is_a_sentence_and_not_waited_for(tmp_path: Path) -> Non
     link.symlink_to(link)
     assert "cannot be read (No such file or directory)" in fault(tmp_path / "absent.json")
     assert "cannot be read" in fault(link)
-    assert "is no regular file; give a result file" in fault(Path("/dev/zero"))
-    assert "is no regular file; give a result file" in fault(pipe)
-    assert "pipe.json: is no regular file" in fault(pipe.parent)
-    assert "sub.json: is no regular file" in fault(tmp_path / "nested")
+    assert "is not a regular file; give a result file" in fault(Path("/dev/zero"))
+    assert "is not a regular file; give a result file" in fault(pipe)
+    assert "pipe.json: is not a regular file" in fault(pipe.parent)
+    assert "sub.json: is not a regular file" in fault(tmp_path / "nested")
     sentence = "the folder holds no *.json file; give a file or another folder"
     assert sentence in fault(tmp_path / "empty")
 

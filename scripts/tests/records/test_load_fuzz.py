@@ -84,7 +84,7 @@ def test_whatever_loads_can_be_judged_and_shown(one: str, other: str) -> None:
         try:
             comparison = judge(baseline_side, candidate_side)
         except UserError as error:
-            assert "no regular expression" in str(error)
+            assert "not a valid regular expression" in str(error)
             return
         names = baseline_side.rows.keys() | candidate_side.rows.keys()
         assert {verdict.name for verdict in comparison.verdicts} <= names

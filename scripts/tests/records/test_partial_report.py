@@ -94,7 +94,7 @@ def test_what_is_no_file_or_too_large_is_none(
 def test_what_is_no_time_makes_no_measurement(time: object) -> None:
     fault = partial_report.fault_of({"name": "a", "real_time": time, "time_unit": "ns"})
     assert fault is not None
-    assert "which is no measurement" in fault.message
+    assert "which is not a measurement" in fault.message
 
 
 def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
@@ -110,5 +110,5 @@ def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
     twice, good = report["benchmarks"]
     assert twice["real_time"] == 2.0
     assert twice["error_occurred"]
-    assert twice["error_message"].startswith("its row has 'real_time' twice: give the counter")
+    assert twice["error_message"].startswith("its row has 'real_time' twice: rename the counter")
     assert "error_occurred" not in good

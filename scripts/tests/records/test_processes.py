@@ -66,7 +66,7 @@ def test_a_row_that_a_file_lacks_is_an_error_that_names_the_file(tmp_path: Path)
     record = merged(tmp_path, both, repeated("a/b", 1.0), both, repeated("a/b", 1.0))
     assert record.rows["a/b"].error is None
     assert record.rows["a/c"].error == (
-        "not in p2.json and 1 more file: measure it in every process of this side"
+        "missing in p2.json and 1 more file: measure it in every process of this side"
     )
     assert record.rows["a/c"].process_medians == {}
 
@@ -103,7 +103,7 @@ def test_files_of_different_gpus_or_builds_are_no_side(tmp_path: Path, key: str)
     documents = [google(repeated("a/b", 1.0), **{key: value}) for value in ("one", "two")]
     first, second = files(tmp_path, documents)
     assert fault([first, second]) == (
-        f"{second}: '{key}' is 'two', but 'one' in {first}; give files that agree on it"
+        f"{second}: '{key}' is 'two', but 'one' in {first}; give files with the same value"
     )
 
 
@@ -111,10 +111,10 @@ def test_a_file_given_twice_or_of_a_run_is_no_process(tmp_path: Path) -> None:
     (path,) = files(tmp_path, [google(repeated("a/b", 1.0))])
     link = tmp_path / "link.json"
     link.symlink_to(path)
-    sentence = "is given twice, but counts as one process; give it once"
+    sentence = "is given twice, but is one process; give it once"
     assert fault([path, link]) == f"{link}: {sentence}"
     path = write(tmp_path / "run.json", run([row("a/b")]))
     assert fault([path]) == (
-        f"{path}: is a run file, which holds the medians of its processes already; "
+        f"{path}: is a run file, which already holds the medians of its processes; "
         "compare it without --processes"
     )

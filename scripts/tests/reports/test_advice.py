@@ -220,7 +220,7 @@ def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -
     found = comparison([row], notes=[note_of(Kind.STALE)], base=sides[0], cand=sides[1])
     found = replace(found, method=method)
     text = markdown.render(found)
-    assert "for a time, the project's policy file says so, in this pull request" in text
+    assert "to the project's policy file in this pull request" in text
     assert "baselines/" not in text
     assert "scripts/warpgauge ab old new --filter" in text
     assert text.count(f"**How it was measured:** {method.words(code)}") == 1

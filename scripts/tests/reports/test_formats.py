@@ -100,20 +100,20 @@ def test_a_full_device_keeps_no_other_report_from_being_written(
 @pytest.mark.parametrize(
     ("formats", "exports", "words"),
     [
-        ("xml", "", "'xml' is not NAME or NAME=FILE with a NAME of terminal, markdown"),
+        ("xml", "", "'xml' is not NAME or NAME=FILE; NAME is one of terminal, markdown"),
         ("json=", "", "'json=' is not NAME or NAME=FILE"),
         ("=x", "", "'=x' is not NAME"),
         ("\x1b[2J", "", r"'\\x1b\[2J' is not NAME"),
         ("json markdown", "", "json and markdown cannot share standard output: add =FILE"),
         ("json json", "", "cannot share standard output"),
-        ("json=x junit=./x", "", "x is to be written twice"),
-        ("", "xml=x", "'xml=x' is not NAME=FILE with a NAME of github-action-benchmark, bencher"),
+        ("json=x junit=./x", "", "x would be written twice"),
+        ("", "xml=x", "'xml=x' is not NAME=FILE; NAME is one of github-action-benchmark, bencher"),
         ("", "bencher", "'bencher' is not NAME=FILE"),
         ("", "bencher=", "'bencher=' is not NAME=FILE"),
         ("", "\x1b[2J=x", r"'\\x1b\[2J=x' is not NAME=FILE"),
         ("", "bencher=/dev/stdout", "standard output shows the comparison; name a file"),
-        ("", "bencher=x openmetrics=./x", "x is to be written twice"),
-        ("json=y", "bencher=y", "y is to be written twice"),
+        ("", "bencher=x openmetrics=./x", "x would be written twice"),
+        ("json=y", "bencher=y", "y would be written twice"),
     ],
 )
 def test_what_contradicts_itself_is_one_sentence(formats: str, exports: str, words: str) -> None:
@@ -142,7 +142,7 @@ def test_a_file_replaces_one_of_its_kind_and_nothing_else(tmp_path: Path, name: 
     for other in KINDS.values():
         if other is not one:
             path.write_text(other.render(of_every_kind()), encoding="utf-8")
-            with pytest.raises(UserError, match=f"it is there and is no {one.kind}"):
+            with pytest.raises(UserError, match=f"exists and is no {one.kind}"):
                 check_report(path, tmp_path / "baselines", (), one.own, one.kind)
 
 
@@ -198,7 +198,7 @@ def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
 ) -> None:
     both = str(write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)])))
     assert main([both, both, f"--export=bencher={tmp_path / 'bencher'}"]) == 3
-    assert "more than the 1024 bytes that Bencher reads" in capsys.readouterr().err
+    assert "1024 bytes that Bencher reads" in capsys.readouterr().err
     assert main([both, both, f"--export=openmetrics={tmp_path / 'openmetrics'}"]) == 0
 
 
@@ -231,7 +231,7 @@ def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> N
     asked = [f"--export=bencher={file}", "--format=json=report.json"]
     assert repository.bench(*asked) is ExitStatus.NOT_MEASURED
     err = repository.output()[1]
-    assert "--format json=report.json is not written: nothing is compared." in err
+    assert "--format json=report.json is not written" in err
     assert "--export" not in err
     rows = json.loads(file.read_text())["benchmarks"]
     assert [one["name"] for one in rows] == ["host/copy", "sync/idle", "sync/busy"]

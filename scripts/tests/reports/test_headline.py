@@ -52,7 +52,7 @@ def test_how_the_changes_were_found_names_each_kind_of_evidence() -> None:
     assert "1 in lock-step, 1 in alternating processes" in how_found(
         comparison([paired, lock_step])
     )
-    assert "2 are confirmed in pairs" in how_found(comparison([screened, paired, lock_step]))
+    assert "2 of the changes are confirmed" in how_found(comparison([screened, paired, lock_step]))
 
 
 def test_the_rule_tells_the_tolerance_of_each_clock() -> None:

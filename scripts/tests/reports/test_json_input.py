@@ -169,7 +169,7 @@ def spoilt(spoil: Callable[[Json], object]) -> str:
     [
         ("?}", "is not JSON (line 1, column 1"),
         ("[" * 100_000, "nested too deeply"),
-        ("9" * 10_000, "too long to read"),
+        ("9" * 10_000, "is too long"),
         ('{"a": 1, "a": 2}', "'a' twice"),
         ("[]", "is no comparison/2 (it names no format)"),
         (spoilt(lambda one: one["verdicts"][0].update(outcome="x")),

@@ -80,7 +80,7 @@ def test_the_first_words_are_the_check_s_and_the_row_that_decides(
 def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(text: str) -> None:
     rows = text.split("\n\n", 1)[1]
     words = (
-        "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Inconclusive, or not",
+        "**Regressions**", "`gemm/naive", "`gemm/tiled", "```text", "**Inconclusive or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Improvements**",
         "`gemm/cublas", "`launch/empty", "`sync/new", "- No GPU was", "`launch/one",
         "`driver_version`", "Reported if p", "scripts/bench --filter '^gemm/naive/n:64$'",
@@ -182,7 +182,7 @@ def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
 
 def test_a_sentence_of_our_own_is_whole_however_long_the_names_in_it() -> None:
     note = Note(Kind.NOT_THE_CODE, names=tuple(f"gemm/{letter * 300}" for letter in "abc"))
-    assert "`--no-confirm` lets the baseline decide." in render(
+    assert "`--no-confirm` judges by the baseline alone." in render(
         replace(of_every_kind(), notes=(note,))
     )
 

@@ -81,7 +81,7 @@ def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
     notes = [Note(Kind.NO_GPU, reason=reason) for reason in ("a short one", "a longer one " * 20)]
     found = replace(of_every_kind(), notes=tuple(notes), method=method)
     short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
-    hidden = "--verbose shows 1 longer note and the rule that was in force. To reproduce:"
+    hidden = "--verbose shows 1 longer note and the decision rule. To reproduce:"
     assert f"it does not build . No GPU was measured: a short one. {hidden}" in short
     assert "Reported if" not in short
     assert "a longer one" not in short

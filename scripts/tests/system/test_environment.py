@@ -58,7 +58,7 @@ def test_too_old_a_python_can_read_what_tells_it_so_and_is_told(
     for path in ("bench", "test", "src/warpgauge/__init__.py", *inner):
         ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
     monkeypatch.setattr(environment, "OLDEST_PYTHON", (4, 0))
-    with pytest.raises(UserError, match=r"is too old, warpgauge needs 3\.10 or newer"):
+    with pytest.raises(UserError, match=r"is too old; warpgauge needs 3\.10 or newer"):
         environment.ensure(["json"], root)
 
 
@@ -169,7 +169,7 @@ def test_without_a_network_there_is_one_sentence_and_no_half_environment(
     monkeypatch.setattr(
         environment, "_install", lambda python, *rest: install(Path(sys.executable), *rest)
     )
-    with pytest.raises(UserError, match="run this once with a network") as caught:
+    with pytest.raises(UserError, match="run this once with network") as caught:
         environment.make(root, RUNTIME, ["rich"])
     assert "\n" not in str(caught.value)
     assert (root / ".venv" / STAMP).read_text() == "incomplete"

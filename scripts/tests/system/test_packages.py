@@ -73,7 +73,7 @@ def test_a_failing_apt_is_told_with_its_last_line_and_stops_what_is_required(apt
     with pytest.raises(UserError, match=r"missing here: cmake; .* failed: E: no network"):
         packages.provide([need("cmake", False)], print)
     packages.provide([need("libbenchmark-dev", False, required=False)], said.append)
-    assert said[-1].startswith("going on without libbenchmark-dev: ")
+    assert said[-1].startswith("continuing without libbenchmark-dev: ")
 
 
 def test_a_package_that_a_distribution_lacks_keeps_no_other_away(apt: Apt) -> None:
@@ -82,12 +82,12 @@ def test_a_package_that_a_distribution_lacks_keeps_no_other_away(apt: Apt) -> No
     packages.provide(needs, said.append)
     installed = [line.split()[-1] for line in apt.commands if " install " in line]
     assert installed[1:] == ["libgtest-dev", "chromium", "git"]
-    (told,) = [line for line in said if "going on" in line]
-    assert told.startswith("going on without chromium")
+    (told,) = [line for line in said if "continuing" in line]
+    assert told.startswith("continuing without chromium")
 
 
 def test_a_package_that_is_still_too_old_is_told(apt: Apt) -> None:
-    with pytest.raises(UserError, match="do not give cmake: install newer ones"):
+    with pytest.raises(UserError, match="of cmake are too old: install newer ones"):
         packages.provide([need("cmake", False)], print)
 
 

@@ -43,7 +43,7 @@ def test_a_good_end_keeps_what_was_said_and_google_benchmarks_variables_are_kept
 def test_a_signal_is_named_and_a_program_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
     for number, shown in (
         (signal.SIGSEGV, "SIGSEGV"),
-        (signal.SIGKILL, "SIGKILL, as when memory runs out"),
+        (signal.SIGKILL, "SIGKILL, e.g. because memory ran out"),
         (37, "signal 37"),
     ):
         assert shell(tmp_path, f"kill -{number} $$").how == f"sh was killed by {shown}"
@@ -60,7 +60,7 @@ def test_a_hang_is_ended_with_its_children(tmp_path: Path) -> None:
     command = f"{sys.executable} -IS -c '{DEAF}' & echo $! >{pid_file}; echo stuck >&2; wait"
     ending = shell(tmp_path, command, 0.4)
     assert ending.seconds < 5
-    assert ending.how == "sh did not finish within 0.4 s and was ended"
+    assert ending.how == "sh did not finish within 0.4 s and was killed"
     assert ending.stderr == "stuck\n"
     assert not runs(int(pid_file.read_text()))
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
         patched.setattr(os, "kill", lambda pid, number: started.append(pid))
         ending = process.run(["/bin/sleep", "30"], 0.1, tmp_path)
     os.kill(started[0], signal.SIGKILL)
-    assert ending.how == "sleep did not finish within 0.1 s and cannot be ended"
+    assert ending.how == "sleep did not finish within 0.1 s and cannot be killed"
 
 
 def test_an_interrupt_ends_the_process(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_deadline_begins_anew_with_every_change_of_what_is_watched(tmp_path: P
     watched = tmp_path / "rows"
     command = f"for i in 1 2 3 4 5 6; do sleep 0.2; echo row >>{watched}; done; exec sleep 60"
     ending = process.run(["/bin/sh", "-c", command], 0.5, tmp_path, watched=watched)
-    assert ending.how == "sh showed no new row for 0.5 s and was ended"
+    assert ending.how == "sh showed no new row for 0.5 s and was killed"
     assert watched.read_text().count("row") == 6
     assert 1.6 < ending.seconds < 3
 
@@ -141,7 +141,7 @@ def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(process, "_MOST_OUTPUT", 1 << 20)
     ending = process.run(["/usr/bin/yes"], 5, tmp_path)
-    assert ending.how == "yes wrote more than 1 MiB of output and was ended"
+    assert ending.how == "yes wrote more than 1 MiB of output and was killed"
 
 
 @pytest.mark.parametrize(

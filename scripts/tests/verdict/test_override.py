@@ -76,7 +76,7 @@ def test_a_refusal_ends_with_what_allows_it(loaded: Loader, one: Override) -> No
     base, cand = map(loaded, WHOLE[one])
     told = refusal(base, cand)
     assert told is not None
-    assert told.endswith(f"; --allow {one.word} compares all the same.")
+    assert told.endswith(f"; --allow {one.word} compares anyway.")
     assert refusal(base, cand, frozenset(Override) - {one}) == told
     assert refusal(base, cand, {one}) is None
 
@@ -87,7 +87,7 @@ def test_a_row_that_is_invalid_says_what_allows_it(loaded: Loader, one: Override
     pairings, reasons = paired(base, cand, frozenset(Override) - {one})
     assert not pairings
     assert len(reasons) == len(ROWS)
-    assert reasons[0].endswith(f"; --allow {one.word} compares all the same")
+    assert reasons[0].endswith(f"; --allow {one.word} compares anyway")
 
 
 @pytest.mark.parametrize("one", Override)
@@ -133,8 +133,8 @@ def test_a_row_that_another_fault_still_forbids_was_not_compared(loaded: Loader)
     pairings, (reason,) = paired(base, bad, allow)
     assert not pairings
     assert reason == (
-        "candidate: 2 other processes used the GPU: end what else uses the GPU, then measure "
-        "again; --allow other-processes compares all the same"
+        "candidate: 2 other processes used the GPU: end other processes that use the GPU, then "
+        "measure again; --allow other-processes compares anyway"
     )
     assert notes(base, bad, allow) == [unused(Override.THROTTLED)]
     new = loaded(run([row("a/b"), row("a/n", throttled=7.0)]))
@@ -147,7 +147,7 @@ def test_every_fault_of_a_whole_side_is_told_at_once(loaded: Loader) -> None:
     told = refusal(base, loaded(run(ROWS)))
     assert told is not None
     assert told.startswith("The baseline is a build of type 'Debug', and only Release counts; ")
-    assert told.endswith("; --allow build-type --allow injection compares all the same.")
+    assert told.endswith("; --allow build-type --allow injection compares anyway.")
 
 
 def sessions(**clocks: str) -> Json:
@@ -175,8 +175,8 @@ MODEL, CLOCK = Override.GPU_MODEL, Override.SM_CLOCK
     ("hz", "allow", "reason"),
     [
         ("1980000000", (),
-         "the baseline has it from other GPU models only; --allow gpu-model compares all the same"),
-        ("1755000000", (MODEL,), "; --allow sm-clock compares all the same"),
+         "the baseline has it only from other GPU models; --allow gpu-model compares anyway"),
+        ("1755000000", (MODEL,), "; --allow sm-clock compares anyway"),
         ("1980000000", (MODEL,), None),
         ("1755000000", (MODEL, CLOCK), None),
     ],
@@ -248,17 +248,17 @@ def test_a_disturbed_row_is_never_judged(
         ({}, SLOW,
          "candidate: the SM clock was lowered to 1.620 GHz of 1.980 GHz in 7 of 7 processes "
          "(power cap): let the GPU cool or lift the power limit, then measure again; "
-         "--allow throttled compares all the same"),
+         "--allow throttled compares anyway"),
         (FOREIGN, {"throttled": 1.0},
          "candidate: the SM clock was lowered: let the GPU cool or lift the power limit, then "
-         "measure again; baseline: 2 other processes used the GPU: end what else uses the GPU, "
-         "then measure again; --allow throttled --allow other-processes compares all the same"),
-        ({}, L2, "candidate: 32 MiB of the L2 were set aside for persisting accesses, so that it "
+         "measure again; baseline: 2 other processes used the GPU: end other processes that use "
+         "the GPU, then measure again; --allow throttled --allow other-processes compares anyway"),
+        ({}, L2, "candidate: 32 MiB of the L2 were set aside for persisting accesses, so the L2 "
          "was not cold: set cudaLimitPersistingL2CacheSize to 0"),
-        ({}, HOST, "candidate: its captured graph holds 2 host functions, which take the host's "
-         "time and not the GPU's: take host functions out"),
-        ({}, BEYOND, "candidate: an operation claims 1.6 times what this GPU was measured to "
-         "reach: correct the bytes and flops"),
+        ({}, HOST, "candidate: its captured graph holds 2 host functions, whose host time is "
+         "not GPU time: remove host functions"),
+        ({}, BEYOND, "candidate: an operation claims 1.6 times the measured peak of this "
+         "GPU: correct the bytes and flops"),
     ],
 )  # fmt: skip
 def test_each_disturbed_side_says_what_a_person_understands(
@@ -341,5 +341,5 @@ def test_sessions_at_the_same_sm_clock_are_used_and_the_others_not(loaded: Loade
     verdict = only(judge(base, loaded(run([row("a/b")], sm_clock_target_hz="1000000000"))))
     assert verdict.reason == (
         "measured at an SM clock of 1.000 GHz, in the baseline of 1.500 GHz and 1.980 GHz; "
-        "--allow sm-clock compares all the same"
+        "--allow sm-clock compares anyway"
     )

@@ -193,7 +193,7 @@ def test_what_one_side_lacks_is_missing_from_a_base_and_no_baseline(loaded: Load
         whole, part = (loaded(run(rows[one], **keys)) for one in ("whole", "part"))
         lost = next(one for one in judge(whole, part).verdicts if one.name == "a/c")
         assert lost.outcome is Outcome.MISSING
-        assert lost.reason == f"in the {whose}, but the candidate does not have it"
+        assert lost.reason == f"in the {whose}, but missing from the candidate"
         broken = loaded(run([row("a/b"), failed("a/c")], **keys))
         fault = next(one for one in judge(broken, whole).verdicts if one.name == "a/c")
         assert fault.reason.startswith(f"failed in the {whose}: ")

@@ -128,7 +128,7 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
         (EXPECTED + EXPECTED.replace("gemm", "sync").replace("expires = 2027-01-31", ""),
          ", expected entry 2: has no 'expires'; add it"),
         (EFFECT + EFFECT,
-         ", minimum_effect entry 2: has the pattern of entry 1; remove one of the two"),
+         ", minimum_effect entry 2: has the pattern of entry 1; remove one of them"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -139,22 +139,22 @@ def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, tol
     ("line", "told"),
     [
         ("pattern = 1", "pattern: expected a string, got an integer; correct it"),
-        ("pattern = ' '", "pattern: is empty; write what belongs there"),
+        ("pattern = ' '", "pattern: is empty; give a value"),
         ("pattern = '('", "pattern: is not a regular expression (missing ), unterminated "
          "subpattern at position 0); correct it"),
         ("reason = true", "reason: expected a string, got true or false; correct it"),
         ("reason = {}", "reason: expected a string, got a table; correct it"),
-        ("reason = ''", "reason: is empty; write what belongs there"),
+        ("reason = ''", "reason: is empty; give a value"),
         ("slower_by_at_most_percent = '5'", "slower_by_at_most_percent: expected a number, got a "
          "string; give a percentage above 0 and below 1000"),
         ("slower_by_at_most_percent = true", "slower_by_at_most_percent: expected a number, got "
          "true or false; give a percentage above 0 and below 1000"),
-        ("expires = '2027-01-31'", "expires: expected a date, got a string; write it without "
-         "quotes and time, as in 2027-01-31"),
+        ("expires = '2027-01-31'", "expires: expected a date, got a string; write a date without "
+         "quotes and time, e.g. 2027-01-31"),
         ("expires = 2027-01-31T00:00:00Z", "expires: expected a date, got a date with a time; "
-         "write it without quotes and time, as in 2027-01-31"),
-        ("expires = 12:00:00", "expires: expected a date, got a time; write it without quotes and "
-         "time, as in 2027-01-31"),
+         "write a date without quotes and time, e.g. 2027-01-31"),
+        ("expires = 12:00:00", "expires: expected a date, got a time; write a date without "
+         "quotes and time, e.g. 2027-01-31"),
         ("resources = 1", "resources: expected true or false, got an integer; correct it"),
         ("number = 1", ": has the unknown key 'number'; known are pattern, reason, "
          "slower_by_at_most_percent, expires, resources"),
@@ -197,7 +197,7 @@ def test_what_is_no_toml_is_refused(tmp_path: Path, raw: bytes, told: str) -> No
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "nothing", Path("a\0b")):
-        with pytest.raises(UserError, match=r"is no (regular file|path)|cannot be read"):
+        with pytest.raises(UserError, match=r"is not a regular file|is no path|cannot be read"):
             policy.load(path)
 
 

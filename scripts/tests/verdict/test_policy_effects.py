@@ -206,7 +206,7 @@ def test_other_resources_are_expected_only_where_the_entry_says_so(
     (one,) = applied(expected("gemm", resources=resources), slower, fail=fail).verdicts
     assert one.outcome is outcome
     if outcome is Outcome.REGRESSION:
-        assert one.reason == "the time is expected (the bounds check), what it takes is not"
+        assert "the bounds check" in one.reason
 
 
 @pytest.mark.parametrize("by_time", [Outcome.PASS, Outcome.INCONCLUSIVE])
@@ -244,11 +244,11 @@ def test_what_is_required_must_have_been_measured(outcome: Outcome) -> None:
 
 
 def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
-    lost = verdict("sync/a", Outcome.MISSING, reason="the candidate does not have it")
+    lost = verdict("sync/a", Outcome.MISSING, reason="missing from the candidate")
     other = verdict("sync/b", Outcome.PASS)
     first, second = applied(required("sync/a"), lost, other).verdicts
     assert first.reason == (
-        "the candidate does not have it; required by baselines/policy.toml: no benchmark that "
+        "missing from the candidate; required by baselines/policy.toml: no benchmark that "
         "matches was measured"
     )
     assert second == other

@@ -270,7 +270,7 @@ def test_resources_fail_alone_where_that_is_asked_for(
     gated = runs(loaded, *sides, ComparisonSettings(fail_on_resources=True))
     assert outcome(gated) is (Outcome.REGRESSION if worse else Outcome.PASS)
     if worse:
-        assert gated.verdicts[0].reason == "fails on its resources; by its time alone PASS"
+        assert gated.verdicts[0].reason == "fails on its resources; judged by its time: PASS"
         assert gated.exit_status is ExitStatus.REGRESSION
 
 

@@ -119,7 +119,7 @@ def test_what_was_not_asked_for_is_counted(loaded: Loader) -> None:
     assert comparison.refusal is not None
     assert "filter nothing" in comparison.refusal
     for bad in ("(", "*", "-["):
-        with pytest.raises(UserError, match="is no regular expression"):
+        with pytest.raises(UserError, match="is not a valid regular expression"):
             outcomes(loaded, run(MANY), bad)
 
 

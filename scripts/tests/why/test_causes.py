@@ -395,7 +395,7 @@ def test_a_call_in_place_of_another_is_no_additional_one() -> None:
     before = host({"cudaLaunchKernel": (1.0, 2.1), **rest})
     after = host({"cudaLaunchKernelExC": (1.0, 4.0), **rest})
     (cause,) = causes(before, after, slowdown(before, after)).causes
-    assert (cause.key, "in place of cudaLaunchKernel" in cause.words) == ("slower_call", True)
+    assert (cause.key, "instead of cudaLaunchKernel" in cause.words) == ("slower_call", True)
     before = host({"cudaEventRecord": (1.0, 0.9), **rest})
     after = host({"cudaStreamWaitEvent": (1.0, 0.9), "cudaStreamSynchronize": (1.0, 7.0)})
     assert keys(before, after) == []

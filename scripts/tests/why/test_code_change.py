@@ -144,10 +144,10 @@ _PLANTED = {
     "bins": (_BINS, "TO", "own", "y", "global atomic: 0 →"),
     "read": (
         *(_TABLE, "INDEX", "i", "(i + x[threadIdx.x]) % 256"),
-        "constant load at an index of its thread: 0 → 1 instructions in the loop",
+        "constant load at a thread-dependent index: 0 → 1 instructions in the loop",
     ),
     "many": (_MANY, "BOUNDS", "", "__launch_bounds__(1024, 2)", "new local memory traffic: "),
-    "sum": (_FIXED, "TIMES", "16", "1", "unrolled completely before, now not unrolled"),
+    "sum": (_FIXED, "TIMES", "16", "1", "completely unrolled before, now not unrolled"),
     "dot": (_UNKNOWN, "TIMES", "8", "1", "unrolled 8 times before, now not unrolled"),
     "widened": (_WIDER, "TYPE", "float", "float4", "32-bit global loads became 128-bit: 1 → 1"),
     "none": (_WAVE.replace("wave", "none"), "FUNCTION", "x[i]", "x[i]", "the same machine code"),

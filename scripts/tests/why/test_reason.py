@@ -164,7 +164,7 @@ def test_two_programs_tell_which_kernels_changed(tmp_path: Path) -> None:
     assert "1 kernel of its program changed" in renamed.paragraph
     assert "alone" not in renamed.paragraph
     added = by_code(tmp_path / "added", scale(), scale().replace("other", "another")).paragraph
-    assert "2 kernels are on one side alone" in added
+    assert "2 kernels are only on one side" in added
 
 
 def test_programs_that_cannot_be_read_are_not_called_the_same(

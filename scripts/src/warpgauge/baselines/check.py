@@ -57,15 +57,15 @@ def check(
     if not everything:
         remarked += 1
         unbuilt = (
-            f"nothing is built in {os.path.relpath(release)}: whether each benchmark still exists, "
-            "and each is in the baseline, was not checked"
+            f"nothing is built in {os.path.relpath(release)}: not checked whether the benchmarks "
+            "of the baseline and of the build are the same"
         )
         print_text(console, unbuilt, style="dim")
     if faults:
         raise UserError("; ".join(faults))
     ending = plural(warned, "warning") if warned else "no warnings"
     if remarked:
-        ending += f", {plural(remarked, 'remark')} (no fault, but worth knowing)"
+        ending += f", {plural(remarked, 'remark')} (for information)"
     print_text(console, ending)
     return ExitStatus.NOT_MEASURED if warned else ExitStatus.OK
 
@@ -101,26 +101,29 @@ def _compared(
     silent = {binary.family for binary in built if binary.fault is not None}
     gone = [n for n in names if n not in listed and n.split("/", 1)[0] not in silent]
     remarks = [
-        inert(f"{binary.family} was not held against its program: {binary.path.name} {one}")
+        inert(f"{binary.family} was not compared with its program: {binary.path.name} {one}")
         for binary in built
         if (one := binary.fault) is not None
     ]
     if not any(binary.needs_gpu for binary in built):  # a build without nvcc
         families = {binary.family for binary in built}
         gone = [name for name in gone if name.split("/", 1)[0] in families]
-        remarks.append("no GPU benchmark is built, so theirs were not held against the programs")
+        remarks.append(
+            "no GPU benchmark is built, so the GPU benchmarks of the baseline were not "
+            "compared with the programs"
+        )
     new = sorted({name for binary in wanted for name in binary.names} - set(names))
     warnings = []
     if gone:
         warnings.append(
-            f"in the baseline and no longer in the build: {named(gone)}; if this is meant, "
-            "scripts/warpgauge baseline prune --removed REGEX takes it out"
+            f"in the baseline but no longer in the build: {named(gone)}; if this is intended, "
+            "remove them with scripts/warpgauge baseline prune --removed REGEX"
         )
     if new:
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
         together = f"--device {','.join(map(str, range(gpus)))}" if gpus > 1 else ""
         record = " ".join(f"scripts/warpgauge baseline record {further} {together}".split())
-        warnings.append(f"in the build and not in the baseline: {named(new)}; {record} adds them")
+        warnings.append(f"in the build but not in the baseline: {named(new)}; {record} adds them")
     return warnings, remarks
 
 
@@ -142,7 +145,7 @@ def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
             yield f"session {quoted(session.key)} does not say when it was measured"
         elif staleness.is_future(session, now):
             yield (
-                f"session {quoted(session.key)} is of a day to come "
+                f"session {quoted(session.key)} is dated in the future "
                 f"({staleness.told(session, now)}): a clock is wrong"
             )
 
@@ -155,14 +158,17 @@ def _sessions(record: Record) -> Iterator[str]:
         counts = {name: len(row.process_medians.get(session.key, ())) for name, row in rows}
         few = [name for name, count in counts.items() if 0 < count < FEWEST_PROCESSES]
         if few:
-            faults.append(f"there are fewer than {FEWEST_PROCESSES} processes of {named(few)}")
+            faults.append(f"{named(few)}: fewer than {FEWEST_PROCESSES} processes")
         for fault in faults:
             yield inert(f"session {session.key}: {fault}; record it again, or prune it")
     seen: dict[str, str] = {}
     for session in record.sessions.values():
         identity = session_hash(session.context)
         if session.gpu_uuid and session.boot_id and identity in seen:
-            yield inert(f"sessions {seen[identity]} and {session.key} are of one boot of one GPU")
+            yield inert(
+                f"sessions {seen[identity]} and {session.key} are from the same boot of "
+                "the same GPU"
+            )
         seen[identity] = session.key
 
 
@@ -173,8 +179,8 @@ def _gpus(folder: Folder) -> Iterator[str]:
     for file in folder.files:
         if file.gpu_name and usual and file.gpu_name != usual:
             yield inert(
-                f"{file.path.name} says that it is of {quoted(file.gpu_name)}, its sessions and "
-                f"the other files of {quoted(usual)}: correct its 'context', or record it again"
+                f"{file.path.name} names the GPU {quoted(file.gpu_name)}, but its sessions and the "
+                f"other files name {quoted(usual)}: correct its 'context', or record it again"
             )
     if len(models) > 1:
         yield f"holds several GPU models: {', '.join(map(quoted, models))}"
@@ -182,7 +188,7 @@ def _gpus(folder: Folder) -> Iterator[str]:
         yield "no session names its GPU"
     elif folder.path.is_dir() and folder.path.resolve().name != slug(models[0]):
         yield (
-            f"the folder is not the one of {quoted(models[0])}: scripts/bench looks for it in "
+            f"the folder is not named after {quoted(models[0])}: scripts/bench looks for it in "
             f"{slug(models[0])}"
         )
 
@@ -193,7 +199,7 @@ def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
         families = {row.family for row in file.record.rows.values()}
         if families != {file.path.stem}:
             held = ", ".join(quoted(family) for family in sorted(families))
-            yield inert(f"{file.path.name} holds the family {held}: name it after its family")
+            yield inert(f"{file.path.name} holds the family {held}: name the file after its family")
     everything = {key: one for file in files for key, one in file.record.sessions.items()}
     ordered = [session.key for session in newest_last(everything.values())]
     for file in files:
@@ -202,19 +208,21 @@ def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
         since = min(ordered.index(key) for key in own)
         lacks = [key for key in ordered[since:] if key not in own]
         if lacks:
-            yield inert(f"{file.path.name} lacks the session {', '.join(lacks)} of the other files")
+            yield inert(
+                f"{file.path.name} lacks the session {', '.join(lacks)}, which other files have"
+            )
     for key in ordered:
         told = [file.record.sessions[key].context for file in files if key in file.record.sessions]
         names = sorted({name for context in told for name in context})
         differing = [n for n in names if len({c[n] for c in told if n in c}) > 1]
         if differing:
-            yield inert(f"the files do not agree on the {', '.join(differing)} of session {key}")
+            yield inert(f"the files disagree on the {', '.join(differing)} of session {key}")
 
 
 def _rows(record: Record) -> Iterator[str]:
     failed = [name for name, row in record.rows.items() if row.error is not None]
     if failed:
-        yield f"holds no time of what failed: {named(failed)}"
+        yield f"holds no time of benchmarks that failed: {named(failed)}"
     newest = sessions.newest(record).key
     rows = record.rows.items()
     old = [n for n, row in rows if row.error is None and newest not in row.process_medians]
@@ -235,6 +243,6 @@ def _drowned(record: Record) -> Iterator[str]:
         worst_first = sorted(blind, key=lambda name: blind[name][1] / blind[name][0])
         visible, minimum = (percent(one, sign=False) for one in blind[worst_first[0]])
         yield (
-            f"too much scatter between processes to see the change that should count: "
-            f"{named(worst_first)}, with {visible} at worst where {minimum} should count"
+            "processes scatter too much to detect the change that should count: "
+            f"{named(worst_first)}; at worst {visible} is detectable where {minimum} should count"
         )

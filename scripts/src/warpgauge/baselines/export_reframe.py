@@ -27,7 +27,7 @@ def references(baseline: Record, where: str) -> str:
     fraction) that another healthy GPU of the model exceeds in any benchmark with a chance of 1 %.
     """
     if not _WHERE.fullmatch(where):
-        raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, as in cluster:gpu")
+        raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
     measured = [row for row in baseline.rows.values() if row.error is None]
     chance = ComparisonSettings.alpha / max(len(measured), 1)
     rows = {row.name.replace(":", "="): _reference(row, chance) for row in measured}

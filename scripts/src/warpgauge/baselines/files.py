@@ -38,7 +38,7 @@ _FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios"}
 Times = Mapping[str, Sequence[float]]
 
 _REMEDY = {
-    Source.RUN: "scripts/warpgauge baseline add-session makes it a session of one",
+    Source.RUN: "add it as a session with scripts/warpgauge baseline add-session",
     Source.GOOGLE_BENCHMARK: "measure with scripts/warpgauge baseline record",
 }
 
@@ -99,7 +99,7 @@ def _family_file(path: Path) -> FamilyFile:
     record = load_document(document)
     if record.source is not Source.BASELINE:
         raise UserError(
-            inert(f"{path} is no baseline but a {record.source.value}; {_REMEDY[record.source]}")
+            inert(f"{path} is not a baseline but a {record.source.value}; {_REMEDY[record.source]}")
         )
     rows = {str(row["name"]): row for _, row in rows_of(document)}
     gpu_name = context_strings(document.top, document.place).get("gpu_name", "")

@@ -45,7 +45,7 @@ class Plan:
         ]
         told += [f"removes benchmark {name}" for name in self.rows]
         told += [
-            f"deletes {path.name}, which then holds nothing"
+            f"deletes {path.name}, which is then empty"
             for path, text in self.texts.items()
             if text is None
         ]
@@ -78,13 +78,13 @@ def _plan(folder: Folder, criteria: Criteria, now: datetime) -> Plan:
     }
     if not any(staying.values()):
         raise UserError(
-            inert(f"nothing of {folder.path} would be left; delete the folder if that is meant")
+            inert(f"nothing of {folder.path} would remain; delete the folder if this is intended")
         )
     bare = [name for name, keys in staying.items() if not keys]
     if bare and (going or removed):
         raise UserError(
             inert(f"{folder.path} would have no session of {named(bare)}")
-            + "; keep one, or name what is no longer benchmarked with --removed"
+            + "; keep one, or name benchmarks that are no longer measured with --removed"
         )
     # A session all of whose benchmarks go, goes with them.
     touched = going | {key for name in removed for key in rows[name].process_medians}

@@ -38,7 +38,7 @@ def require_suite(
     the baseline in `folder`, which the recording is for.
     """
     for fault in (*(f"{b.path.name} {b.fault}" for b in binaries if b.fault), *faults):
-        raise _refusal("this build", fault, "mend it first")
+        raise _refusal("this build", fault, "correct it first")
     _require_context("this build", {"dirty": "false", **context})  # it was asked for already
     names = [name for binary in binaries for name in binary.names]
     for name in names:
@@ -63,15 +63,18 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
             raise _refusal(what, f"its context has no {key}", "measure with scripts/bench")
     if measured(session) is None:
         date = quoted(context["date"])
-        raise _refusal(what, f"its date {date} is none that ISO 8601 knows", "measure again")
+        raise _refusal(what, f"its date {date} is not an ISO 8601 date", "measure again")
     if now is not None and is_future(session, now):
-        remedy = "set the clock that is wrong, here or where it was measured, and measure again"
-        raise _refusal(what, f"its date {quoted(context['date'])} is of a day to come", remedy)
+        remedy = (
+            "set the clock that is wrong, on this machine or the measuring machine, and "
+            "measure again"
+        )
+        raise _refusal(what, f"its date {quoted(context['date'])} is in the future", remedy)
     for row in run.rows.values():
         if row.skipped:
             continue
         if row.error is not None:
-            raise _refusal(what, f"{row.name} failed ({row.error})", "mend it and measure again")
+            raise _refusal(what, f"{row.name} failed ({row.error})", "correct it and measure again")
         disturbed = disturbance.of(row, run.sessions)
         if disturbed is not None:
             raise _refusal(what, f"{row.name}: {disturbed.fault}", disturbed.remedy)
@@ -93,20 +96,20 @@ def spoilt(context: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if context.get("inject"):
         yield "extra work was injected", "measure again without --inject"
     if context.get("filter"):
-        yield "only a part was measured", "measure again without --filter"
+        yield "only part of the suite was measured", "measure again without --filter"
 
 
 def require_family(name: str) -> None:
     """Raise UserError unless the family of a benchmark can name a baseline's file."""
     if not _FAMILY.fullmatch(name.split("/", 1)[0]):
-        raise UserError(inert(f"the family of {quoted(name)} makes no file name; rename it"))
+        raise UserError(inert(f"the family of {quoted(name)} cannot be a file name; rename it"))
 
 
 def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) -> None:
     """Raise UserError where the baseline in `folder` is `there`, of another GPU model."""
     for other in set(there) - {gpu_name}:
-        reason = f"it was measured on {quoted(gpu_name)}, and {folder} holds {quoted(other)}"
-        raise _refusal(what, reason, "move what is there to a folder of its own")
+        reason = f"it was measured on {quoted(gpu_name)}, but {folder} holds {quoted(other)}"
+        raise _refusal(what, reason, "move the existing files to another folder")
 
 
 def require_no_losses(
@@ -123,7 +126,7 @@ def require_no_losses(
         )
         everything = f"with --suite {FULL_SUITE}" if left_out else "all"
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-        remedy = f"measure {everything}, or remove from the baseline what is no longer benchmarked"
+        remedy = f"measure {everything}, or remove retired benchmarks from the baseline"
         raise _refusal(what, f"it lacks {quoted(lost[0])}{more} of {folder}", remedy)
     families = {name.split("/", 1)[0] for name in names}
     for path in json_files(folder):
@@ -138,8 +141,8 @@ def _require_context(what: str, context: Mapping[str, str]) -> None:
     for reason, remedy in spoilt(context):
         raise _refusal(what, reason, remedy)
     if context.get(OTHER_PROCESSES, "0") != "0":
-        others = f"others used the GPU when it began (other_processes {context[OTHER_PROCESSES]})"
-        raise _refusal(what, others, "end what else uses the GPU and measure again")
+        others = f"others used the GPU at the start (other_processes {context[OTHER_PROCESSES]})"
+        raise _refusal(what, others, "end other processes that use the GPU and measure again")
 
 
 def _refusal(what: str, reason: str, remedy: str) -> UserError:

@@ -101,12 +101,12 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
         for row in rows:
             print_text(console, columns.line(cells[row.name]))
     legend = (
-        "a column is a session, headed by the end of its key; within: standard deviation from "
-        "process to process, between: from session to session, both relative to the time"
+        "each column is a session, headed by the end of its key; within: standard deviation "
+        "between processes, between: between sessions, both relative to the time"
     )
     if columns.left_out:
         many = plural(len(columns.left_out), "older session")
-        legend = f"{legend}; no room here for {many}"
+        legend = f"{legend}; {many} do not fit here"
     console.print()
     print_text(console, legend, style="dim")
 

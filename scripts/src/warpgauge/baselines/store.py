@@ -35,7 +35,9 @@ def slug(gpu_name: str) -> str:
     """The folder of a GPU model: ``NVIDIA H200`` is ``nvidia-h200``. Raises UserError."""
     name = _UNSAFE.sub("-", gpu_name.lower()).strip("-")
     if not name:
-        raise UserError(f"the GPU name {quoted(gpu_name)} makes no folder name; name it yourself")
+        raise UserError(
+            f"the GPU name {quoted(gpu_name)} cannot be a folder name; name the folder yourself"
+        )
     return name
 
 
@@ -69,12 +71,15 @@ class Recorded:
         """The changes for people, one a line."""
         told = [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
         told += [
-            f"dropped: session {one.key} of {one.gpu_uuid}, for a baseline keeps {SESSIONS_KEPT}"
+            f"dropped: session {one.key} of {one.gpu_uuid}, because a baseline keeps at most "
+            f"{SESSIONS_KEPT}"
             for one in self.dropped
         ]
         told += [f"left out: {one.name}, {one.error}" for one in self.skipped]
         if self.newest is not self.session:
-            told.append(f"counters and labels stay those of session {self.newest.key}, the newest")
+            told.append(
+                f"counters and labels are still those of session {self.newest.key}, the newest"
+            )
         return [inert(line) for line in told]
 
 
@@ -172,7 +177,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
     if not meant:
         names = ", ".join(folder.name for folder in there) or "none"
         raise UserError(
-            inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}; there is {names}")
+            inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}, which has {names}")
         )
     return meant
 

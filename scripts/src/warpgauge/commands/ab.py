@@ -116,8 +116,8 @@ class _AbCommand(MeasuringCommand):
         for programs, left in zip(found, asked, strict=True):
             if not left:
                 raise UserError(
-                    f"{programs.folder}: has nothing that matches --filter {typed(filter)}, which "
-                    "the other folder has: there is nothing to compare",
+                    f"{programs.folder}: nothing matches --filter {typed(filter)}, but the other "
+                    "folder has a match: nothing to compare",
                     ExitStatus.NOT_MEASURED,
                 )
         commits = ({"commit": commit} if commit else {} for commit in self.options.commits)

@@ -20,17 +20,15 @@ from warpgauge.commands.bench_options import Options
 from warpgauge.measurement.options import FIRST_LOOK
 
 _DESCRIPTION = """\
-Tell what got slower or faster between two builds of another project's Google
-Benchmark programs. Every executable file in the two folders is run, and is
-taken for such a program; programs of one name are run in pairs, each time in a
-fresh process (A B, B A, ...). What that leaves open is measured in
-further pairs."""
+Compare two builds of another project's Google Benchmark programs. Every
+executable file in the two folders must be such a program, because it is run.
+Programs of the same name are run in pairs of fresh processes (A B, B A, ...),
+until every benchmark is decided or the budget ends."""
 
 _EPILOG = f"""\
 {EXIT_STATUS}
 
-scripts/README.md, "Programs of another project", explains what such a verdict
-rests on."""
+scripts/README.md, "Programs of another project", explains these verdicts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,24 +58,24 @@ def parse(argv: Sequence[str]) -> AbOptions:
 def command_line() -> Parser:
     parser = Parser(prog="warpgauge ab", description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
-    what = group(parser, "what is measured", "%(prog)s old/build new/build --filter '^BM_copy'")
+    what = group(parser, "what to measure", "%(prog)s old/build new/build --filter '^BM_copy'")
     add = what.add_argument
     add("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     add("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to judge")
     arguments.add_filter(what)
     add("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
-        default=("", ""), help="what the programs "
-        "were built from, in 40 digits each: kept in the run files")
-    add("--device", metavar="GPU", type=devices, help="index (as nvidia-smi -L counts) or UUID "
-        "of the only GPU that the programs see, or several, as 0,1; default: all")
+        default=("", ""), help="the commits that the programs were built from, in 40 digits each; "
+        "recorded in the run files")
+    add("--device", metavar="GPU", type=devices, help="GPU that the programs see: index (as "
+        "nvidia-smi -L counts) or UUID, or several, e.g. 0,1; default: all")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
-    arguments.add_pairs(how_long, "program", FIRST_LOOK, "by what the first took")
+    arguments.add_pairs(how_long, "program", FIRST_LOOK, "depends on what the first pairs took")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     arguments.add_comparison_options(rule, usual_policy="none")
-    rule.add_argument("--base-policy", metavar="FILE", type=Path, help="with --policy: that of the "
-        "base, if it had one; a slowdown that it expects, too, is in the base already")
+    rule.add_argument("--base-policy", metavar="FILE", type=Path, help="with --policy: the base's "
+        "own policy, if it had one; slowdowns that it already expects do not excuse new ones")
 
     instead = group(parser, "instead of measuring", "%(prog)s old/build new/build --list")
     arguments.add_preview(instead)

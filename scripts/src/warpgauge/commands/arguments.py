@@ -27,8 +27,7 @@ _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# A benchmark takes about a second, the first of a process a few more, with libraries that come from
-# a slow disk a minute; only a hang takes this long.
+# A benchmark takes about a second, the first of a process up to a minute: libraries on a slow disk.
 DEADLINE_S = 120.0
 
 # The names of `reports.formats` and `reports.exports`, which import all that writes them.
@@ -39,7 +38,7 @@ EXIT_STATUS = """\
 exit status:
   0  nothing regressed, and every benchmark is bounded
   1  at least one benchmark regressed
-  2  bad usage, or input that cannot be read
+  2  bad usage or unreadable input
   3  nothing regressed, but something is inconclusive, not measured or not comparable"""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -90,7 +89,7 @@ def refuse_together(given: Collection[str], option: str, *others: str) -> None:
 
 
 def contradiction(option: str, other: str) -> UserError:
-    return UserError(f"{option} does not go with {other}: leave one of the two out")
+    return UserError(f"{option} cannot be combined with {other}: omit one of them")
 
 
 def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse._ArgumentGroup:
@@ -100,7 +99,7 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 def add_filter(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
-        help="only benchmarks whose name matches; --filter=-REGEX: only the others")  # fmt: skip
+        help="select benchmarks whose name matches; --filter=-REGEX: all others")  # fmt: skip
 
 
 def _filter(text: str) -> str:
@@ -111,7 +110,7 @@ def _filter(text: str) -> str:
 
 def add_run(parser: argparse._ActionsContainer, workflow: str, *, required: bool = True) -> None:
     """Add --repository and --run-id, of a run of `workflow`."""
-    add_repository(parser, "where it ran")
+    add_repository(parser, "the repository of the run")
     add = parser.add_argument
     add("--run-id", metavar="N", type=positive, required=required, help=f"a run of {workflow}")
 
@@ -130,26 +129,26 @@ def _repository(text: str) -> str:
 def add_programs(parser: argparse._ActionsContainer) -> None:
     """Add --device of one GPU, --build-dir and --no-build."""
     add = parser.add_argument
-    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
-    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, used as "
-        "it is")  # fmt: skip
-    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+    add("--device", metavar="GPU", type=one_device, help="GPU index or UUID; default 0")
+    add("--build-dir", metavar="DIR", type=folder, help="use another project's build folder, "
+        "without building")  # fmt: skip
+    add("--no-build", dest="build", action="store_false", help="use build/release without building")
 
 
 def add_verbose(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--verbose", action="store_true", help="show the build's output and every "
+    parser.add_argument("--verbose", action="store_true", help="show build output and every "
         "command")  # fmt: skip
 
 
 def add_preview(parser: argparse._ActionsContainer) -> None:
     add = parser.add_argument
-    add("--list", action="store_true", help="print the names of what would be measured, one a line")
-    add("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    add("--list", action="store_true", help="list the benchmarks that would run, one per line")
+    add("--dry-run", action="store_true", help="print what would be done, without doing it")
 
 
 def add_timeout(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--timeout", dest="timeout_s", metavar="SECONDS", type=seconds,
-        default=DEADLINE_S, help="for one benchmark, which is ended then; default "
+        default=DEADLINE_S, help="kill a benchmark after this many seconds; default "
         f"{DEADLINE_S:g}")  # fmt: skip
 
 
@@ -157,9 +156,9 @@ def add_measuring(parser: argparse._ActionsContainer) -> None:
     """Add --timeout, --seed and --no-wait."""
     add_timeout(parser)
     add = parser.add_argument
-    add("--seed", metavar="N", type=index, help="of the order; default random, and recorded")
-    add("--no-wait", dest="wait", action="store_false", help="refuse (exit 3) instead of waiting "
-        "for another command that measures here")  # fmt: skip
+    add("--seed", metavar="N", type=index, help="seed of the order; default: random, recorded")
+    add("--no-wait", dest="wait", action="store_false", help="fail (exit 3) instead of waiting if "
+        "another command is measuring here")  # fmt: skip
 
 
 def add_pairs(parser: argparse._ActionsContainer, of_each: str, pairs: int, otherwise: str) -> None:
@@ -168,17 +167,18 @@ def add_pairs(parser: argparse._ActionsContainer, of_each: str, pairs: int, othe
     `of_each` is what has so many processes; without a budget pairs go on `otherwise`.
     """
     add = parser.add_argument
-    add("--processes", metavar="N", type=positive, help=f"of each {of_each} before the first look, "
-        f"rounded up to even; default {pairs}")  # fmt: skip
-    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring, as in 60s "
-        f"or 5m: {pairs} pairs of everything, then more of what is still open; default: "
-        f"{otherwise}")  # fmt: skip
+    add("--processes", metavar="N", type=positive, help=f"processes per {of_each} before the first "
+        f"look, rounded up to an even number; default {pairs}")  # fmt: skip
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="limit of measuring time, "
+        f"e.g. 60s or 5m: measures {pairs} pairs of everything, then more of what is still open; "
+        f"default: {otherwise}")  # fmt: skip
     add_measuring(parser)
 
 
 def add_pair_files(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--out", metavar="FILE", type=file, help="the candidate's run file; the "
-        "base's is FILE with -base before its suffix; default build/runs/<time>.json")  # fmt: skip
+    parser.add_argument("--out", metavar="FILE", type=file, help="write the candidate's run file "
+        "here; the base's goes beside it as FILE with -base before the suffix; default "
+        "build/runs/<time>.json")  # fmt: skip
 
 
 def add_comparison_options(
@@ -187,15 +187,15 @@ def add_comparison_options(
     """Add --fail-on, --policy and --allow."""
     add = parser.add_argument
     add("--fail-on", choices=("resources",), action="append", default=[], help="also fail on "
-        "registers, spills, occupancy, kernels and memory")  # fmt: skip
+        "changes of registers, spills, occupancy, kernels and memory")  # fmt: skip
     add("--policy", type=Path, metavar="FILE", help=f"tolerances; default: {usual_policy}")
     override.add_argument(parser)
 
 
 def add_why(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--why", action="store_true", help="look into what pairs found slower, for "
-        "3 minutes at most: the reason joins the report, and traces and machine code lie beside "
-        "the run file")  # fmt: skip
+    parser.add_argument("--why", action="store_true", help="investigate benchmarks that pairs "
+        "found slower, for at most 3 minutes; adds the reason to the report, and traces and "
+        "machine code next to the run file")  # fmt: skip
 
 
 def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
@@ -203,12 +203,12 @@ def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
     add = parser.add_argument
     # fmt: off
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help=f"the comparison as {', '.join(FORMATS)}, to standard output or FILE; intervals to "
-        "FILE.svg or FILE.png; repeatable")
+        help=f"write the comparison as {', '.join(FORMATS)}, to standard output or FILE; intervals "
+        "to FILE.svg or FILE.png; repeatable")
     add("--export", metavar="NAME=FILE", action="append", default=[],
-        help=f"the candidate's times for another tool: {', '.join(EXPORTS)}; repeatable")
+        help=f"write the candidate's times for another tool: {', '.join(EXPORTS)}; repeatable")
     add("--verbose", action="store_true",
-        help=f"show {verbose}what was measured how, and the rule that was in force")
+        help=f"show {verbose}how each benchmark was measured, and the decision rule")
     # fmt: on
 
 
@@ -222,7 +222,7 @@ def positive(text: str) -> int:
 def index(text: str) -> int:
     """An integer of at least 0."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
     return int(text)
 
 
@@ -232,7 +232,7 @@ def one_device(text: str) -> int | str:
     if text.isascii() and text.isdigit():
         return int(text)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is neither an index from 0 on nor a UUID, as `nvidia-smi -L` prints it"
+        f"{text!r} is neither a GPU index nor a UUID as `nvidia-smi -L` prints it"
     )
 
 
@@ -246,13 +246,13 @@ def devices(text: str) -> int | str:
 
 def revision(text: str) -> str:
     if not text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text!r} names no commit")
+        raise argparse.ArgumentTypeError(f"{text!r} does not name a commit")
     return text
 
 
 def commit(text: str) -> str:
     if not git.is_full(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not the whole name of a commit")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a full commit hash")
     return text
 
 
@@ -266,13 +266,13 @@ def duration(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 1.0 <= (value := float(number) * _UNITS[unit]) < math.inf:
             return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1 s on, as in 90s, 5m or 1h")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a time of at least 1 s, e.g. 90s, 5m or 1h")
 
 
 def file(text: str) -> Path:
     """A file to write."""
     if not Path(text).name:
-        raise argparse.ArgumentTypeError(f"{text!r} names no file")
+        raise argparse.ArgumentTypeError(f"{text!r} does not name a file")
     return Path(text)
 
 
@@ -284,7 +284,7 @@ def input_file(text: str) -> Path:
 def folder(text: str) -> Path:
     """A folder that exists."""
     if not text or not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return Path(text)
 
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     prune_what = "keep", "session", "older_than", "removed"
     if given.command == "prune" and not any(getattr(given, key) for key in prune_what):
         raise UserError(
-            "prune needs to know what goes: give --keep, --session, --older-than or --removed"
+            "prune needs to know what to remove: give --keep, --session, --older-than or --removed"
         )
     folders = store.chosen(baselines, given.asked)
     if given.command == "check":
@@ -52,7 +52,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     elif given.command == "export":
         if len(folders) > 1:
             names = " or ".join(path.name for path in folders)
-            raise UserError(f"one partition has one GPU model: name {names}")
+            raise UserError(f"a partition has one GPU model: name one of {names}")
         record = open_folder(folders[0]).whole
         _print(console, [export_reframe.references(record, given.reframe)])
     elif given.command == "prune":
@@ -79,7 +79,10 @@ def _prune(
     for path in folders:
         if not path.is_dir():
             raise UserError(
-                inert(f"{path} is one file of a baseline; give its folder, for they change as one")
+                inert(
+                    f"{path} is one file of a baseline; name its folder, whose files change "
+                    "together"
+                )
             )
     criteria = Criteria(given.keep, given.session, given.older_than, given.removed)
     with ExitStack() as held:

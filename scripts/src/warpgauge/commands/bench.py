@@ -128,7 +128,7 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
         if uuid := probe.context.get("gpu_uuid"):
             gpus[uuid] = probe.context.get("gpu_name", "")
         else:
-            why = inert("; ".join(probe.faults) or "it tells no UUID")
+            why = inert("; ".join(probe.faults) or "the driver reports no UUID")
             faults.append(f"device {index} is not measured: {why}")
     return gpus, faults
 
@@ -182,7 +182,7 @@ class _All:
             yield worker_processes.alone(uuid, work)
         for device, work in together.items():
             self._rule(device)
-            self._note("Measuring all GPUs together, with what needs several")
+            self._note("Measuring the programs that need several GPUs, on all GPUs together")
             yield worker_processes.alone(device, work)
 
     def _concluded(self, ended: Ended) -> ExitStatus:
@@ -211,7 +211,7 @@ class _All:
         """Whether a part of the run can be resumed; says how."""
         unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
         if unfinished or 0 < self.journal.size < len(self.gpus):
-            self._warn(f"`{resume.command(self.journal.folder)}` goes on with what is missing.")
+            self._warn(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
             return True
         return False
 

@@ -48,6 +48,11 @@ _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 # What the benchmarks accept as a factor of --inject, beside 1 itself.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
+_DESCRIPTION = """\
+Build the benchmarks, run them in fresh processes, write a run file, and compare it
+with the baseline of this GPU model. Benchmarks that do not pass are measured again,
+in pairs with the commit of the baseline."""
+
 # Options that contradict those behind them.
 _CONTRADICTIONS = {
     "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
@@ -103,36 +108,36 @@ def parse(argv: Sequence[str]) -> Options:
     require_portable("--filter", options.filter.removeprefix("-"))
     require_portable("--inject", options.injected_regex)
     if "--baselines" in given and not {"--build-dir", "--kernels"} & {*given}:
-        raise UserError("--baselines is of another project: give its --build-dir, too")
+        raise UserError("--baselines needs --build-dir or --kernels")
     for option in ("--against", "--budget"):
         if option in given and options.build_dir is not None:
             raise UserError(
-                f"{option} does not go with --build-dir, of which no other commit is built here: "
-                "scripts/warpgauge ab compares two build folders"
+                f"{option} cannot be combined with --build-dir, which cannot build another commit: "
+                "use scripts/warpgauge ab to compare two build folders"
             )
     if options.against and options.kernels is not None:
         raise UserError(
-            "--against does not go with --kernels, of which no other commit is measured here: "
-            "scripts/warpgauge evaluate compares two kernels"
+            "--against cannot be combined with --kernels, which cannot measure another commit: use "
+            "scripts/warpgauge evaluate to compare two kernels"
         )
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
     if options.record and not options.build and options.build_dir is None:
-        raise contradiction("--record", "--no-build, which may run the build of another commit")
+        raise contradiction("--record", "--no-build, because the programs may be of another commit")
     if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if options.self_check_of:
         refuse_together(given, "--self-check", "--quick", "--processes")
     if options.every_gpu:
         if options.self_check:
-            raise contradiction("--device all", "--self-check, which is of one GPU")
+            raise contradiction("--device all", "--self-check, which tests one GPU")
         if options.formats.shown.name in _ONE_DOCUMENT:
             shown = f"--format {options.formats.shown.name} without =FILE"
             raise contradiction("--device all", shown)
     if options.parallel and not options.every_gpu:
         raise contradiction("--parallel", "a single GPU (--device all measures them all)")
     if options.parallel and options.record:
-        raise contradiction("--parallel", "--record, whose host times are to be undisturbed")
+        raise contradiction("--parallel", "--record, which needs undisturbed host times")
     return options
 
 
@@ -171,47 +176,46 @@ def options_of(
 def command_line() -> Parser:
     parser = Parser(
         prog="warpgauge bench",
-        description="Builds and runs the benchmarks in fresh processes, writes a run file, and "
-        "compares it with the baseline of this GPU model. What that does not pass is measured in "
-        "pairs with the baseline's own commit.",
-        epilog="Exit status: 0 nothing regressed and every benchmark is bounded; 1 a regression; "
-        "2 bad usage or unreadable input; 3 nothing regressed, but something is inconclusive, not "
-        "measured or not comparable.",
+        description=_DESCRIPTION,
+        epilog=arguments.EXIT_STATUS,
     )
     # fmt: off
-    what = group(parser, "what is measured", "%(prog)s --filter '^gemm/' --device 1")
+    what = group(parser, "what to measure", "%(prog)s --filter '^gemm/' --device 1")
     arguments.add_filter(what)
     add_suite_and_device(what)
     add = what.add_argument
-    add("--parallel", action="store_true", help="with --device all: all at once; host times and "
-        "copies are INVALID then. What needs several GPUs follows alone")
-    add("--build-dir", metavar="DIR", type=folder, help="another project's build folder, measured "
-        "as it is; run files go to DIR/runs")
-    add("--kernels", metavar="FILE", type=Path, help="a manifest of kernels from elsewhere, which "
-        "are measured instead of the suite")
-    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
-    add("--inject", metavar="REGEX=FACTOR", type=_injection, help="put real extra work into the "
-        "matching benchmarks")
+    add("--parallel", action="store_true", help="with --device all: measure all GPUs at once. Host "
+        "times and copies are then INVALID. Programs that need several GPUs run last, alone")
+    add("--build-dir", metavar="DIR", type=folder, help="measure another project's build folder, "
+        "without building; run files go to DIR/runs")
+    add("--kernels", metavar="FILE", type=Path, help="measure the kernels of this manifest "
+        "(*.toml) instead of the suite")
+    add("--no-build", dest="build", action="store_false", help="use build/release without building")
+    add("--inject", metavar="REGEX=FACTOR", type=_injection, help="add real extra work to matching "
+        "benchmarks")
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add = how_long.add_argument
-    add("--quick", action="store_true", help=f"{QUICK_PROCESSES} processes, and no more pairs than "
-        "prove a change, whatever that leaves open")
-    add("--processes", metavar="N", type=positive, help=f"of each program; default "
-        f"{QUICK_PROCESSES}, or {PROCESSES} where no pairs can follow. Of pairs before the first "
-        f"look: rounded up to even, default {FIRST_LOOK}")
-    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring, as in 60s "
-        f"or 5m: {QUICK_PROCESSES} processes of everything, then pairs of what is still open")
+    add("--quick", action="store_true", help=f"measure {QUICK_PROCESSES} processes, then only as "
+        "many pairs as prove a change; benchmarks may stay inconclusive")
+    add("--processes", metavar="N", type=positive, help="processes per program; default "
+        f"{QUICK_PROCESSES}, or {PROCESSES} where no pairs can follow. In pairs: processes per "
+        f"side before the first look, rounded up to an even number; default {FIRST_LOOK}")
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="limit of measuring time, "
+        f"e.g. 60s or 5m: measures {QUICK_PROCESSES} processes of everything, then pairs of "
+        "what is still open")
     arguments.add_measuring(how_long)
 
-    add = group(parser, "against what", "%(prog)s --against main").add_argument
+    add = group(parser, "what to compare with", "%(prog)s --against main").add_argument
     add("--against", metavar="REF", type=revision,
-        help="build this commit too, and measure both in pairs, without a baseline")
-    add("--baseline", metavar="PATH", type=Path, help="default baselines/<this GPU model>")
-    add("--baselines", metavar="DIR", type=Path, help="with --build-dir or --kernels: those "
-        f"baselines and their policy; default {_BASELINES}, or beside the manifest")
-    add("--no-confirm", dest="confirm", action="store_false", help="believe the baseline: measure "
-        "nothing again")
+        help="compare with this commit instead of a baseline: build it too, and measure both in "
+        "pairs")
+    add("--baseline", metavar="PATH", type=Path, help="compare with this baseline; default "
+        "baselines/<this GPU model>")
+    add("--baselines", metavar="DIR", type=Path, help="with --build-dir or --kernels: the folder "
+        f"of baselines and their policy; default {_BASELINES}, or beside the manifest")
+    add("--no-confirm", dest="confirm", action="store_false", help="judge by the baseline alone, "
+        "without measuring again in pairs")
 
     rule = group(parser, "what counts", "%(prog)s --fail-on resources --allow throttled")
     arguments.add_comparison_options(rule)
@@ -220,19 +224,20 @@ def command_line() -> Parser:
     add = instead.add_argument
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
     add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="test the gate: "
-        "this build beside itself, and with extra work of 1 to 10 %%; with FOLDER, judge an "
-        "earlier one again")
-    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="go on with an "
+        "compare this build with itself, and with 1 to 10 %% of extra work; with FOLDER, judge an "
+        "earlier self-check again")
+    add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="continue an "
         "interrupted run: the latest, or the one of this journal")
     arguments.add_preview(instead)
 
     output = group(parser, "output", "%(prog)s --format markdown=report.md")
     add = output.add_argument
-    add("--out", metavar="FILE", type=file, help="run file; default build/runs/<time>.json")
+    add("--out", metavar="FILE", type=file, help="write the run file here; default "
+        "build/runs/<time>.json")
     arguments.add_why(output)
-    arguments.add_output(output, "the build's output, every command, ")
-    add("--quiet", action="store_true", help="only the result, faults, and warnings that change "
-        "what it means")
+    arguments.add_output(output, "build output, every command, ")
+    add("--quiet", action="store_true", help="print only the result, faults, and warnings that "
+        "affect the result")
     # fmt: on
     return parser
 
@@ -242,10 +247,10 @@ def add_suite_and_device(parser: argparse._ActionsContainer) -> None:
     # fmt: off
     add = parser.add_argument
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
-        help="full: every benchmark; default: those that cover each cost once")
-    add("--device", metavar="GPU", type=_device, help="index or UUID; several, as 0,1, for "
-        f"programs that need them; or {EVERY_GPU}: each GPU in turn, with its own run file, then "
-        "all together; default 0")
+        help="full: every benchmark; default: a selection that covers each cost once")
+    add("--device", metavar="GPU", type=_device, help="GPU index or UUID; several, e.g. 0,1, for "
+        f"programs that need them; {EVERY_GPU}: each GPU in turn, with its own run file, then all "
+        "together; default 0")
     # fmt: on
 
 
@@ -267,5 +272,5 @@ def _injection(text: str) -> str:
             return text
     raise argparse.ArgumentTypeError(
         f"{text!r} is not REGEX=FACTOR with a factor from {SMALLEST_FACTOR:g} to "
-        f"{LARGEST_FACTOR:g}, as in gemm=1.05"
+        f"{LARGEST_FACTOR:g}, e.g. gemm=1.05"
     )

@@ -77,7 +77,9 @@ class _BisectCommand(MeasuringCommand):
             try:
                 found = search.run()
             except KeyboardInterrupt:
-                measuring.warn("What was built and measured is kept: --resume goes on from there.")
+                measuring.warn(
+                    "The builds and measurements are kept: --resume continues from there."
+                )
                 raise
             except UserError as fault:
                 if fault.status is ExitStatus.BAD_USAGE:
@@ -90,10 +92,12 @@ class _BisectCommand(MeasuringCommand):
         if not self.options.resume_bisect:
             return None
         if not journal.is_begun(paths.journal):
-            raise UserError("there is no search between these commits to resume: begin one")
+            raise UserError("no search between these commits to resume: start one without --resume")
         there, began = journal.opened(paths.journal)
         if began.argv != self.options.rows:
-            raise UserError(f"the search to resume is of {' '.join(began.argv)}: name these rows")
+            raise UserError(
+                f"the search to resume is of {' '.join(began.argv)}: name the same rows"
+            )
         return there, began
 
     def _journal(self, paths: RunPaths, before: tuple[Journal, Start] | None, uuid: str) -> Journal:
@@ -102,7 +106,9 @@ class _BisectCommand(MeasuringCommand):
             start = Start(self.options.rows, seed, str(paths.run), str(Path.cwd()), gpu=uuid)
             return journal.begin(paths.journal, start)
         if before[1].gpu != uuid:
-            raise UserError("the search cannot go on: the GPU is another one; measure anew")
+            raise UserError(
+                "the search cannot be resumed on another GPU: start again without --resume"
+            )
         return before[0]
 
     def _concluded(
@@ -121,7 +127,7 @@ class _BisectCommand(MeasuringCommand):
         yield f"{inert(one.row)}: {one.whole} from {good} to {bad}"
         if one.slower is None or one.files is None:
             yield f"  Not certain: {inert(one.why)}."
-            yield f"  One of {plural(len(one.suspects), 'commit')} is to blame:"
+            yield f"  The cause is one of {plural(len(one.suspects), 'commit')}:"
             shown = one.suspects if len(one.suspects) <= _SHOWN else one.suspects[: _SHOWN - 1]
             yield from (f"    {self._named(commit)}" for commit in shown)
             if shown != one.suspects:
@@ -130,7 +136,7 @@ class _BisectCommand(MeasuringCommand):
             (commit,) = one.suspects
             yield f"  Slower since {self._named(commit)}"
             before = "equals GOOD" if one.before is None else str(one.before)
-            yield f"  Beside {good}: {one.slower}; the commit before it: {before}"
+            yield f"  Compared with {good}: {one.slower}; the commit before it: {before}"
             yield f"  Likely cause: {'; '.join(one.causes) or 'nothing that is counted differs'}"
             yield f"  git show {short(commit)}"
             pair = shlex.join(os.path.relpath(path) for path in one.files)

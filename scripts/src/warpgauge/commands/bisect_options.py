@@ -14,9 +14,9 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 
 _EPILOG = """\
 exit status:
-  0  one commit is to blame, for each benchmark
+  0  one commit was found for each benchmark
   2  bad usage: BAD does not descend from GOOD, or shows no difference
-  3  not certain: the commits that may be to blame are named; or not measured"""
+  3  not certain (the commits that come into question are listed), or not measured"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +46,22 @@ def command_line() -> Parser:
         epilog=_EPILOG,
     )
     # fmt: off
-    what = group(parser, "what is looked for",
+    what = group(parser, "what to find",
         "%(prog)s v1.2 main --row reduce/sum_cub/f32/n:65536")
     add = what.add_argument
-    add("good", metavar="GOOD", type=revision, help="a commit in which it was fast")
-    add("bad", metavar="BAD", type=revision, help="one that descends from it, and is slower")
-    add("--row", metavar="NAME", action="append", required=True, help="the benchmark's whole name; "
-        "repeatable: they share builds")
+    add("good", metavar="GOOD", type=revision, help="a commit in which the benchmark was fast")
+    add("bad", metavar="BAD", type=revision, help="a descendant of GOOD in which it is slower")
+    add("--row", metavar="NAME", action="append", required=True, help="full name of the benchmark; "
+        "repeatable: several share the builds")
     add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
 
     how_long = group(parser, "how long", "%(prog)s v1.2 main --row NAME --budget 15m")
     add = how_long.add_argument
-    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of all, builds included, "
-        "as in 15m; default: until it is certain")
-    add("--resume", dest="resume_bisect", action="store_true", help="go on with the same search, "
-        "which was interrupted or whose time was up")
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="limit of the whole "
+        "search, builds included, e.g. 15m; default: until the commit is found")
+    add("--resume", dest="resume_bisect", action="store_true", help="continue the same search "
+        "after an interrupt or at the end of its budget")
     arguments.add_measuring(how_long)
-    add("--verbose", action="store_true", help="show the builds' output and every command")
+    add("--verbose", action="store_true", help="show build output and every command")
     # fmt: on
     return parser

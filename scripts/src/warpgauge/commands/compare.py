@@ -30,19 +30,22 @@ _JUDGING = frozenset(
 )
 
 _DESCRIPTION = """\
-Tell what got slower or faster between two benchmark results.
+Compare two benchmark results: which benchmarks got slower or faster?
 
 BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
-Plain files of one folder that measured the same benchmarks are its processes,
-as are those that --processes names: a file is one process, and counts by the
-median of its repetitions. Three files a side show how far processes scatter;
-seven are better. Of fewer, only large changes are called (--process-scatter).
-One file alone is a comparison that --format json wrote: it is shown again as it
-was judged, in any format. One of all these can be -, which is standard input."""
+- reads standard input, for one of the files.
+
+Plain files count as one process each, by the median of its repetitions. Give
+several either as a folder or with --processes. Three files per side show the
+scatter between processes; seven are better. With fewer, only large changes are
+reported (--process-scatter).
+
+A single file must be a comparison that --format json wrote. It is shown again,
+in any format, without being judged again."""
 
 _EPILOG = f"""\
-example, of a program that was run in five processes on each side:
+example, for a program that was run in five processes per side:
   compare.py --processes old-*.json -- new-*.json
 
 {EXIT_STATUS}
@@ -116,8 +119,8 @@ def _judged_before(options: argparse.Namespace) -> Comparison:
 
     if given := [one for one in command_line().given(options) if one in _JUDGING]:
         raise UserError(
-            f"{options.baseline} alone is shown as it was judged, without {' and '.join(given)}: "
-            "give BASELINE and CANDIDATE to judge anew"
+            f"{options.baseline} is a finished comparison, which cannot be changed by "
+            f"{' and '.join(given)}: give BASELINE and CANDIDATE to judge again"
         )
     place = Place(options.baseline)
     return comparison_json.load(json_file.text_of(place), place)
@@ -150,23 +153,23 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
         if options.baseline is None:
             parser.error("the following arguments are required: BASELINE")
         if asked.count("-") > 1:
-            parser.error("standard input can be read once: give a file in place of one '-'")
+            parser.error("standard input can be read only once: give a file instead of one '-'")
         return argparse.Namespace(**{**vars(options), "processes": ()})
     if asked.count(_PROCESSES) > 1:
-        parser.error(f"{_PROCESSES} is given twice: name all files behind one")
+        parser.error(f"{_PROCESSES} is given twice: name all files after one of them")
     if "-" in asked:
-        parser.error(f"{_PROCESSES} takes files: '-' stands for BASELINE or CANDIDATE alone")
+        parser.error(f"{_PROCESSES} needs files: '-' is allowed only as BASELINE or CANDIDATE")
     end = asked.index("--") if "--" in asked else len(asked)
     before, after = asked[:end], asked[end + 1 :]
     candidates = list(itertools.takewhile(lambda word: not word.startswith("-"), after))
     options = parser.parse_args([*before, *after[len(candidates) :]])
     if not candidates:
         parser.error(
-            f"{_PROCESSES} takes the files of both sides: {_PROCESSES} A.json … -- B.json …"
+            f"{_PROCESSES} needs the files of both sides: {_PROCESSES} A.json … -- B.json …"
         )
     if options.baseline is not None:
         parser.error(
-            f"{_PROCESSES} names all files: give {inert(str(options.baseline))} before or behind --"
+            f"{_PROCESSES} names all files: put {inert(str(options.baseline))} before or after --"
         )
     sides = options.processes, [Path(word) for word in candidates]
     return argparse.Namespace(**{**vars(options), "processes": sides})
@@ -181,21 +184,22 @@ def _spelled_apart(word: str) -> list[str]:
 def command_line(prog: str = "warpgauge compare") -> Parser:
     parser = Parser(prog=prog, description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
-    what = group(parser, "what is compared", "%(prog)s baselines/nvidia-h200 run.json")
+    what = group(parser, "what to compare", "%(prog)s baselines/nvidia-h200 run.json")
     add = what.add_argument
     add("baseline", type=input_file, nargs="?", metavar="BASELINE",
         help="the accepted times; - is standard input")
     add("candidate", type=input_file, nargs="?", metavar="CANDIDATE",
         help="the times to judge; - is standard input")
     add(_PROCESSES, type=Path, nargs="+", default=(), metavar="FILE",
-        help="plain Google Benchmark files, one a process: the baseline's, --, the candidate's")
+        help="plain Google Benchmark files, one per process: first the baseline's, then --, then "
+        "the candidate's")
     arguments.add_filter(what)
 
     add_rule(group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2"))
 
     output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
     add = output.add_argument
-    add("--all", action="store_true", help="list every benchmark, unchanged ones too")
+    add("--all", action="store_true", help="list every benchmark, including unchanged ones")
     arguments.add_output(output)
     add("--color", choices=("auto", "always", "never"), default="auto")
     # fmt: on
@@ -207,12 +211,13 @@ def add_rule(rule: argparse._ActionsContainer) -> None:
     add = rule.add_argument
     # fmt: off
     add("--min-effect", metavar="PERCENT", type=_percent,
-        help="smallest change that counts; default: by clock and origin, 0.5 to 20")
+        help="smallest change that counts; default: 0.5 to 20, depending on the clock and the "
+        "source of the data")
     add("--alpha", metavar="P", type=_probability,
-        help="chance that unchanged code shows any false alarm; default: 0.01")
+        help="probability of any false alarm on unchanged code; default: 0.01")
     add("--process-scatter", metavar="PERCENT", type=_percent,
-        help="standard deviation between two processes of the same code, where a side has fewer "
-        "than three plain files; default: 15")
+        help="assumed standard deviation between two processes of the same code, used if a side "
+        "has fewer than three plain files; default: 15")
     # fmt: on
     arguments.add_comparison_options(rule)
 

@@ -26,16 +26,16 @@ from warpgauge.system.text import inert
 PAIRS = 6
 
 _DESCRIPTION = """\
-Tell whether a kernel is right, within memory, and faster than the one that it
-shall replace, at all values of their axes. Each of the two is a variant of a
-family of this repository (gemm/tiled/f32), or a kernel of a manifest
+Check whether a kernel is correct, within memory, and faster than the kernel it
+should replace, at all values of their axes. Each of the two is a variant of a
+family of this repository (gemm/tiled/f32) or a kernel of a manifest
 (kernels.toml:scale). Both are verified, and measured in lock-step pairs of
 processes."""
 
 _EPILOG = """\
 exit status:
-  0  right, within the memory limit, and faster or equal at every point
-  1  right, and slower at a point
+  0  correct, within the memory limit, and faster or equal at every point
+  1  correct, but slower at some point
   2  bad usage, or input that cannot be read
   3  a wrong result, over the memory limit, not measured, or undecided"""
 
@@ -74,9 +74,7 @@ def parse(argv: Sequence[str]) -> EvaluateOptions:
     axes = values.pop("axis")
     twice = next((axis for axis in axes if sum(axis[0] == one[0] for one in axes) > 1), None)
     if twice is not None:
-        raise UserError(
-            f"--axis {twice[0]} is given twice: name all its values in one, as in n=1,2"
-        )
+        raise UserError(f"--axis {twice[0]} is given twice: join its values, e.g. n=1,2")
     values |= {"axes": dict(axes), "sides": (values.pop("base"), values.pop("candidate"))}
     return bench_options.options_of(values, EvaluateOptions, FORMATS)
 
@@ -84,29 +82,31 @@ def parse(argv: Sequence[str]) -> EvaluateOptions:
 def command_line() -> Parser:
     parser = Parser(prog="warpgauge evaluate", description=_DESCRIPTION, epilog=_EPILOG)
     # fmt: off
-    what = group(parser, "what is measured", "%(prog)s gemm/cublas/f32 kernels.toml:gemm")
+    what = group(parser, "what to measure", "%(prog)s gemm/cublas/f32 kernels.toml:gemm")
     add = what.add_argument
     add("base", type=_kernel, metavar="BASE", help="the kernel to compare with")
     add("candidate", type=_kernel, metavar="CANDIDATE", help="the kernel to judge")
     add("--axis", metavar="NAME=VALUE,...", type=_axis, action="append", default=[],
-        help="the values of an axis; repeatable; default: all that both have")
-    add("--device", metavar="GPU", type=devices, help="index (as nvidia-smi -L counts) or UUID; "
-        "several, as 0,1, for kernels that need them; default: the first GPU")
-    add("--no-build", dest="build", action="store_false", help="run what build/release holds")
+        help="values of an axis; repeatable; default: all values that both kernels have")
+    add("--device", metavar="GPU", type=devices, help="GPU index (as nvidia-smi -L counts) or "
+        "UUID; several, e.g. 0,1, for kernels that need them; default: the first GPU")
+    add("--no-build", dest="build", action="store_false", help="use build/release without "
+        "building")
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
-    arguments.add_pairs(how_long, "kernel", PAIRS, "until all is decided")
+    arguments.add_pairs(how_long, "kernel", PAIRS, "until every point is decided")
 
     rule = group(parser, "what counts",
         "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")
-    rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) where the "
-        "candidate's peak of device memory is more, as in 512MiB or 2GB")
+    rule.add_argument("--memory-limit", metavar="SIZE", type=_size, help="fail (exit 3) if the "
+        "candidate's peak device memory exceeds this, e.g. 512MiB or 2GB")
 
     output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
     add = output.add_argument
     arguments.add_pair_files(output)
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
-        help="the evaluation as terminal, markdown or json, to standard output or FILE; repeatable")
+        help="write the evaluation as terminal, markdown or json, to standard output or FILE; "
+        "repeatable")
     arguments.add_verbose(output)
     # fmt: on
     return parser
@@ -118,8 +118,8 @@ def _kernel(text: str) -> Kernel:
         return Kernel(text, name, Path(manifest))
     if colon or text.endswith(".toml") or not all(text.split("/")) or not text.isprintable():
         raise argparse.ArgumentTypeError(
-            f"{inert(repr(text))} is neither a variant of a family, as in gemm/tiled/f32 (without "
-            "values of axes: --axis has them), nor a kernel of a manifest, as in kernels.toml:scale"
+            f"{inert(repr(text))} is neither a variant of a family, e.g. gemm/tiled/f32 (without "
+            "axis values, which go to --axis), nor a kernel of a manifest, e.g. kernels.toml:scale"
         )
     return Kernel(text, text)
 
@@ -127,11 +127,11 @@ def _kernel(text: str) -> Kernel:
 def _axis(text: str) -> tuple[str, tuple[str, ...]]:
     if found := _AXIS.fullmatch(text):
         return found[1], tuple(dict.fromkeys(str(int(one)) for one in found[2].split(",")))
-    raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE,..., as in n=1024,2048")
+    raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE,..., e.g. n=1024,2048")
 
 
 def _size(text: str) -> int:
     with contextlib.suppress(KeyError, OverflowError):
         if (found := _SIZE.fullmatch(text)) and (size := int(float(found[1]) * _UNITS[found[2]])):
             return size
-    raise argparse.ArgumentTypeError(f"{text!r} is not a size of memory, as in 512MiB or 2GB")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a memory size, e.g. 512MiB or 2GB")

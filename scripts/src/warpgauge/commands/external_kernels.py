@@ -58,7 +58,7 @@ class ExternalKernels:
     def provide(self, built: Path, where: Path) -> Path:
         """The program folder `where`, of what was built in another one. Raises UserError."""
         if not (built / PROGRAM).exists():
-            fault = f"{built / PROGRAM} is not there: build first, with nvcc"
+            fault = f"{built / PROGRAM} does not exist: build first, with nvcc"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         path = where.absolute() / "kernels.plan"
         plan.write(self.cases, path)

@@ -59,7 +59,7 @@ class Formats:
             names = (*known, *((INTERVALS,) if known is FORMATS else ()))
             if name not in names or (equals and not Path(file).name):
                 raise UserError(
-                    f"--format {quoted(text)} is not NAME or NAME=FILE with a NAME of "
+                    f"--format {quoted(text)} is not NAME or NAME=FILE; NAME is one of "
                     f"{', '.join(names)}"
                 )
             if name in known and (not equals or file in STANDARD_OUTPUT):
@@ -69,13 +69,15 @@ class Formats:
             files[_untaken(file, files)] = (form, Path(file))
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
-            raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
+            raise UserError(
+                f"--format {both} cannot share standard output: add =FILE to one of them"
+            )
         for text in exports:
             name, _, file = text.partition("=")
             if name not in EXPORTS or not Path(file).name:
                 names = (*EXPORTS,)
                 raise UserError(
-                    f"--export {quoted(text)} is not NAME=FILE with a NAME of {', '.join(names)}"
+                    f"--export {quoted(text)} is not NAME=FILE; NAME is one of {', '.join(names)}"
                 )
             if file in STANDARD_OUTPUT:
                 raise UserError(
@@ -90,7 +92,9 @@ class Formats:
         """For each format that was asked for, that it was not written for want of a comparison."""
         on_output = () if self.shown is TERMINAL else (self.shown.name,)
         asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
-        return tuple(f"--format {inert(one)} is not written: nothing is compared." for one in asked)
+        return tuple(
+            f"--format {inert(one)} is not written: there is no comparison." for one in asked
+        )
 
     def of(self, what: str) -> Formats:
         """The same formats, to files whose names end in `what`."""
@@ -150,7 +154,7 @@ class Formats:
 def _untaken(file: str, taken: Collection[Path]) -> Path:
     """Where `file` leads to. Raises UserError where something else is written there."""
     if (target := resolved(Path(file))) in taken:
-        raise UserError(f"{Path(file)} is to be written twice: name another file for one of them")
+        raise UserError(f"{Path(file)} would be written twice: name another file for one of them")
     return target
 
 
@@ -173,8 +177,8 @@ def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
 def _picture(text: str, path: Path) -> AnyFormat:
     if path.suffix not in PICTURES:
         raise UserError(
-            f"--format {quoted(text)} is a picture, and goes into a file only: name one that ends "
-            f"in {' or '.join(PICTURES)}, as in {INTERVALS}=FILE.svg"
+            f"--format {quoted(text)} is a picture and needs a file: use {INTERVALS}=FILE with the "
+            f"suffix {' or '.join(PICTURES)}"
         )
     return PICTURES[path.suffix]
 

@@ -115,7 +115,7 @@ def _pool(many: bool) -> Iterator[Executor]:
 def _export(asked: sqlite3.Connection, given: Namespace, root: Path, console: Output) -> None:
     path: Path = given.file
     if is_stream(path):
-        raise UserError(f"cannot write {path}: it is no regular file")
+        raise UserError(f"cannot write {path}: it is not a regular file")
     check_report(path, root / "baselines", [], _PARQUET, "Parquet file")
     models, names = show.models(asked, given.gpu), show.matching(asked, given.filter)
     target = path.resolve()

@@ -32,7 +32,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "bench": Command(
-        "measure this GPU, and compare it with its baseline or with another commit",
+        "measure this GPU, and compare with its baseline or with another commit",
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
@@ -44,7 +44,7 @@ COMMANDS = {
         "before the run files were written",
     ),
     "evaluate": Command(
-        "tell whether a kernel is right, within memory, and faster than another",
+        "check whether a kernel is correct, within memory, and faster than another",
         (*STATISTICS, "pynvml"),
         "before the run files were written",
     ),
@@ -54,25 +54,25 @@ COMMANDS = {
         "before any baseline was changed",
     ),
     "sweep": Command(
-        "measure benchmarks over an axis, and draw the variants side by side",
+        "measure benchmarks over an axis, and plot their variants side by side",
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
-    "report": Command("write a comparison, and its history, as one HTML page", STATISTICS),
+    "report": Command("write a comparison and its history as one HTML page", STATISTICS),
     "profile": Command(
         "run one benchmark under a profiler: its calls, kernels, counters and machine code",
         (*STATISTICS, "pynvml"),
-        "before all was profiled",
+        "before profiling was finished",
     ),
-    "history": Command("show what the nights measured, and when times changed", STATISTICS),
-    "fleet": Command("tell which GPU or node of a fleet is slower than the others", STATISTICS),
+    "history": Command("show nightly times, and when they changed", STATISTICS),
+    "fleet": Command("find the slow GPU or node of a fleet", STATISTICS),
     "bisect": Command(
         "find the commit that made a benchmark slower",
         (*STATISTICS, "pynvml"),
         "before a commit was found",
     ),
     "why": Command(
-        "tell what made a benchmark slower than it is in another build",
+        "find the reason why a benchmark is slower than in another build",
         (*STATISTICS, "pynvml"),
         "before a reason was found",
     ),
@@ -83,15 +83,15 @@ _SHOWING = ("baseline", "report", "history", "fleet")  # in one module; others' 
 
 # What the workflows run, as in `warpgauge ci gate`.
 CI = {
-    "gate": Command("measure a pull request, and leave a folder to upload"),
+    "gate": Command("measure a pull request, and write a folder to upload"),
     "comment": Command(
-        "post what a run of the GPU workflow found on its pull request",
+        "post the results of a GPU workflow run on its pull request",
         ("msgspec", "rich", environment.TOML),
         "before anything was posted",
         environment.COMMENT,
     ),
     "propose": Command(
-        "open a pull request with a recorded baseline",
+        "open a pull request with newly recorded baselines",
         STATISTICS,
         "before a pull request was opened",
     ),
@@ -101,17 +101,15 @@ CI = {
         "before anything was added",
     ),
     "pages": Command(
-        "make the site of what the nights found",
+        "make a site from the nightly results",
         STATISTICS,
-        "before the site was whole",
+        "before the site was complete",
     ),
-    "on-demand": Command("begin the measurement that a comment asks for"),
+    "on-demand": Command("start the measurement that a comment asks for"),
     "gpus": Command("print the GPU models that pull requests are measured on"),
-    "check-setup": Command("check the settings of a repository that the gate rests on"),
+    "check-setup": Command("check the repository settings that the gate depends on"),
     # A step of its own installs packages, so that none has a token meanwhile.
-    "prepare": Command(
-        "make the Python environment that the other commands need, and nothing else"
-    ),
+    "prepare": Command("install the Python packages that the other commands need, and exit"),
 }
 
 
@@ -172,9 +170,9 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
     lines = [f"usage: {prog} COMMAND ...", "", "commands:"]
     shown = {name: command.summary for name, command in commands.items()}
     if commands is COMMANDS:
-        shown["ci"] = "what the workflows run: " + ", ".join(CI)
+        shown["ci"] = "commands for workflows: " + ", ".join(CI)
     lines += [f"  {name:<13}{summary}" for name, summary in shown.items()]
-    lines += ["", f"`{prog} COMMAND --help` describes a command."]
+    lines += ["", f"`{prog} COMMAND --help` shows the options of a command."]
     if commands is COMMANDS:
         lines += [
             "`warpgauge --version` prints the version, `warpgauge --print-completion bash` (or"
@@ -200,7 +198,7 @@ def whole_command_line() -> ArgumentParser:
     parser = ArgumentParser(prog="warpgauge")
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers()
-    ci = commands.add_parser("ci", help="what the workflows run").add_subparsers()
+    ci = commands.add_parser("ci", help="commands for workflows").add_subparsers()
     for group, known, where in ((commands, COMMANDS, ""), (ci, CI, "ci.")):
         for name, command in known.items():
             with suppress(UserError):  # a command that cannot run from here

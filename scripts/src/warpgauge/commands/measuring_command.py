@@ -171,7 +171,7 @@ class MeasuringCommand:
             who = f"another {what}" + (f" (pid {holder})" if holder else "")
             if not self.options.wait:
                 raise UserError(
-                    f"{who} is running: let it end, or leave out --no-wait",
+                    f"{who} is running: wait until it ends, or omit --no-wait",
                     ExitStatus.NOT_MEASURED,
                 )
             print_line(self.notes, f"Waiting for {who} to end ...")

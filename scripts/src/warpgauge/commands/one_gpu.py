@@ -83,7 +83,7 @@ class Bench(MeasuringCommand):
             journal = resume.journal_of(folder, facts, self.before)
             if self.before:
                 kept = plural(journal.size, "process is", "processes are")
-                measuring.note(f"Going on with {os.path.relpath(paths.run)}: {kept} there.")
+                measuring.note(f"Resuming {os.path.relpath(paths.run)}: {kept} kept.")
             measuring = replace(measuring, journal=journal)
             sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
@@ -179,7 +179,7 @@ class Bench(MeasuringCommand):
             return explain.of_regressions(found, sides, measuring, paths.why)
 
         shown = os.path.relpath(paths.run)
-        became = f"while {shown} was written: it is whole, or what it was before"
+        became = f"while {shown} was written: it is either complete or unchanged"
         try:
             run_file.write({paths.run: alone.document(side)})
             became = f"after {shown} was written"

@@ -62,14 +62,14 @@ def plan_bench(one: Bench) -> ExitStatus:
     folder = options.build_dir or one.root / "build" / "release"
     built = [os.path.relpath(folder)] if options.build else []
     if options.against:
-        built += [f"commit {short(commit)}, beside it"]
+        built += [f"commit {short(commit)}"]
     facts = [("build", ", and ".join(built) or "nothing")]
     facts += [("device", "0" if options.device is None else str(options.device))]
     if one.kernels:
         names = dict.fromkeys(case.kernel for case in one.kernels.cases)
         facts += [("kernels", f"{listed([*names])} of {os.path.relpath(one.kernels.path)}")]
     if options.build and not _is_built(one, folder):
-        facts += [("programs", "not known before the first build")]
+        facts += [("programs", "unknown before the first build")]
         if one.kernels:
             before = ", before --filter" if options.filter else ""
             facts += [("benchmarks", f"{len(one.kernels.cases)}{before}")]
@@ -90,7 +90,7 @@ def plan_bench(one: Bench) -> ExitStatus:
     else:
         there = ", ".join(path.name for path in store.folders(one.baselines)) or "none"
         where = os.path.relpath(one.baselines)
-        against = f"the baseline of the GPU's model, in {where} (there: {there})"
+        against = f"the baseline of the GPU's model, in {where} (available: {there})"
     facts += [("against", against)]
     runs = paths.pair if options.against else (paths.run,)
     files = [*runs, paths.log, paths.report, *reports(options)]
@@ -107,7 +107,7 @@ def show(facts: Facts) -> ExitStatus:
     """Print what would be done, a fact a line."""
     width = max(len(key) for key, _ in facts)
     lines = [f"  {key:<{width}}  {inert(value)}\n" for key, value in facts]
-    streams.write(f"Nothing is measured. A run would do this:\n{''.join(lines)}")
+    streams.write(f"Nothing is measured. A run would use:\n{''.join(lines)}")
     return ExitStatus.OK
 
 
@@ -118,7 +118,7 @@ def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = ""
     return [
         ("programs", ", ".join(program.family for program in programs) + note),
         ("benchmarks", str(sum(len(program.names) for program in programs))),
-        ("processes", f"{count} ({factors}), and more for what stays open"),
+        ("processes", f"{count} ({factors}), and more for benchmarks that stay open"),
     ]
 
 

@@ -51,7 +51,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         except UserError:
             if not options.sass or options.traces or tools:
                 raise
-            own = f"which of them {inert(options.name)} runs is known only with a GPU"
+            own = f"without a GPU it is unknown which of them {inert(options.name)} runs"
             measuring.warn(f"These are all kernels of {binary.path.name}: {own}.")
             _print_machine_code(binary, None)
             return ExitStatus.OK
@@ -86,7 +86,7 @@ def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
     if len(names) == 1:
         return left[0]
     if names:
-        raise UserError(f"{typed(name)} matches {named(names)}: name one")
+        raise UserError(f"{typed(name)} matches {named(names)}: name only one")
     known = [own for binary in programs for own in binary.names]
     if faults := [f"{one.path.name} {one.fault}" for one in programs if one.fault is not None]:
         raise UserError(f"nobody knows {typed(name)}: {faults[0]}", ExitStatus.NOT_MEASURED)
@@ -104,7 +104,7 @@ class _Profiling:
     def run(self, tools: Mapping[Profiler, tuple[str, Path]]) -> ExitStatus:
         name, options = self.binary.names[0], self.options
         if not self.binary.needs_gpu:
-            raise UserError(f"{name} runs on the host alone: there is nothing to profile on a GPU")
+            raise UserError(f"{name} runs only on the host: there is nothing to profile on a GPU")
         if options.trace is not None:
             context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
             self._write(options.trace, chrome_trace.chrome_trace(self.trace, context))
@@ -142,7 +142,7 @@ class _Profiling:
         ending, failure = self._process(profiler.command(tool, report, ()), {})
         profilers.require_report(profiler, report, ending, failure)
         if failure:  # later, as where a profiler makes the host too slow for the timing
-            self.measuring.warn(f"{failure}: the report has what came before")
+            self.measuring.warn(f"{failure}: the report is incomplete")
         return report.read_bytes()
 
     def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> tuple[Ending, str]:
@@ -183,7 +183,7 @@ def _print_machine_code(
     except OSError as fault:
         raise of_system(fault) from fault
     if not found:
-        why = "they are a library's, or are compiled as it runs"
+        why = "they belong to a library, or are compiled at run time"
         told = f"{binary.path.name} holds no machine code of its kernels: {why}"
         raise UserError(told, ExitStatus.NOT_MEASURED)
     streams.write("\n".join(map(listing, found.values())))

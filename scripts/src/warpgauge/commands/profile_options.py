@@ -43,44 +43,47 @@ def parse(argv: Sequence[str]) -> ProfileOptions:
     for option in ("ncu", "nsys"):
         path, suffix = values[option], f".{option}-rep"
         if path is not None and path.suffix != suffix:
-            raise UserError(f"--{option} {typed(str(path))}: its GUI opens *{suffix}: name it so")
+            raise UserError(
+                f"--{option} {typed(str(path))}: its GUI opens only *{suffix}: use this suffix"
+            )
     if not any(values[one] for one in _SHOWN):
         values["table"] = True
     paths = (values["ncu"], values["nsys"], values["trace"])
     named = [resolved(path) for path in paths if path]
     if len(set(named)) < len(named):
-        raise UserError("two of the reports have the same file: name another one")
+        raise UserError("two of the reports would go to the same file: name another one")
     return bench_options.options_of({"suite": FULL_SUITE, **values}, ProfileOptions)
 
 
 def command_line() -> Parser:
     parser = Parser(
         prog="warpgauge profile",
-        description="Runs one benchmark under a profiler, in a process of its own. Profilers slow "
-        "what they watch: nothing of it is recorded or compared.",
-        epilog="Exit status: 0 done; 2 bad usage; 3 no GPU, a tool that is missing or may not "
-        "profile here, or a benchmark that failed.",
+        description="Run one benchmark under a profiler, in a process of its own. Profilers slow "
+        "down the program: these times are not recorded or compared.",
+        epilog="Exit status: 0 done; 2 bad usage; 3 no GPU, a tool that is missing or has no "
+        "permission to profile, or a benchmark that failed.",
     )
     # fmt: off
-    what = group(parser, "what is profiled", "%(prog)s launch/chain_fused --table")
+    what = group(parser, "what to profile", "%(prog)s launch/chain_fused --table")
     add = what.add_argument
-    add("name", metavar="NAME", help="of a benchmark, or a regular expression that matches one")
+    add("name", metavar="NAME", help="name of a benchmark, or a regular expression that matches "
+        "exactly one")
     arguments.add_programs(what)
     arguments.add_timeout(what)
-    add("--no-wait", dest="wait", action="store_false", help="refuse (exit 3) instead of waiting "
-        "for another command that measures here")
+    add("--no-wait", dest="wait", action="store_false", help="fail (exit 3) instead of waiting if "
+        "another command is measuring here")
 
-    shown = group(parser, "what is shown; default --table",
+    shown = group(parser, "what to show; default --table",
         "%(prog)s gemm/tiled/f32/n:1024 --ncu gemm.ncu-rep --trace gemm.json")
     add = shown.add_argument
-    add("--table", action="store_true", help="time by kernel and by call of CUDA")
-    add("--sass", action="store_true", help="machine code of the kernels")
-    add("--trace", metavar="FILE", type=file, help="JSON for ui.perfetto.dev: kernels, copies, "
-        "calls of CUDA, phases")
-    add("--ncu", metavar="FILE", type=file, help="Nsight Compute's report (*.ncu-rep) of one "
-        "operation")
-    add("--nsys", metavar="FILE", type=file, help="Nsight Systems' report (*.nsys-rep) of the "
-        "process")
+    add("--table", action="store_true", help="print the time by kernel and by CUDA call")
+    add("--sass", action="store_true", help="print the machine code of the kernels")
+    add("--trace", metavar="FILE", type=file, help="write a trace for ui.perfetto.dev (JSON): "
+        "kernels, copies, CUDA calls, phases")
+    add("--ncu", metavar="FILE", type=file, help="write an Nsight Compute report (*.ncu-rep) of "
+        "one operation")
+    add("--nsys", metavar="FILE", type=file, help="write an Nsight Systems report (*.nsys-rep) of "
+        "the process")
     arguments.add_verbose(shown)
     # fmt: on
     return parser

@@ -66,7 +66,7 @@ def _histories(
         return {}
     gpu = gpu_name(found.candidate)
     if not gpu:
-        raise UserError(f"{given.run} names no GPU, so that it has no history: omit --history")
+        raise UserError(f"{given.run} names no GPU, so it has no history: omit --history")
     clocks = {one.name: one.clock for one in found.verdicts}
 
     def question(asked: sqlite3.Connection) -> Mapping[str, Course]:

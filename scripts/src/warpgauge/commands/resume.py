@@ -75,7 +75,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     folder = given.resume if given.resume and given.resume.name else journal.newest(runs)
     there, began = journal.opened(folder)
     if began.folder != str(Path.cwd()):
-        raise UserError(f"{folder} is of a run in {began.folder}: resume it there")
+        raise UserError(f"{folder} belongs to a run in {began.folder}: resume it there")
     options = replace(parse(began.argv), seed=began.seed, out=Path(began.run))
     shown = replace(options, wait=given.wait, quiet=given.quiet, verbose=given.verbose)
     return Interrupted(began.argv, shown, there, began)
@@ -97,7 +97,9 @@ def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
     changed = [name for key, name in _SAME.items() if getattr(began, key) != getattr(now, key)]
     if changed:
         what = " and the ".join(changed)
-        raise UserError(f"the interrupted run cannot go on: the {what} changed since; measure anew")
+        raise UserError(
+            f"the interrupted run cannot be resumed: the {what} changed since; start a new run"
+        )
     return before.journal
 
 
@@ -111,7 +113,7 @@ def goes_on(
     except BaseException:
         if there.size:
             what = plural(there.size, "process is", "processes are")
-            say(f"{what} kept: `{command(named or there.folder)}` goes on from there.")
+            say(f"{what} kept: `{command(named or there.folder)}` resumes from there.")
         else:
             there.remove()
         raise

@@ -91,11 +91,11 @@ def context_of(check: SelfCheck) -> Mapping[str, str]:
 
 def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequence[str]) -> str:
     if failed:
-        return f"there is no result of {named(failed)}"
+        return f"{named(failed)} gave no result"
     if context.get("filter") or filter:
-        return "only a part was measured (--filter)"
+        return "only part of the suite was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
     if min(looks_of(context), default=0) < FIRST_LOOK:
-        return f"the gate was not the usual one, of {FIRST_LOOK} pairs or more"
+        return f"the gate was not the usual one, with {FIRST_LOOK} pairs or more"
     return ""

@@ -48,7 +48,7 @@ class RunReport:
             write(self.path, page.render(found))
             self._told = f"Report: {inert(os.path.relpath(self.path))}"
         except Exception as fault:  # what was measured is told all the same
-            self._told = f"The report of this run is not written: {inert(str(fault))}"
+            self._told = f"The report of this run was not written: {inert(str(fault))}"
 
     def tell(self) -> None:
         """Print where the page is, if there was a comparison."""
@@ -111,7 +111,7 @@ class Conclusion:
         names = {session.gpu_name or "" for session in found.candidate.sessions.values()} - {""}
         gpu = inert(", ".join(sorted(names)))
         self.console.print()
-        self.console.rule(f"RECORDED on {gpu}, not measured here: an example", characters="=")
+        self.console.rule(f"An example RECORDED on {gpu}, not measured here", characters="=")
         self._render(found)
 
     def _render(self, comparison: Comparison) -> None:
@@ -128,8 +128,8 @@ def without_gpu(found: Comparison, probe: Probe) -> Comparison:
 def without_baseline(probe: Probe) -> str:
     """Why there is no baseline, and what to do."""
     if probe.no_gpu:
-        return "Nothing to compare with: baselines belong to a GPU model."
+        return "Nothing to compare with: without a GPU model there is no baseline."
     name = probe.context.get("gpu_name")
     if name is None:
-        return "Nothing to compare with: no benchmark lived long enough to name its GPU."
-    return f"There is no baseline for {name} yet: the same command with --record makes one"
+        return "Nothing to compare with: no benchmark ran long enough to report its GPU."
+    return f"There is no baseline for {name} yet: run the same command with --record to make one"

@@ -182,6 +182,6 @@ class _SweepCommand(MeasuringCommand):
             more = discovery.left_out(programs, measuring.scratch)
             sweep.require_some([*names, *more], what, axis)
             raise UserError(
-                f"only the full suite has all of {listed(what)} with the axis {axis}: ask for it "
-                f"with --suite {FULL_SUITE}"
+                f"only the full suite has all of {listed(what)} with the axis {axis}: add --suite "
+                f"{FULL_SUITE}"
             ) from None

@@ -61,11 +61,11 @@ def parse(argv: Sequence[str]) -> SweepOptions:
     run = given.out
     log = run and run.with_suffix(command_log.SUFFIX)
     if run == STREAM:
-        raise UserError("--out: standard output takes no run file; name a file")
+        raise UserError("--out: a run file cannot go to standard output; name a file")
     files = [one for one in (run, log, given.csv, given.svg) if one is not None]
     for index, path in enumerate(files):
         if resolved(path) in map(resolved, files[:index]):
-            raise UserError(f"{path} is to be written twice: name another file for one of them")
+            raise UserError(f"{path} would be written twice: name another file for one of them")
     values = vars(given)
     words = dict.fromkeys(values["what"])
     values["what"] = tuple(one for one in words if not one.endswith(_KERNELS))
@@ -76,38 +76,40 @@ def parse(argv: Sequence[str]) -> SweepOptions:
 def command_line() -> Parser:
     parser = Parser(
         prog="warpgauge sweep",
-        description="Measures benchmarks over the values of an axis, and shows the variants side "
+        description="Measure benchmarks over the values of an axis, and show their variants side "
         "by side.",
-        epilog="Exit status: 0 everything was measured, or skipped; 2 bad usage or unreadable "
-        "input; 3 something was not measured, or is no result.",
+        epilog="Exit status: 0 everything was measured or skipped; 2 bad usage or unreadable "
+        "input; 3 something was not measured, or gave no valid result.",
     )
     # fmt: off
-    what = group(parser, "what is measured", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
+    what = group(parser, "what to measure", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
     add = what.add_argument
     add("what", nargs="+", metavar="WHAT", type=_beginning,
-        help="a family, what the names of benchmarks begin with, or a manifest of kernels (*.toml)")
-    add("--x", dest="axis", metavar="AXIS", type=_axis, required=True, help="the axis, as n")
-    add("--values", metavar="V,...", type=_values, default=(), help="of the axis, as in "
-        "4096,1Mi, or doubled, as in 4Ki..64Mi; default: those of the suite")
+        help="family, first part of benchmark names, or manifest of kernels (*.toml)")
+    add("--x", dest="axis", metavar="AXIS", type=_axis, required=True, help="name of the axis, "
+        "e.g. n")
+    add("--values", metavar="V,...", type=_values, default=(), help="values of the axis, e.g. "
+        "4096,1Mi, or a range of doubled values, e.g. 4Ki..64Mi; default: the suite's values")
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
-        help="full: every benchmark; default: those that cover each cost once")
+        help="full: every benchmark; default: a selection that covers each cost once")
     arguments.add_programs(what)
     add("--from", dest="measured", metavar="RUN", type=Path, help="show this run file or baseline, "
-        "and measure nothing")
+        "without measuring")
 
     how_long = group(parser, "how long", "%(prog)s gemm --x n --processes 7")
     how_long.add_argument("--processes", metavar="N", type=positive,
-        help=f"of each program; default {QUICK_PROCESSES}")
+        help=f"processes per program; default {QUICK_PROCESSES}")
     arguments.add_measuring(how_long)
 
     output = group(parser, "output", "%(prog)s reduce --x n --csv sum.csv --svg sum.svg")
     add = output.add_argument
-    add("--csv", metavar="FILE", type=_output, help="the table, with intervals and roofline "
-        "fractions; - is standard output, in place of the table")
-    add("--svg", metavar="FILE", type=_output, help="the lines, with the roofline, as a picture; "
-        "- is standard output, in place of the table")
-    add("--log-y", action="store_true", help="with a logarithmic vertical axis, too")
-    add("--out", metavar="FILE", type=_output, help="run file; default build/runs/<time>.json")
+    add("--csv", metavar="FILE", type=_output, help="write the table, with intervals and roofline "
+        "fractions, here; - is standard output, instead of the terminal table")
+    add("--svg", metavar="FILE", type=_output, help="write a plot of the lines, with the roofline, "
+        "here; - is standard output, instead of the terminal table")
+    add("--log-y", action="store_true", help="also make the vertical axis logarithmic")
+    add("--out", metavar="FILE", type=_output, help="write the run file here; default "
+        "build/runs/<time>.json")
     arguments.add_verbose(output)
     # fmt: on
     return parser
@@ -124,13 +126,15 @@ def _beginning(text: str) -> str:
     if text.endswith(_KERNELS):
         return text
     if not text.strip("/") or not text.isprintable() or text.startswith("/"):
-        raise argparse.ArgumentTypeError(f"{typed(text)} is no beginning of a benchmark's name")
+        raise argparse.ArgumentTypeError(
+            f"{typed(text)} cannot be the first part of a benchmark name"
+        )
     return text
 
 
 def _axis(text: str) -> str:
     if not text or not text.isprintable() or set(text) & set(":/=,"):
-        raise argparse.ArgumentTypeError(f"{typed(text)} is no name of an axis, as n is one")
+        raise argparse.ArgumentTypeError(f"{typed(text)} is not the name of an axis, e.g. n")
     return text
 
 
@@ -141,7 +145,9 @@ def _values(text: str) -> tuple[int, ...]:
         first, dots, last = part.partition("..")
         ends = [_value(one) for one in ([first, last] if dots else [first])]
         if dots and not 0 < ends[0] <= ends[1]:
-            raise argparse.ArgumentTypeError(f"{typed(part)} does not go upwards from 1 or more")
+            raise argparse.ArgumentTypeError(
+                f"{typed(part)} does not increase from a value of at least 1"
+            )
         while ends[0] <= ends[-1]:
             found.append(ends[0])
             if not dots:
@@ -155,7 +161,7 @@ def _values(text: str) -> tuple[int, ...]:
 def _value(text: str) -> int:
     parts = _VALUE.fullmatch(text)
     if parts is None:
-        raise argparse.ArgumentTypeError(f"{typed(text)} is no value, as 4096 and 4Ki are")
+        raise argparse.ArgumentTypeError(f"{typed(text)} is not a value, e.g. 4096 or 4Ki")
     value = int(parts[1]) * _UNITS[parts[2]]
     if value > _LARGEST:
         raise argparse.ArgumentTypeError(f"{typed(text)} is larger than 2^63 - 1")

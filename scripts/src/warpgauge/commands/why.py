@@ -105,7 +105,7 @@ class _Why:
             if fault.status is not ExitStatus.NOT_MEASURED:
                 raise
             told = clause(str(fault))
-            why = f"{told[:1].upper()}{told[1:]}. Only machine code can be compared."
+            why = f"{told[:1].upper()}{told[1:]}. Only the machine code can be compared."
             return Reasons(tuple(explain.by_code(name, two, why) for name, two in pairs.items()))
         with ExitStack() as held:
             held.enter_context(self.command.alone_in(self.command.runs))
@@ -128,7 +128,7 @@ class _Why:
             path = max(there, key=lambda one: one.stat().st_mtime, default=None)
             if path is None:
                 raise UserError(
-                    "no run of pairs is kept here: name a benchmark and --against REF, or run "
+                    "there is no run of pairs yet: name a benchmark and --against REF, or run "
                     "scripts/bench --against REF"
                 )
         if path is None:
@@ -151,7 +151,7 @@ class _Why:
         for context in contexts:
             if commit := context.get("commit"):
                 return commit
-        raise UserError("against what: name --against REF, or --base-build-dir DIR")
+        raise UserError("nothing to compare with: give --against REF or --base-build-dir DIR")
 
     def _base(self, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
         """The base's programs, of a commit only these if it has them. Raises UserError."""
@@ -185,7 +185,7 @@ class _Why:
         found = measured.measured(name) if all(rows) else None
         if found is None:
             fault = next((row.error for row in rows if row is not None and row.error), None)
-            why = f"{name} has no time on both sides{f': {fault}' if fault else ''}."
+            why = f"{name} has no time on both sides{(f': {fault}' if fault else '')}."
             return explain.by_code(name, pair, why)
         return explain.explained(name, pair, found, self.measuring, self.options.gather_s)
 

@@ -50,39 +50,42 @@ def parse(argv: Sequence[str], formats: Mapping[str, Format[str]]) -> WhyOptions
 def command_line() -> Parser:
     parser = Parser(
         prog="warpgauge why",
-        description="Tells why a benchmark is slower than in another build: measures both in "
-        "pairs, and compares machine code, hardware counters and calls of CUDA.",
-        epilog="Exit status: 0 the reason was printed, or that it is unknown; 2 bad usage; "
-        "3 not measured, as without a GPU: then only machine code is compared.",
+        description="Find the reason why a benchmark is slower than in another build: measure both "
+        "in pairs, and compare machine code, hardware counters and CUDA calls.",
+        epilog="Exit status: 0 the reason was printed, or that it is unknown; 2 bad usage; 3 not "
+        "measured, as without a GPU: only machine code was compared.",
     )
     # fmt: off
-    what = group(parser, "of what", "%(prog)s gemm/tiled/f32/n:1024 --against main")
+    what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     add = what.add_argument
-    add("name", metavar="NAME", nargs="?", help="of a benchmark; default: what the newest run of "
-        "pairs found slower")
+    add("name", metavar="NAME", nargs="?", help="name of a benchmark; default: benchmarks that the "
+        "newest run of pairs found slower")
     arguments.add_programs(what)
 
-    against = group(parser, "against what", "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")
+    against = group(parser, "what to compare with",
+        "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")
     add = against.add_argument
-    add("--against", metavar="REF", type=revision, help="the commit that was faster; default: that "
-        "of the run")
-    add("--base-build-dir", metavar="DIR", type=folder, help="its build folder, as it is")
-    add("--run", metavar="FILE", type=input_file, help="the run file of a pair that was measured, "
-        "with that of its base beside it, instead of measuring again")
+    add("--against", metavar="REF", type=revision, help="the faster commit; default: the base of "
+        "the run")
+    add("--base-build-dir", metavar="DIR", type=folder, help="use this build folder as the base, "
+        "without building")
+    add("--run", metavar="FILE", type=input_file, help="use this run file of a pair, and the "
+        "base's run file beside it, instead of measuring again")
 
     how_long = group(parser, "how long",
         "%(prog)s gemm/tiled/f32/n:1024 --against main --gather 2m")
     add = how_long.add_argument
     add("--gather", dest="gather_s", metavar="TIME", type=duration, default=_BUDGET_S,
-        help=f"for the evidence of a benchmark; default {_BUDGET_S:.0f}s")
-    add("--processes", metavar="N", type=positive, help="of each side before the first look; "
+        help=f"limit of the time to gather evidence, per benchmark; default {_BUDGET_S:.0f}s")
+    add("--processes", metavar="N", type=positive, help="processes per side before the first look; "
         f"default {FIRST_LOOK}")
-    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="of measuring")
+    add("--budget", dest="budget_s", metavar="TIME", type=duration, help="limit of "
+        "measuring time, e.g. 60s or 5m")
     arguments.add_measuring(how_long)
 
     output = group(parser, "output", "%(prog)s gemm/tiled/f32/n:1024 --format markdown=why.md")
-    output.add_argument("--format", action="append", default=[], metavar="NAME[=FILE]", help="as "
-        f"{', '.join(_FORMATS)}, to standard output or FILE; repeatable")
+    output.add_argument("--format", action="append", default=[], metavar="NAME[=FILE]", help="write"
+        f" the reasons as {', '.join(_FORMATS)}, to standard output or FILE; repeatable")
     arguments.add_verbose(output)
     # fmt: on
     return parser

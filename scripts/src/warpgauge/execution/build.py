@@ -84,7 +84,9 @@ def build(
     with the command and the telling lines of its output.
     """
     if not (root / _PRESETS).exists():
-        raise UserError(f"{root} is no clone of warpgauge, whose programs are built: run in one")
+        raise UserError(
+            f"{root} is not a clone of warpgauge: run this in one, to build its programs"
+        )
     log = log_of(root)
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
@@ -145,7 +147,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
         logged.ended(process.returncode)
     if process.returncode:
         shown = "\n".join(f"  {line}" for line in telling(output))
-        raise UserError(f"`{shlex.join(command)}` failed, its whole output is in {log}:\n{shown}")
+        raise UserError(f"`{shlex.join(command)}` failed; its full output is in {log}:\n{shown}")
 
 
 def telling(output: Sequence[str]) -> Sequence[str]:

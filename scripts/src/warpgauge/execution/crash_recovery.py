@@ -49,11 +49,11 @@ class Part:
         """How it ended, in words; `when` stands before the last of its own."""
         ending = self.ending
         if self.good and not self.report:
-            return f"{ending.program} left no report that can be read"
+            return f"{ending.program} left no readable report"
         if self.good and self.complete:
             return f"{ending.program} did not report it"
         known = {row["name"] for row in self.rows} | self.report.get("context", {}).keys()
-        return ending.described(known, ", but its report breaks off" if self.good else when)
+        return ending.described(known, ", but its report is truncated" if self.good else when)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def after(part: Part) -> Step:
     if len(left) == 1 or ending.ended_for or ending.status in _HOPELESS:
         return Step(dict.fromkeys(left, part.cause()))
     # Nobody knows what ran.
-    remark = f"{part.cause()}; {len(left)} benchmarks run one by one instead"
+    remark = f"{part.cause()}; running {len(left)} benchmarks one by one instead"
     return Step({}, [(name,) for name in left], remark)
 
 
@@ -119,9 +119,9 @@ def deliver(
         faults.update(step.faults)
         remarks += [step.remark] if step.remark else []
         if part.ending.runs_on:
-            remarks.append(f"{part.ending.program}: a process of it cannot be ended")
+            remarks.append(f"{part.ending.program}: a process of it cannot be killed")
         elif part.ending.left_behind:
-            remarks.append(f"{part.ending.program} left a process behind, which was ended")
+            remarks.append(f"{part.ending.program} left a process behind, which was killed")
         waiting = [*(part for left in step.left for part in in_parts(left)), *waiting]
     report = {"context": context, "benchmarks": rows} if context or rows else {}
     return Delivery(report, faults, remarks, seconds)

@@ -90,11 +90,11 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
     programs = manifest.read(build).programs
     if not programs:
         raise UserError(
-            f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench "
-            "does, without --no-build and --build-dir)"
+            f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
+            "so without --no-build and --build-dir)"
         )
     until = time.monotonic() + _LISTING_TOTAL_S
-    late = f"was not asked for its benchmarks: listing those of others took {_LISTING_TOTAL_S:g} s"
+    late = f"its benchmarks were not listed, because listing the others took {_LISTING_TOTAL_S:g} s"
     found = []
     for program in programs:
         in_time = time.monotonic() < until
@@ -125,7 +125,7 @@ def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
     def checked(binary: AnyBinary) -> AnyBinary:
         for name in binary.names:
             if others := claimed[name] - {binary.path.name}:
-                fault = f"has the benchmark {quoted(name)}, and {min(others)} has it, too"
+                fault = f"has the benchmark {quoted(name)}, which {min(others)} also has"
                 return replace(binary, names=(), fault=f"{fault}: rename one")
         return binary
 
@@ -193,11 +193,13 @@ def together(probes: Sequence[Probe]) -> Probe:
     models = [one.context.get("gpu_name", "") for one in probes]
     uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
     if "" in uuids or len(uuids) < len(probes):
-        why = "; ".join(faults) or "one tells no UUID, or is named twice"
+        why = "; ".join(faults) or (
+            "the driver reports no UUID of one, or the same GPU is named twice"
+        )
         raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
     if len({*models}) > 1:
         different = " and ".join(sorted({*models}))
-        raise UserError(f"GPUs of different models are not measured together: {different}")
+        raise UserError(f"GPUs of different models cannot be measured together: {different}")
     own = {"gpu_uuid": ",".join(uuids), "gpu_name": f"{models[0]} x{len(probes)}"}
     return Probe({**probes[0].context, **own}, faults=faults, gpus=len(probes))
 
@@ -267,7 +269,9 @@ def listed(
         return Binary(path, (), too_many(names))
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
-            return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is no name")
+            return Binary(
+                path, (), f"cannot list its benchmarks: {quoted(name)} is not a benchmark name"
+            )
     shuffles, lock_steps = abilities(path, names, scratch, *arguments)
     return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
 
@@ -290,7 +294,7 @@ def is_ours(path: Path, scratch: Path) -> bool:
 
 
 def too_many(names: Sequence[str]) -> str:
-    return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: divide it"
+    return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: split the program"
 
 
 def _names(ending: process.Ending) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class GpuWatch:
         if left := self._left(f"Waiting for the GPU, which {{}} since {inert(ending.how)} ..."):
             self.say(
                 f"The GPU is not free since {inert(ending.how)}: after {_PATIENCE_S:g} s "
-                f"{_use(left)} it. What is measured beside that is INVALID."
+                f"{_use(left)} it. Benchmarks measured at the same time are INVALID."
             )
 
     def _left(self, message: str) -> list[User]:

@@ -111,7 +111,7 @@ def deliver(
         # The sides of a driver that was killed may well be alive still.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             program = turns[0].binary.path.name
-            end = "cannot be ended" if ending.runs_on else "was ended"
+            end = "cannot be killed" if ending.runs_on else "was killed"
             remarks.append(f"{program} left a process behind, which {end}")
         lost = unknown if len(unknown) == len(left) else []
         if unknown and (ending.status or ending.ended_for):
@@ -122,7 +122,7 @@ def deliver(
         left = tuple(name for name in unknown if name not in lost)
     for why, of in reasons.items():
         who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
-        remarks.append(f"{why}: not in lock-step, but in alternating processes: {who}")
+        remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
     starts_too = sum(1 + len(side.names) for side in sides)  # a start counts as one benchmark more
     outcomes = [_outcome(side, seconds * (1 + len(side.names)) / starts_too) for side in sides]
     outcomes[-1] = replace(outcomes[-1], remarks=remarks)

@@ -140,7 +140,7 @@ class Group:
         for side in self.sides:
             case = self.at[side.index]
             if case != base and (not base or base in self.left[side.index]):
-                came = f"came to {case or 'its end'} when the base came to {base or 'its end'}"
+                came = f"reached {case or 'its end'} when the base reached {base or 'its end'}"
                 raise SideFault(side.index, came)
             if case and case == base:
                 side.require_silence()  # one that died as it waited has not begun this one
@@ -234,7 +234,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
             if not any(left):
                 return
             lacks = next(index for index, names in enumerate(left) if names)
-            raise SideFault(lacks, "never came to it")
+            raise SideFault(lacks, "never reached it")
         except SideFault as caught:
             fault, status = caught, group.end_for(caught)
         told = Finding(name, of=fault.side, ended_for=fault.ended_for, status=status, start=start)

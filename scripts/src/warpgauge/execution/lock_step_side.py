@@ -70,7 +70,7 @@ class Side:
     def require_silence(self) -> None:
         """Raises SideFault unless it waits for a command."""
         if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
-            raise SideFault(self.index, "spoke out of turn")
+            raise SideFault(self.index, "sent a message out of turn")
 
     def hear(self, *expected: str) -> list[str]:
         """The words of its next line, the first of which is one of these. Raises SideFault."""
@@ -78,18 +78,18 @@ class Side:
         while b"\n" not in self._unread:
             if not self._heard(max(0.0, min(_LOOK_S, until - time.monotonic()))):
                 if time.monotonic() >= until:
-                    raise SideFault(self.index, f"said nothing for {self._deadline_s:g} s")
+                    raise SideFault(self.index, f"sent no message for {self._deadline_s:g} s")
                 if os.fstat(self._said).st_size > _MOST_OUTPUT:
                     raise SideFault(self.index, f"wrote more than {_MOST_OUTPUT >> 20} MiB")
                 continue
             self._unread += self._received(4096)
             if len(self._unread) > _LONGEST_LINE:
-                raise SideFault(self.index, "spoke without end")
+                raise SideFault(self.index, "sent an endless message")
         line, _, self._unread = self._unread.partition(b"\n")
         text = line.decode(errors="replace")
         words = text.split(" ")
         if words[0] not in expected:
-            raise SideFault(self.index, f"said {text[:80]!r} out of turn")
+            raise SideFault(self.index, f"sent {text[:80]!r} out of turn")
         return words
 
     def _heard(self, seconds: float) -> bool:
@@ -127,5 +127,5 @@ class Side:
         except (IndexError, ValueError):
             value = math.nan
         if not 0.0 < value < math.inf:
-            raise SideFault(self.index, f"said {' '.join(words)[:80]!r}, which measures nothing")
+            raise SideFault(self.index, f"sent {' '.join(words)[:80]!r}, which measures nothing")
         return value

@@ -67,8 +67,8 @@ def require_committed(source: Mapping[str, str]) -> None:
     """Raise UserError unless it knows a commit that is exactly what was built."""
     if not source["commit"]:
         raise UserError(
-            "--record needs to know the commit: run it in a git clone, or name the commit of an "
-            f"exported tree in {_COMMIT_VARIABLE}"
+            f"--record needs to know the commit: run it in a git clone, or set {_COMMIT_VARIABLE} "
+            "to the commit of an exported tree"
         )
     if source["dirty"] != "false":
         raise UserError("--record needs a committed tree: commit or stash your changes first")
@@ -141,15 +141,15 @@ def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
     """A warning for --no-build; empty where the programs are this tree's."""
     if programs is None:
         return (
-            "--no-build: it is not known which commit the programs were built from; they are taken "
-            "to be this tree's. Leave out --no-build to build them again."
+            "--no-build: it is unknown which commit the programs were built from; this tree's "
+            "commit is assumed. Omit --no-build to build them again."
         )
     if programs == tree:
         return ""
     return (
-        f"--no-build: the programs were built from {_said(programs)}, and this tree is at "
-        f"{_said(tree)}. The results are of the programs' commit. Leave out --no-build to build "
-        "them again."
+        f"--no-build: the programs were built from {_said(programs)}, but this tree is at "
+        f"{_said(tree)}. The results belong to the programs' commit. Omit --no-build to build them "
+        "again."
     )
 
 

@@ -76,7 +76,7 @@ def read(build: Path) -> Manifest:
         raise place.error(f"cannot be read ({fault.strerror})", "check the path") from None
     except (ValueError, RecursionError) as fault:
         why = cut(str(fault), _LONGEST)
-        raise place.error(f"is no manifest of version 1 ({why})", _REMEDY) from None
+        raise place.error(f"is not a manifest of version 1 ({why})", _REMEDY) from None
     # Absolute: a bare name would be looked for in PATH.
     at = build.absolute()
     programs = [
@@ -92,7 +92,7 @@ def read(build: Path) -> Manifest:
     counts = Counter(program.path.name for program in programs)
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
-        raise place.error(f"holds two programs called {quoted(twice)}", "rename one")
+        raise place.error(f"holds two programs named {quoted(twice)}", "rename one")
     source = build / listing.source_dir if listing.source_dir else None
     return Manifest(_sorted(programs), source)
 

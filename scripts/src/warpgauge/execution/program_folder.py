@@ -79,12 +79,15 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
 
 def _fault(path: Path, names: Sequence[str]) -> str | None:
     if not names:
-        return "lists no benchmark, as if it were no Google Benchmark program: move it elsewhere"
+        return (
+            "lists no benchmark, so it is probably not a Google Benchmark program: move it "
+            "elsewhere"
+        )
     if len(names) > MOST_NAMES:
         return too_many(names)
     for name in names:
         if not name.isprintable() or not is_name(f"{path.name}/{name}"):
-            return f"cannot list its benchmarks: {quoted(inert(name))} is no name"
+            return f"cannot list its benchmarks: {quoted(inert(name))} is not a benchmark name"
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
 
@@ -183,7 +186,7 @@ def _paths(folder: Path) -> list[Path]:
     for file in found:
         if not file.name.isprintable():
             name = inert(file.name)
-            raise UserError(f"{folder}: the name of {name} is none that can be told: rename it")
+            raise UserError(f"{folder}: the name of {name} cannot be printed: rename it")
     if not found:
         names = [file.name for file in files]
         holds = f", only {listed(names)}" if names else ""

@@ -43,11 +43,9 @@ def wanted(
         raise UserError(fault, ExitStatus.NOT_MEASURED)
     if suites and discovery.left_out(everything, scratch, filter):
         match = f"match --filter {typed(filter)}" if filter else "are in the programs"
-        raise UserError(
-            f"only benchmarks of the full suite {match}: ask for it with --suite {FULL_SUITE}"
-        )
+        raise UserError(f"only benchmarks of the full suite {match}: add --suite {FULL_SUITE}")
     if not filter:
-        raise UserError("no benchmark is in the programs that were built")
+        raise UserError("the programs that were built have no benchmark")
     names = [name for binary in everything for name in binary.names]
     raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
 
@@ -62,9 +60,9 @@ def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
         if not binary.needs_gpu:
             found.append(binary)
         elif probe.no_gpu is None and binary.gpus > probe.gpus:
-            why = f"needs {binary.gpus} GPUs, and 1 is given: --device 0,1 gives two"
+            why = f"needs {binary.gpus} GPUs, but 1 is given: --device 0,1 gives two"
             if probe.gpus > 1:
-                why = f"needs {binary.gpus} GPUs, and {probe.gpus} are given"
+                why = f"needs {binary.gpus} GPUs, but {probe.gpus} are given"
             found.append(replace(binary, skipped=why))
         elif probe.no_gpu is None and (probe.gpus == 1 or binary.gpus > 1):
             found.append(binary)
@@ -76,13 +74,13 @@ def runnable(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
     left = able(binaries, probe)
     if any(binary.skipped is None for binary in left):
         return left
-    everything = "everything that is asked for"
+    everything = "everything that is selected"
     if probe.no_gpu is not None:
         fault = f"{everything} needs a GPU: {probe.no_gpu}"
     elif left:
         fault = f"{everything} {left[0].skipped}"
     else:
-        fault = f"{everything} needs one GPU: name one of them alone"
+        fault = f"{everything} needs only one GPU: name one of them"
     raise UserError(fault, ExitStatus.NOT_MEASURED)
 
 

@@ -15,10 +15,10 @@ from warpgauge.system.errors import ExitStatus, UserError
 
 _DEADLINE_S = 300.0
 _PACKAGES = {
-    "ncu": "Nsight Compute (cuda-nsight-compute-13-0 and the like)",
-    "nsys": "Nsight Systems (cuda-nsight-systems-13-0 and the like)",
-    "cuobjdump": "the CUDA toolkit's cuobjdump (cuda-cuobjdump-13-0 and the like)",
-    "nvdisasm": "the CUDA toolkit's nvdisasm (cuda-nvdisasm-13-0 and the like)",
+    "ncu": "Nsight Compute (e.g. cuda-nsight-compute-13-0)",
+    "nsys": "Nsight Systems (e.g. cuda-nsight-systems-13-0)",
+    "cuobjdump": "the CUDA toolkit's cuobjdump (e.g. cuda-cuobjdump-13-0)",
+    "nvdisasm": "the CUDA toolkit's nvdisasm (e.g. cuda-nvdisasm-13-0)",
 }
 
 
@@ -46,7 +46,7 @@ def output_of(command: Sequence[str], folder: Path | None = None) -> bytes:
             )
             logged.ended(done.returncode)
     except (OSError, subprocess.TimeoutExpired) as fault:
-        raise UserError(f"{command[0]} did not run to its end ({fault})") from None
+        raise UserError(f"{command[0]} did not finish ({fault})") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
         raise UserError(f"{command[0]} failed: {said or f'status {done.returncode}'}")

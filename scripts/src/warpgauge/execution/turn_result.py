@@ -128,6 +128,6 @@ def require_room(folder: Path) -> None:
     with suppress(OSError):  # gone with the folder
         if shutil.disk_usage(folder).free < _ROOM:
             raise UserError(
-                f"{folder} has no room for what the programs write: make some, or name another "
-                "folder in TMPDIR"
+                f"{folder} has too little space for the output of the programs: free some, or set "
+                "TMPDIR to another folder"
             )

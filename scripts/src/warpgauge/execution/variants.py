@@ -50,7 +50,7 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
     found = next((one for one in programs if one.path.name == f"bench_{family}"), None)
     if found is None:
         families = [one.path.name.removeprefix("bench_") for one in programs]
-        raise UserError(f"{inert(name)}: no family is called so{hint(family, families)}")
+        raise UserError(f"{inert(name)}: unknown family{hint(family, families)}")
     variant = of_program(found, name, scratch)
     known = dict.fromkeys(axis for one in variant.names for axis in axes_of(one))
     for axis in axes:
@@ -94,7 +94,7 @@ def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
         one, other = (quoted(point) if point else "no axis" for point in points)
         raise UserError(
             f"the two have no point of their axes in common (the base has {one}, the candidate "
-            f"{other}): give both the same axes in the same order, and values that both have"
+            f"{other}): give both the same axes in the same order, with common values"
         )
     return base.only(names), candidate.only(names)
 

@@ -18,7 +18,7 @@ from warpgauge.system.text import quoted
 LARGEST = 2**63 - 1
 _LONGEST = 500  # characters
 _SHOWN = 10**30  # a larger value is not written out
-_GRAMMAR = "write integers, axes, + - * /, ceil_div(a, b), min, max and parentheses"
+_GRAMMAR = "use integers, axes, + - * /, ceil_div(a, b), min, max and parentheses"
 
 
 class ExpressionError(ValueError):
@@ -44,7 +44,7 @@ def evaluate(
         except RecursionError:
             raise ExpressionError("is nested too deeply", "simplify it") from None
     if not low <= value <= high:
-        fault = f"not within {low} and {high}"
+        fault = f"not between {low} and {high}"
         if isinstance(expression, int):
             raise ExpressionError(f"is {fault}")
         shown = "" if abs(value) >= _SHOWN else f"{value}, "
@@ -61,7 +61,7 @@ def _parsed(text: str) -> ast.expr:
             warnings.simplefilter("ignore")
             return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        raise ExpressionError("is no expression", _GRAMMAR) from None
+        raise ExpressionError("is not an expression", _GRAMMAR) from None
     except (MemoryError, RecursionError):
         raise ExpressionError("is nested too deeply", "simplify it") from None
 
@@ -106,4 +106,4 @@ def _value(node: ast.expr, point: Mapping[str, int]) -> int:
                 return function([_value(one, point) for one in node.args])
     except ZeroDivisionError:
         raise ExpressionError("divides by zero") from None
-    raise ExpressionError("is more than an expression may be", _GRAMMAR)
+    raise ExpressionError("exceeds the largest value of an expression", _GRAMMAR)

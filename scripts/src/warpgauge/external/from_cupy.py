@@ -49,11 +49,11 @@ def from_cupy(
     cupy = framework("cupy")
     raw: Foreign = kernel
     if not isinstance(kernel, (cupy.RawKernel, cupy.RawModule)):
-        raise UserError(f"{name} is no cupy.RawKernel and no cupy.RawModule")
+        raise UserError(f"{name} is neither a cupy.RawKernel nor a cupy.RawModule")
     if isinstance(kernel, cupy.RawKernel):
         symbol = raw.name
     if not symbol:
-        raise UserError(f"{name}: give symbol, the name of one kernel of the module")
+        raise UserError(f"{name}: give symbol, the name of one of the module's kernels")
     if raw.enable_cooperative_groups:
         raise UserError(f"{name}: a manifest cannot describe a cooperative launch")
     parameters = Parameters(name, folder, options)

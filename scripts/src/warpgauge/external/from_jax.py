@@ -51,7 +51,7 @@ class _Array:
 
     def __array__(self, *_: object, **__: object) -> np.ndarray[Any, Any]:
         if self.data is None:
-            raise UserError("XLA computes one input itself; verify with a reference kernel")
+            raise UserError("XLA computes one of the inputs itself; verify with a reference kernel")
         return np.asarray(self.data).astype(self.dtype).reshape(self.shape)
 
 
@@ -73,7 +73,7 @@ def from_jax(
     jax = framework("jax")
     jitted: Foreign = function
     if not hasattr(jitted, "lower"):
-        raise UserError(f"{name} is no function of jax.jit")
+        raise UserError(f"{name} is not a function of jax.jit")
     if any(len(values) > 1 for values in options.get("axes", {}).values()):
         raise UserError(f"{name}: XLA compiles for one shape; make an entry for each value")
     with tempfile.TemporaryDirectory() as folder_of_dump:
@@ -85,7 +85,7 @@ def from_jax(
         try:
             program = jitted.lower(*arguments).compile(compiler_options=flags).as_text()
         except Exception as fault:  # of the compiler or the driver
-            raise UserError(f"{name}: XLA does not compile it: {fault}") from fault
+            raise UserError(f"{name}: XLA cannot compile it: {fault}") from fault
         launch, ptx = _dumped(Path(folder_of_dump), program, symbol, name)
     inputs, outputs = _operands(program, launch["symbol"], jax.tree.leaves(arguments), name)
     numbered = [f"out{i}" for i in range(len(outputs))] if len(outputs) > 1 else ["out"]
@@ -99,7 +99,7 @@ def from_jax(
     count = entry[1].count(".param") if entry else 0
     if count != len(parameters.arguments):
         raise UserError(
-            f"{name}: the kernel {launch['symbol']} has {count} parameters where "
+            f"{name}: the kernel {launch['symbol']} has {count} parameters, but "
             f"{len(parameters.arguments)} arrays are known; it cannot be described"
         )
     grid, block = ([int(n) for n in launch[key].split(",")] for key in ("grid", "block"))
@@ -112,14 +112,15 @@ def _dumped(dump: Path, program: str, symbol: str, name: str) -> tuple[dict[str,
     module = program.split(None, 2)[1].rstrip(",")  # HloModule jit_add, ...
     sequences = sorted(dump.glob(f"*.{module}.thunk_sequence.txt"))
     if not sequences:
-        raise UserError(f"{name}: XLA made no kernel; JAX must see a GPU here")
+        raise UserError(f"{name}: XLA made no kernel; check that JAX sees a GPU")
     lines = sequences[-1].read_text().splitlines()
     launches = [found.groupdict() for line in lines if (found := _LAUNCH.search(line))]
     chosen = [launch for launch in launches if symbol in ("", launch["symbol"])]
     if not chosen or (not symbol and len(lines) > 1):
         there = listed([launch["symbol"] for launch in launches]) or "none that it describes"
         raise UserError(
-            f"{name}: XLA takes {len(lines)} steps, with the kernels {there}; give one as symbol"
+            f"{name}: XLA needs {len(lines)} steps, with the kernels {there}; give one of them as "
+            "symbol"
         )
     prefix = sequences[-1].name.removesuffix(".thunk_sequence.txt")
     texts = (path.read_text() for path in sorted(dump.glob(f"{prefix}.*ptx")))

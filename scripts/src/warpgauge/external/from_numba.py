@@ -51,7 +51,7 @@ def from_numba(
     cuda = framework("numba.cuda")
     dispatcher: Foreign = kernel
     if not hasattr(dispatcher, "py_func") or not hasattr(dispatcher, "targetoptions"):
-        raise UserError(f"{name} is no function of @numba.cuda.jit")
+        raise UserError(f"{name} is not a function of @numba.cuda.jit")
     code = dispatcher.py_func.__code__
     examples = named(code.co_varnames[: code.co_argcount], arguments)
     parameters = Parameters(name, folder, options)
@@ -69,13 +69,13 @@ def from_numba(
     except Exception as fault:  # of the compiler or the driver
         if compute_capability and (broken := fault_of_numba(compute_capability)):
             raise UserError(f"{name}: {broken}") from fault
-        raise UserError(f"{name}: Numba does not compile it: {fault}") from fault
+        raise UserError(f"{name}: Numba cannot compile it: {fault}") from fault
     found = _ENTRY.search(ptx)
     count = found[2].count(".param") if found else 0
     if found is None or count != len(parameters.arguments):
         raise UserError(
-            f"{name}: Numba's PTX has {count} parameters where {len(parameters.arguments)} are "
-            "known; this version of Numba passes arguments in another way"
+            f"{name}: Numba's PTX has {count} parameters, but {len(parameters.arguments)} are "
+            "known; this version of Numba passes arguments differently"
         )
     image: dict[str, object] = {"ptx": parameters.file("ptx", ptx)}
     return parameters.kernel(image, found[1], grid, block, {"shared": str(shared)})
@@ -91,8 +91,8 @@ def fault_of_numba(compute_capability: tuple[int, int]) -> str:
         cuda.compile_ptx(empty, (), cc=compute_capability)
     except Exception as fault:  # of the compiler
         return (
-            f"Numba cannot compile even an empty kernel here ({fault}); install versions of "
-            "numba, numba-cuda and NumPy that work together"
+            f"Numba cannot even compile an empty kernel here ({fault}); install versions of numba, "
+            "numba-cuda and NumPy that work together"
         )
     return ""
 
@@ -104,7 +104,7 @@ def _arguments(parameters: Parameters, name: str, kind: Foreign, example: object
         return [parameters.scalar(name, number)]
     layout = getattr(kind, "layout", None)
     if layout != "C":
-        raise parameters.fault(name, "it is no contiguous array and no number")
+        raise parameters.fault(name, "it is neither a contiguous array nor a number")
     buffer = parameters.buffer(name, example)
     shape: list[Extent] = [*shape_of(example)]
     if len(shape) == 1:

@@ -81,14 +81,14 @@ def from_triton(
         parameters.require(
             parameter,
             partial(operator.eq, constant),
-            f"Triton compiled it for {constant} alone",
+            f"Triton compiled it only for {constant}",
         )
     for parameter in divisible:
         if is_scalar(examples.get(parameter)):
             parameters.require(
                 parameter,
                 lambda value: value % 16 == 0,
-                "Triton compiled it for multiples of 16 alone",
+                "Triton compiled it only for multiples of 16",
             )
     for parameter, kind in source.signature.items():
         if parameter in constants or kind == "constexpr":
@@ -119,11 +119,11 @@ def _compiled(triton: Foreign, kernel: Foreign, arguments: Foreign, name: str) -
             raise UserError(f"{name}: Triton has not tuned it yet; launch it on the examples first")
         tuned, kernel = best.all_kwargs(), kernel.fn
     if not isinstance(kernel, triton.runtime.KernelInterface):
-        raise UserError(f"{name} is no @triton.jit function and no compiled kernel of Triton")
+        raise UserError(f"{name} is neither a @triton.jit function nor a compiled kernel of Triton")
     try:
         return kernel.warmup(grid=(1,), **{**named(kernel.arg_names, arguments), **tuned})
     except Exception as fault:  # of the compiler, the driver, or the arguments
-        raise UserError(f"{name}: Triton does not compile it: {fault}") from fault
+        raise UserError(f"{name}: Triton cannot compile it: {fault}") from fault
 
 
 def _refuse(name: str, metadata: Foreign) -> None:

@@ -27,7 +27,7 @@ _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
 _TEXT = r"^[^\u0000-\u001f\u007f]+(?![\s\S])"
 # What is wrong with a text that does not match, and what to do.
 PATTERNS = {
-    _NAME: ("is no name", "write letters, digits and '_', and no digit first"),
+    _NAME: ("is not a valid name", "use letters, digits and '_', and do not begin with a digit"),
     _TEXT: ("is empty, or holds a line break or another control character", "correct it"),
 }
 Name = Annotated[str, Meta(pattern=_NAME)]

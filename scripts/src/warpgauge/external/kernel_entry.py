@@ -89,9 +89,9 @@ class Parameters:
         """A buffer of the example's type and size; `pointer` is the type that the kernel reads."""
         kind = element_type(example)
         if (pointer or kind) != kind:
-            raise self.fault(name, f"the kernel has {pointer}, and the example {kind}")
+            raise self.fault(name, f"the kernel has {pointer}, but the example is {kind}")
         if kind not in NPY_DESCR:
-            raise self.fault(name, f"{kind} is no element type of a buffer in a manifest")
+            raise self.fault(name, f"a manifest does not support buffers of {kind}")
         role = "output" if name in self.options.get("outputs", ()) else "input"
         count = self.options.get("expressions", {}).get(name, math.prod(shape_of(example)))
         argument: Argument = {role: name, "type": kind, "count": str(count)}
@@ -119,7 +119,7 @@ class Parameters:
             except ExpressionError as fault:
                 raise self.fault(name, f"{quoted(str(expression))} {fault}") from None
             if not holds(value):
-                raise self.fault(name, f"it is {value} at one value of the axes, and {otherwise}")
+                raise self.fault(name, f"it is {value} at one value of the axes, but {otherwise}")
 
     def add(self, *arguments: Argument) -> None:
         self.arguments += arguments
@@ -139,11 +139,11 @@ class Parameters:
         options = self.options
         written = {a["output"]: a["type"] for a in self.arguments if "output" in a}
         if missing := sorted({*options.get("outputs", ()), *self._checks} - written.keys()):
-            raise UserError(
-                f"{self.name}: no parameter that is an output is called {listed(missing)}"
-            )
+            raise UserError(f"{self.name}: no output parameter is named {listed(missing)}")
         if not written:
-            raise UserError(f"{self.name}: give outputs, the names of what the kernel writes")
+            raise UserError(
+                f"{self.name}: give outputs, the names of the parameters that the kernel writes"
+            )
         for output, check in self._checks.items():
             if _is_array(check.get("npy")):
                 check["npy"] = self._save(output, str(written[output]), check["npy"])
@@ -196,7 +196,7 @@ def element_type(example: object) -> str:
         raise UserError(f"{quoted(str(example))} has no dtype; give an array or a NumPy scalar")
     name = str(told).removeprefix("torch.")
     if name not in _TYPES:
-        raise UserError(f"arrays of {name} cannot be given to a kernel of a manifest")
+        raise UserError(f"a kernel of a manifest cannot take arrays of {name}")
     return _TYPES[name]
 
 

@@ -44,10 +44,10 @@ def load(path: Path) -> Manifest:
     refuse_unknown(top, Document.__struct_fields__, Place(path))
     version = top.get("version")
     if isinstance(version, int) and version > _VERSION:
-        remedy = f"this warpgauge reads version {_VERSION}: update it"
+        remedy = f"update warpgauge, which reads only version {_VERSION}"
         raise Place(path).error(f"has version {version}", remedy)
     if version != _VERSION:
-        raise Place(path).error("is no manifest of version 1", "begin it with version = 1")
+        raise Place(path).error("is not a manifest of version 1", "begin it with version = 1")
     kernels = top.get("kernels", {})
     tables = _converted(kernels, dict[str, dict[str, Any]], place_of(path, "kernels"))
     if not tables:
@@ -71,7 +71,7 @@ def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
             if part == "verify":
                 refuse_unknown(value, Check.__struct_fields__, there)
                 if not isinstance(value, dict):
-                    fault = f"{quoted(entry)} is no table"
+                    fault = f"{quoted(entry)} is not a table"
                     remedy = "write verify.OUTPUT = { reference = ... }"
                     raise place_of(path, *keys, part).error(fault, remedy)
             _converted(value, kind, there)
@@ -107,12 +107,12 @@ def check(manifest: Manifest) -> None:
 def _check_name(name: str, kernel: Kernel, place: Place) -> None:
     """Of its benchmarks, from which the engine reads how they are measured."""
     if kernel.type is None:
-        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+        raise place.error("has no 'type'", 'add it, e.g. type = "f32"')
     if unfit := next(filter(keyword.iskeyword, kernel.axes), ""):
-        raise _key(place, f"axes.{unfit}").error("cannot stand in an expression", "rename it")
+        raise _key(place, f"axes.{unfit}").error("cannot be used in an expression", "rename it")
     words = {word for part in (name, kernel.type, *kernel.axes) for word in part.split("_")}
     if other := sorted(words & {"hot", "sustained"}):
-        fault = f"is measured with a cold cache, and {other[0]!r} in a name says otherwise"
+        fault = f"is measured with a cold cache, but {other[0]!r} in a name says otherwise"
         raise place.error(fault, "rename it")
 
 
@@ -124,19 +124,19 @@ def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
     _require_code(manifest.file(file), kind, manifest.place(name, kind))
     if kernel.options and kind != "source":
         place = manifest.place(name, "options")
-        raise place.error(f"a {kind} is not compiled any more", "remove the options")
+        raise place.error(f"a {kind} is already compiled", "remove the options")
 
 
 def _require_code(path: Path, kind: str, place: Place) -> None:
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise place.error(f"{path} is no file", "name a file")
+            raise place.error(f"{path} is not a file", "name a file")
         with path.open("rb") as file:
             begin = file.read(_BEGIN)
     except OSError as fault:
         raise place.error(f"{path} cannot be read ({fault.strerror})", "name a file") from None
     if not begin:
-        raise place.error(f"{path} is empty", "make it anew")
+        raise place.error(f"{path} is empty", "make it again")
     binary = MAGIC.get(begin[:4])
     if kind in MAGIC.values():
         # The driver takes one cubin for a fatbin, too.
@@ -157,16 +157,16 @@ def _check_argument(one: Argument, place: Place) -> None:
     allowed = {"input": ("type", "count", "npy"), "output": ("type", "count"), "value": ("type",)}
     for key in ("type", "count", "npy"):
         if getattr(one, key) is not None and key not in allowed.get(form, ()):
-            raise _key(place, key).error(f"is nothing that '{form}' has", "remove it")
+            raise _key(place, key).error(f"is not a member of '{form}'", "remove it")
     if form == "null":
         return
     if one.type is None:
-        raise place.error("has no 'type'", 'add it, as in type = "f32"')
+        raise place.error("has no 'type'", 'add it, e.g. type = "f32"')
     if form != "value" and one.type not in NPY_DESCR:
         known = ", ".join(NPY_DESCR)
         raise _key(place, "type").error(f"no buffer is of {one.type}", f"known are {known}")
     if form != "value" and one.count is None and one.npy is None:
-        raise place.error("has no 'count'", 'add it, as in count = "n"')
+        raise place.error("has no 'count'", 'add it, e.g. count = "n"')
     if form == "value":
         _check_value(one, one.type, place)
 
@@ -180,7 +180,7 @@ def _check_value(one: Argument, type: str, place: Place) -> None:
     if type not in LARGEST_FLOAT:
         raise _key(place, "value").error(f"{one.value!r} is no {type}", "write an integer")
     if math.isfinite(one.value) and abs(one.value) > LARGEST_FLOAT[type]:
-        fault = f"{one.value!r} is beyond the largest {type}"
+        fault = f"{one.value!r} exceeds the largest {type}"
         raise _key(place, "value").error(fault, "write a smaller one")
 
 
@@ -192,11 +192,14 @@ def _check_names(kernel: Kernel, place: Place) -> None:
         role = "input" if one.output is None else "output"
         before = roles.setdefault(one.buffer, role)
         if before != role:
-            fault = f"{one.buffer!r} is an input and an output"
-            raise place.error(fault, "version 1 has no kernel that reads what it writes: use two")
+            fault = f"{one.buffer!r} is both an input and an output"
+            raise place.error(
+                fault,
+                "version 1 does not support kernels that read what they write: use two buffers",
+            )
     for name, count in Counter(one.buffer for one in kernel.arguments).items():
         if name is not None and count > 1:
-            raise place.error(f"two buffers are called {name!r}", "rename one")
+            raise place.error(f"two buffers are named {name!r}", "rename one")
 
 
 def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
@@ -209,10 +212,10 @@ def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
         return
     if not kernel.outputs:
         place = manifest.place(name, "arguments")
-        raise place.error("have no output, so that nothing can be verified", "add an output")
+        raise place.error("have no output, so nothing can be verified", "add an output")
     for output in kernel.outputs:
         if output not in kernel.verify:
-            fault = f"nothing verifies the output {output!r}"
+            fault = f"the output {output!r} is not verified"
             remedy = f"add verify.{output}, or reference_only = true"
             raise manifest.place(name).error(fault, remedy)
 
@@ -220,19 +223,21 @@ def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
 def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, place: Place) -> None:
     if (one.reference is None) == (one.npy is None):
         both = "both" if one.npy is not None else "neither"
-        raise place.error(f"has {both} of 'reference' and 'npy'", "write one of the two")
+        raise place.error(f"has {both} of 'reference' and 'npy'", "write one of them")
     for key in ("relative", "absolute"):
         if not math.isfinite(getattr(one, key)):
             raise _key(place, key).error("is not finite", "write a tolerance")
     if one.reference is None:
         seeded = next((key for key, its in kernel.buffers.items() if its.input and not its.npy), "")
         if seeded:
-            fault = f"no file holds what the drawn data of the input {seeded!r} give"
-            raise place.error(fault, f"give {seeded!r} a .npy file too, or verify by a reference")
+            fault = f"the .npy file cannot match the random data of the input {seeded!r}"
+            raise place.error(
+                fault, f"give {seeded!r} a .npy file too, or verify with a reference kernel"
+            )
         return
     place = _key(place, "reference")
     if one.reference != kernel.reference:
-        fault = f"is {one.reference!r}, and another output has {kernel.reference!r}"
+        fault = f"is {one.reference!r}, but another output has {kernel.reference!r}"
         raise place.error(fault, "one kernel must write both")
     reference = manifest.kernels.get(one.reference)
     if reference is None:
@@ -243,7 +248,7 @@ def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, plac
     for buffer, its in reference.buffers.items():
         ours = kernel.buffers.get(buffer)
         if ours is None or (ours.input is None) != (its.input is None) or ours.type != its.type:
-            fault = f"{one.reference!r} has the {_described(its)}, and this kernel has not"
+            fault = f"{one.reference!r} has the {_described(its)}, but this kernel does not"
             raise place.error(fault, "give the buffers of both the same names and types")
 
 
@@ -263,7 +268,7 @@ def _refuse_circle(manifest: Manifest) -> None:
                 place = manifest.place(at, "verify")
                 names = [*chain, at]
                 circle = cut(" by ".join(map(repr, names[names.index(at) :])), 200)
-                raise place.error(f"{circle} is a circle", "verify one of them by a .npy file")
+                raise place.error(f"{circle} is a circle", "verify one of them with a .npy file")
             chain[at] = None
             at = manifest.kernels[at].reference
         grounded.update(chain)

@@ -35,8 +35,8 @@ class Npy:
     def require(self, type: str, place: Place) -> None:
         """Raises UserError unless the elements are of `type`."""
         if self.descr not in NPY_DESCR[type]:
-            fault = f"its file holds elements of {quoted(self.descr)}, and {type} is "
-            raise place.error(fault + quoted(NPY_DESCR[type][0]), "save it in that type")
+            fault = f"its file holds elements of {quoted(self.descr)}, but {type} is "
+            raise place.error(fault + quoted(NPY_DESCR[type][0]), "save it with that type")
 
 
 def read(path: Path, type: str, place: Place) -> Npy:
@@ -46,7 +46,7 @@ def read(path: Path, type: str, place: Place) -> Npy:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise place.error(f"{path} is no file", "name a .npy file")
+            raise place.error(f"{path} is not a file", "name a .npy file")
         with path.open("rb") as file:
             start = file.read(_LONGEST_HEADER + 12)
             size = file.seek(0, 2)
@@ -59,7 +59,7 @@ def read(path: Path, type: str, place: Place) -> Npy:
         raise place.error(f"{path} is in Fortran order", "save numpy.ascontiguousarray of it")
     expected = found.offset + found.count * SIZE_BYTES[type]
     if size != expected:
-        fault = f"{path} has {size} bytes where its header tells of {expected}"
+        fault = f"{path} has {size} bytes, but its header says {expected}"
         raise place.error(fault, _REMEDY)
     return found
 
@@ -83,4 +83,4 @@ def _header(start: bytes, path: Path, place: Place) -> tuple[Npy, tuple[int, ...
                 return Npy(descr, count, offset), shape, fortran
             if isinstance(descr, list):
                 raise place.error(f"{path} holds records", "save one array of plain numbers")
-    raise place.error(f"{path} is no .npy file", _REMEDY)
+    raise place.error(f"{path} is not a .npy file", _REMEDY)

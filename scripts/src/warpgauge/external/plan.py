@@ -57,7 +57,7 @@ def cases(
     count = sum(math.prod(map(len, one.values())) for one in values.values())
     if count > MOST_NAMES:
         fault = f"makes {count:,} benchmarks, more than {MOST_NAMES:,}"
-        raise Place(manifest.path).error(fault, "divide it, or give its axes fewer values")
+        raise Place(manifest.path).error(fault, "split it, or give its axes fewer values")
     for name, own in values.items():
         for axis, numbers in own.items():
             if len({*numbers}) < len(numbers):
@@ -77,12 +77,12 @@ def write(cases: Sequence[Case], path: Path) -> None:
     lines, names = ["warpgauge-kernels 1"], set()
     for case in cases:
         if case.name in names:
-            raise UserError(f"two benchmarks are called {quoted(case.name)}: rename a kernel")
+            raise UserError(f"two benchmarks are named {quoted(case.name)}: rename a kernel")
         names.add(case.name)
         lines += case.lines()
     for line in lines:
         if _CONTROL.search(line):
-            fault = f"{quoted(line)} cannot stand in a kernel plan: rename the file or folder"
+            fault = f"{quoted(line)} cannot be used in a kernel plan: rename the file or folder"
             raise UserError(fault)
     replace_all({path: "".join(f"{line}\n" for line in lines)})
 
@@ -93,15 +93,17 @@ def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kern
     if kernels is None:
         if not measured:
             fault = "every kernel is reference_only"
-            raise Place(manifest.path).error(fault, "leave that out where one is to be measured")
+            raise Place(manifest.path).error(
+                fault, "remove reference_only from the kernels to measure"
+            )
         return measured
     for name in kernels:
         if name not in manifest.kernels:
             fault = f"has no kernel {quoted(name)}"
             raise Place(manifest.path).error(fault, suggestion(name, measured))
         if name not in measured:
-            fault = "is reference_only, and is not measured"
-            raise manifest.place(name).error(fault, "verify it, too, and remove reference_only")
+            fault = "is reference_only, so it is not measured"
+            raise manifest.place(name).error(fault, "verify it too, and remove reference_only")
     return {name: one for name, one in measured.items() if name in kernels}
 
 
@@ -179,7 +181,7 @@ class _Resolved:
     def _elements(self, file: str, given: Npy, count: int, *keys: str | int) -> Elements:
         path = self.manifest.file(file)
         if given.count != count or not count:
-            fault = f"{path} has {given.count} elements, and the buffer has {count}"
+            fault = f"{path} has {given.count} elements, but the buffer has {count}"
             raise self._place(*keys).error(fault, "save one of that size")
         return Elements(path, given.offset)
 
@@ -199,8 +201,8 @@ class _Resolved:
             keys, wanted = ("arguments", number, "count"), buffers[one.buffer].count
             count = self._evaluated(one.count, *keys)
             if count != wanted:
-                fault = f"is {count}, and {wanted} in the kernel that it verifies"
-                raise self._place(*keys).error(fault, "make both the same")
+                fault = f"is {count}, but {wanted} in the kernel that it verifies"
+                raise self._place(*keys).error(fault, "make them equal")
         return self._launch()
 
     def _launch(self) -> Launch:
@@ -213,7 +215,7 @@ class _Resolved:
             most = (_MOST_BLOCKS_OF_CLUSTER,) * 3
             cluster = self._extent("cluster", kernel.cluster, most, most[0])
             if any(blocks % its for blocks, its in zip(grid, cluster, strict=True)):
-                fault = f"the grid {_by(grid)} is no multiple of the cluster {_by(cluster)}"
+                fault = f"the grid {_by(grid)} is not a multiple of the cluster {_by(cluster)}"
                 raise self._place("grid").error(fault, "round it up")
         return Launch(
             image=image,
@@ -260,7 +262,7 @@ class _Resolved:
         if type not in LARGEST_FLOAT:
             return f"value {type} {value}"
         if abs(value) > LARGEST_FLOAT[type]:
-            fault = f"{value} is beyond the largest {type}"
+            fault = f"{value} exceeds the largest {type}"
             raise self._place(*keys).error(fault, "write a smaller one")
         return f"value {type} {float(value):.17g}"
 

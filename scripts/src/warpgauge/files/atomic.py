@@ -27,7 +27,7 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
     """
     for path in contents:
         if path.is_symlink():
-            raise UserError(f"{path} is a link: put the file that it leads to in its place")
+            raise UserError(f"{path} is a link: replace it by the file that it points to")
     at: _Change | None = None
     changes: list[_Change] = []
     done = False
@@ -109,7 +109,7 @@ def _put_back(changes: list[_Change]) -> str:
             with contextlib.suppress(OSError):
                 work.end()
     return "; ".join(
-        f"{one.path} could not be put back, what it held is in {one.old}" for one in changed
+        f"{one.path} could not be restored; its old content is in {one.old}" for one in changed
     )
 
 
@@ -191,8 +191,8 @@ def _sync(folder: Path) -> None:
             os.close(descriptor)
     except OSError as fault:
         raise UserError(
-            f"the files in {folder} were replaced, but a power cut now may undo it "
-            f"({_why(fault)}); see to its disk"
+            f"the files in {folder} were replaced, but a power failure now may undo it "
+            f"({_why(fault)}); check its disk"
         ) from None
 
 

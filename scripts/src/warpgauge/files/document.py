@@ -109,14 +109,14 @@ _DECODER = msgspec.json.Decoder()
 def _once(pairs: list[tuple[str, object]]) -> Object:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("the key is in there twice")
     return members
 
 
 def _whole(place: Place, text: str) -> Document:
     value, repeated = parsed(place, text)
     if not isinstance(value, dict):
-        fault = f"holds {kind(value)} where an object with 'benchmarks' belongs"
+        fault = f"holds {kind(value)} instead of an object with 'benchmarks'"
         raise place.error(fault, RESULT_FILE)
     document = Document(place, value)
     if repeated is not None:
@@ -139,7 +139,7 @@ def _repeated(document: Document, members: Object, key: str) -> UserError:
     )
     return next(owners, document.place).error(
         f"holds the key {quoted(key)} twice in one object",
-        "keep one of them, or give one another name if both are meant",
+        "keep one of them, or rename one if both are intended",
     )
 
 
@@ -166,7 +166,7 @@ def _refuse_surrogates(document: Document) -> None:
                 try:
                     value.encode()
                 except UnicodeEncodeError:
-                    fault = f"{quoted(value)} holds half a character"
+                    fault = f"{quoted(value)} holds half of a surrogate pair"
                     raise place.error(fault, "rename it") from None
 
 

@@ -55,7 +55,7 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
         else:
             status = place.path.stat()
             if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-                raise place.error("is no regular file", remedy)
+                raise place.error("is not a regular file", remedy)
             if status.st_size > limit:
                 raise too_large
             with place.path.open("rb") as stream:
@@ -76,7 +76,8 @@ def _decoded(place: Place, raw: bytes) -> str:
             raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")
     if b"\x00" in raw:
         raise place.error(
-            "holds zero bytes, as a binary file does, or one that a crash cut", "give a result file"
+            "holds zero bytes, so it is a binary file or was cut off by a crash",
+            "give a result file",
         )
     try:
         text = raw.decode("utf-8-sig")
@@ -110,9 +111,9 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
     except RecursionError:
         raise place.error("is nested too deeply", "give a result file") from None
     except MemoryError:
-        raise place.error("needs more memory than there is", "give a result file") from None
+        raise place.error("needs more memory than is available", "give a result file") from None
     except ValueError:  # an integer of more digits than Python converts
-        raise place.error("holds a number too long to read") from None
+        raise place.error("holds a number that is too long") from None
     return value, repeated[0] if repeated else None
 
 
@@ -143,6 +144,6 @@ def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: 
     end = text.rstrip()
     unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
     if unclosed or error.pos >= len(end):
-        return place.error("breaks off in the middle, as after a crash or a full disk")
+        return place.error("ends in the middle, as after a crash or on a full disk")
     where = f"line {error.lineno}, column {error.colno}"
     return place.error(f"is not JSON ({where}: {error.msg})", remedy)

@@ -22,7 +22,7 @@ _FIDELITY = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
     """A run file may replace another one, but nothing in the baselines' folder and no input."""
-    _require_replaceable(path, baselines, inputs, _RUN_FILE, "is no run file")
+    _require_replaceable(path, baselines, inputs, _RUN_FILE, "is not a run file")
 
 
 def check_fidelity_file(path: Path, baselines: Path) -> None:
@@ -49,7 +49,7 @@ def check_report(
 def require_empty(folder: Path) -> None:
     """Raises UserError where it is there with something in it, or is a file."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there and not empty: remove it, or name another --out-dir")
+        raise UserError(f"{folder} exists and is not empty: remove it, or name another --out-dir")
 
 
 def _require_replaceable(
@@ -63,7 +63,7 @@ def _require_replaceable(
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None
     if held.strip() and not own.search(held):
-        raise _refusal(path, f"it is there and {told}; name another file")
+        raise _refusal(path, f"the file exists and {told}; name another file")
 
 
 def _target(path: Path, inputs: Sequence[Path]) -> Path:
@@ -73,7 +73,7 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
         if target.is_dir():
             raise _refusal(path, "it is a folder")
         if target.exists() and not target.is_file():
-            raise _refusal(path, "it is no regular file")
+            raise _refusal(path, "it is not a regular file")
         if target.exists() and not os.access(target, os.W_OK):
             raise _refusal(path, "it is read-only")
         for given in inputs:
@@ -86,7 +86,7 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except RuntimeError:  # Python before 3.13 finds a loop of links so
-        raise _refusal(path, "its links lead in a circle") from None
+        raise _refusal(path, "its links form a cycle") from None
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None
     return target

@@ -34,8 +34,8 @@ def settle(folder: Path) -> None:
                 work.undo(folder)
         except OSError as fault:
             raise UserError(
-                f"{folder}: its files were being changed when that was killed, and cannot be put "
-                f"back ({fault.strerror or fault}): see to its permissions"
+                f"{folder}: a command that was changing its files was killed, and they cannot be "
+                f"restored ({fault.strerror or fault}): check its permissions"
             ) from None
         finally:
             work.remove()

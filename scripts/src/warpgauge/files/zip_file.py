@@ -49,7 +49,7 @@ def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
     except _Refused as fault:
         raise UserError(inert(f"{what} {fault}; it is refused")) from None
     except _DAMAGED:
-        raise UserError(f"{what} is no ZIP archive, or a damaged one; it is refused") from None
+        raise UserError(f"{what} is not a ZIP archive, or is damaged; it is refused") from None
     if content is None:
         raise MissingEntry(inert(f"{what} holds no {name}"))
     return content
@@ -78,16 +78,16 @@ def _check(member: zipfile.ZipInfo) -> None:
     if "\0" in name or "\\" in name:
         raise _Refused(f"holds the name {told}, with a backslash or a NUL")
     if name.startswith("/") or _DRIVE.match(name):
-        raise _Refused(f"holds the name {told}, which is no relative path")
+        raise _Refused(f"holds the name {told}, which is not a relative path")
     if {"", ".", ".."} & set(name.removesuffix("/").split("/")):
-        raise _Refused(f"holds the name {told}, which leads elsewhere")
+        raise _Refused(f"holds the name {told}, which leads outside")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise _Refused(f"holds {told}, which is a link or a device")
     if (name.endswith("/") or kind == stat.S_IFDIR) and member.file_size:
-        raise _Refused(f"holds the folder {told} with a content")
+        raise _Refused(f"holds the folder {told} with content")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _Refused(f"holds {told} packed in another way than DEFLATE")
+        raise _Refused(f"holds {told} with another compression than DEFLATE")
 
 
 def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
@@ -96,9 +96,9 @@ def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> by
     if size > limit:
         raise _Refused(f"holds {told} of {size} bytes, more than {limit}")
     if size > max(RATIO_LIMIT * member.compress_size, _RATIO_FROM_BYTES):
-        raise _Refused(f"holds {told} packed to less than a {RATIO_LIMIT}th, as a bomb is")
+        raise _Refused(f"holds {told} compressed to less than 1/{RATIO_LIMIT}, as a ZIP bomb is")
     with opened.open(member) as stream:
         content = stream.read(size + 1)  # a number: without one there is no limit
     if len(content) != size:
-        raise _Refused(f"holds {told} of another size than it says")
+        raise _Refused(f"holds {told}, whose size differs from the stated one")
     return content

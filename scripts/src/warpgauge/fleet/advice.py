@@ -51,11 +51,11 @@ def advice(gpu: Gpu, slower: Collection[str], usual: Mapping[str, str], healthy:
                      "of another node")  # fmt: skip
     elif any(row.name.startswith(_LINK) for row in slow):
         words.append("link: compare width and generation (nvidia-smi -q -d PCIE, nvidia-smi nvlink "
-                     "-s), and look for replays")  # fmt: skip
+                     "-s), and check replay counts")  # fmt: skip
     if not words and any("bytes_per_second" in row.counters for row in slow):
-        words.append("memory: look for remapped rows and ECC errors (nvidia-smi -q -d "
+        words.append("memory: check remapped rows and ECC errors (nvidia-smi -q -d "
                      "ROW_REMAPPER,ECC), and run dcgmi diag -r 3")  # fmt: skip
-    return words or ["measure again; if it stays, run dcgmi diag -r 3"]
+    return words or ["measure again; if it remains slow, run dcgmi diag -r 3"]
 
 
 def _clocks(gpu: Gpu, slow: Sequence[Row], healthy: Sequence[Rows]) -> list[str]:

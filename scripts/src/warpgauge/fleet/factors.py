@@ -38,13 +38,13 @@ def _of_table(gpus: Sequence[Gpu], path: Path) -> dict[str, list[str]]:
     try:
         lines = [*csv.reader(io.StringIO(text_of(place)), strict=True)]
     except csv.Error as fault:
-        raise place.error(f"is no CSV file ({fault})", "separate its columns by commas") from None
+        raise place.error(f"is not CSV ({fault})", "separate its columns by commas") from None
     (key, *names), *rows = lines
     if key not in _KEYS or not names:
         wanted = "the first column is 'node' or 'gpu_uuid', the others are factors"
         raise place.error(f"begins with the column {quoted(key)}", wanted)
     if len({key, *names}) <= len(names) or not all(names):
-        raise place.error("names a column twice, or not at all", "give each its own name")
+        raise place.error("has a column name twice, or an empty one", "give each its own name")
     table: dict[str, list[str]] = {}
     for number, row in enumerate(rows, 2):
         if not row:
@@ -59,7 +59,7 @@ def _of_table(gpus: Sequence[Gpu], path: Path) -> dict[str, list[str]]:
     if table.keys().isdisjoint(of_gpu):
         first = next(iter(table), "")
         hint = suggestion(first, sorted({*of_gpu}))
-        raise UserError(f"{path}: no run file is of {quoted(first)} or the others: {hint}")
+        raise UserError(f"{path}: no run file belongs to {quoted(first)} or the others: {hint}")
     none = [""] * len(names)
     levels = [table.get(one, none) for one in of_gpu]
     return {name: [one[at] for one in levels] for at, name in enumerate(names)}

@@ -168,9 +168,9 @@ class _Told:
 
     def _level(self, level: Level, members: NDArray[np.bool_]) -> Outlier:
         name = ", ".join(f"{factor}={value}" for factor, value in level.names)
-        words = "all that have it are slower than the others: compare what else they share"
+        words = "all that have it are slower than the others: check what else they have in common"
         if len(level.names) > 1:
-            words += "; the same GPUs have these, so that nobody can tell which it is"
+            words += "; the same GPUs have these, so the cause cannot be distinguished"
         p = np.full(len(level.excess), level.p)
         return self._outlier(Kind.LEVEL, name, "", int(members.sum()), level.p,
                              (level.slower, level.excess, p), (words,))  # fmt: skip

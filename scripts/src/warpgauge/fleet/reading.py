@@ -135,7 +135,7 @@ class _Piece:
         try:
             gpu, rows, host = _usual(path) or _unusual(path)
             if not gpu.uuid:
-                raise Place(path).error("names no GPU", "measure with a program that uses one")
+                raise Place(path).error("names no GPU", "measure with a program that uses a GPU")
         except UserError as fault:
             self.faults.append(str(fault))
             return

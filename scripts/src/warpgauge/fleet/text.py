@@ -92,7 +92,10 @@ def sized(model: Model) -> str:
 
 
 def too_few(model: Model) -> str:
-    return f"not judged: {FEWEST_UNITS} GPUs or more show how far healthy ones lie apart"
+    return (
+        f"not judged: at least {FEWEST_UNITS} GPUs are needed to know the scatter between "
+        "healthy ones"
+    )
 
 
 def notes(report: Report) -> list[str]:
@@ -106,14 +109,14 @@ def notes(report: Report) -> list[str]:
         ]
         more = len(incomplete) - _FILES
         told = "; ".join(lacking) + (f"; and {more} more GPUs lack some" if more > 0 else "")
-        found.append(inert(f"Not measured as the others were: {told}."))
+        found.append(inert(f"Measured differently from the others: {told}."))
     if report.faults:
         more = len(report.faults) - _FILES
         shown = "; ".join(report.faults[:_FILES]) + (f"; and {more} more" if more > 0 else "")
         found.append(inert(f"{plural(len(report.faults), 'file')} cannot be read: {shown}."))
     if report.older:
         found.append(inert(
-            f"{plural(len(report.older), 'file')} left out, for a newer one is of the same GPU, as "
-            f"{report.older[0]}."
+            f"{plural(len(report.older), 'file')} left out because a newer file has the same GPU, "
+            f"e.g. {report.older[0]}."
         ))  # fmt: skip
     return found

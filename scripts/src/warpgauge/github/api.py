@@ -45,10 +45,10 @@ _MOST_REDIRECTS, _REDIRECTS = 3, (301, 302, 303, 307, 308)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _PRINTABLE = re.compile(r"[!-~]+")
 _REMEDIES = {
-    401: f"give {TOKEN} a token that is valid",
-    403: "give the job's token the permission that this needs",
-    404: "check the name, and that the token may see it",
-    410: "it is gone for good; run what made it again",
+    401: f"give {TOKEN} a valid token",
+    403: "give the job's token the permission for this",
+    404: "check the name, and whether the token may see it",
+    410: "it was deleted; run the job that made it again",
 }
 
 
@@ -67,7 +67,7 @@ class GitHub:
         """Raises UserError for a token or an address that cannot be one."""
         # http.client would show a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
-            raise UserError(f"{TOKEN} is empty or no token; set it to the job's github.token")
+            raise UserError(f"{TOKEN} is empty or not a token; set it to the job's github.token")
         self._base = base_url.rstrip("/")
         self._origin = _origin(_checked(self._base, loopback=True))
         self._authorization = f"Bearer {token}"
@@ -92,7 +92,7 @@ class GitHub:
             page = _parsed(what, body)
             items = _checked_object(what, page).get(key) if key else page
             if not isinstance(items, list):
-                raise UserError(f"{what} was not answered with a list; check {API_URL}")
+                raise UserError(f"{what}: the answer is not a list; check {API_URL}")
             found += [_checked_object(what, item) for item in items]
             # Link: <https://…>; rel="next", …
             following = re.search(r'<([^<>]*)>\s*;\s*rel="next"', headers.get("Link", ""))
@@ -101,7 +101,7 @@ class GitHub:
             url = self._leads_to(what, url, following.group(1))
             if _origin(urlsplit(url)) != self._origin:
                 raise UserError(f"{what}: the next page is on another host; check {API_URL}")
-        raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; look at it by hand")
+        raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; inspect it by hand")
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
         """Creates something; the object that GitHub made of it."""
@@ -131,7 +131,7 @@ class GitHub:
 
     def _url(self, path: str) -> str:
         if not (path.startswith("/") and _PRINTABLE.fullmatch(path)):
-            raise ValueError(f"no path of an API: {path!r}")
+            raise ValueError(f"not an API path: {path!r}")
         return f"{self._base}{path}"
 
     def _read(
@@ -181,7 +181,7 @@ class GitHub:
         with suppress(ValueError):
             target = urljoin(url, location)
         if not location or not _PRINTABLE.fullmatch(target):
-            raise UserError(f"{what} leads to no address; run this again")
+            raise UserError(f"{what} does not redirect to an address; run this again")
         _checked(target, loopback=self._origin[0] == "http", what=what)
         return target
 
@@ -228,7 +228,7 @@ def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
         if time.monotonic() > end:
             raise Unanswered(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
     if length.isdigit() and len(body) != int(length):
-        raise Unanswered(f"{what} broke off after {len(body)} of {length} bytes; run this again")
+        raise Unanswered(f"{what} ended after {len(body)} of {length} bytes; run this again")
     return bytes(body)
 
 
@@ -252,10 +252,10 @@ def _parsed(what: str, body: bytes) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise UserError(f"{what} was not answered with JSON; check {API_URL}") from None
+        raise UserError(f"{what}: the answer is not JSON; check {API_URL}") from None
 
 
 def _checked_object(what: str, value: object) -> Json:
     if not isinstance(value, dict):
-        raise UserError(f"{what} was not answered with an object; check {API_URL}")
+        raise UserError(f"{what}: the answer is not an object; check {API_URL}")
     return value

@@ -108,9 +108,9 @@ def refusing(told: str) -> Iterator[None]:
         raise Refused(told, fault) from None
 
 
-DAMAGED = "Its result was refused: it is damaged, contradicts itself, or takes too long to judge"
-_FOREIGN = "Its result was refused: it is of another commit, GPU or suite"
-OTHER_BASE = "It was measured from another base"
+DAMAGED = "Its result was refused: it is damaged, contradicts itself, or takes too long to check"
+_FOREIGN = "Its result was refused: it belongs to another commit, GPU or suite"
+OTHER_BASE = "It was measured against another base"
 
 
 def name_of(gpu: Gpu) -> str:
@@ -176,7 +176,7 @@ def checked_comparison(content: bytes, place: Place) -> Comparison:
     comparison = comparison_json.load(decoded, place)
     for verdict in comparison.verdicts:
         if not is_name(verdict.name):
-            raise place.error(f"no benchmark can be called {quoted(verdict.name)}", _REMEDY)
+            raise place.error(f"{quoted(verdict.name)} cannot be the name of a benchmark", _REMEDY)
     return comparison
 
 
@@ -185,7 +185,7 @@ def _require_modest(value: object, place: Place) -> None:
     level: Sequence[object] = [value]
     for _ in range(_DEPTH_LIMIT):
         if any(isinstance(one, str) and (len(one) > CONTEXT_LIMIT or "\0" in one) for one in level):
-            fault = f"holds a text of more than {CONTEXT_LIMIT:,} characters, or with a NUL"
+            fault = f"holds a text with more than {CONTEXT_LIMIT:,} characters, or with a NUL"
             raise place.error(fault, _REMEDY)
         objects = [value for value in level if isinstance(value, dict)]
         lists = [value for value in level if isinstance(value, list)]
@@ -212,7 +212,7 @@ def _require_few(document: object, place: Place) -> None:
 def _require_version(document: object, place: Place) -> None:
     told, ours = str(at(document, "warpgauge_format")), format_of(json_document.Comparison)
     if _VERSION.fullmatch(told) and told != ours:
-        fault = f"has the format {told}, and the default branch reads {ours}"
+        fault = f"has the format {told}, but the default branch reads {ours}"
         raise Refused(f"Its result {fault}", place.error(fault, _REMEDY))
 
 
@@ -221,19 +221,21 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
     both = (comparison.baseline, comparison.candidate)
     for side in both:
         if side.source is not Source.RUN:
-            raise place.error(f"is of a {side.source.value}, not of a {Source.RUN.value}", _REMEDY)
+            raise place.error(f"is a {side.source.value}, not a {Source.RUN.value}", _REMEDY)
         # Programs of another project may use no GPU.
         if (name := gpu_name(side)) not in ((gpu.name,) if ours else ("", gpu.name)):
-            raise place.error(f"is of the GPU {quoted(name)}, not of {quoted(gpu.name)}", _REMEDY)
+            raise place.error(
+                f"was measured on the GPU {quoted(name)}, not on {quoted(gpu.name)}", _REMEDY
+            )
     # Their folders would stand in a command that the comment tells a reader to paste.
     if ours and any(PROGRAMS in one.context for side in both for one in side.sessions.values()):
-        raise place.error("is of another project's programs, not of this suite", _REMEDY)
+        raise place.error("belongs to another project's programs, not to this suite", _REMEDY)
     for session in comparison.candidate.sessions.values():
         if session.context.get("commit") != terms.run.head:
             measured = quoted(session.context.get("commit", ""))
-            raise place.error(f"is of commit {measured}, not of {terms.run.head}", _REMEDY)
+            raise place.error(f"belongs to commit {measured}, not to {terms.run.head}", _REMEDY)
         if normal(session.context.get("filter", "")) != terms.filter:
-            raise place.error("was measured with another filter than was asked for", _REMEDY)
+            raise place.error("was measured with another filter than the requested one", _REMEDY)
 
 
 def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> Comparison:
@@ -250,5 +252,5 @@ def _require_base(comparison: Comparison, terms: Terms, place: Place) -> None:
     """Refuse what was measured from another commit than the pull request's own base gives."""
     for session in comparison.baseline.sessions.values():
         if (commit := session.context.get("commit")) != terms.base.commit:
-            fault = f"is measured from {quoted(commit or '')}, not from {terms.base.commit}"
+            fault = f"was measured against {quoted(commit or '')}, not against {terms.base.commit}"
             raise Refused(OTHER_BASE, place.error(fault, "push, or run the workflow again"))

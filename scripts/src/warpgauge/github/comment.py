@@ -135,7 +135,7 @@ def _line(part: Part) -> str:
 def _section(part: Part, folded: bool, limit: int) -> str:
     if isinstance(part.found, str):
         return ""
-    title = summary("", f"{part.gpu.name}: all that was found")
+    title = summary("", f"{part.gpu.name}: all results")
     head, foot = (f"<details>{title}\n\n", "\n</details>\n\n") if folded else ("", "")
     inner = report.tables(part.found, limit - len(head) - len(foot), part.sources)
     return f"{head}{inner}{foot}"
@@ -185,20 +185,18 @@ def _cell(verdict: Verdict | None) -> str:
 
 def to_be_measured(run: Run) -> str:
     """What the note on an outdated comment says."""
-    return f"Commit {code(short(run.head))} is yet to be measured ([run]({run.url}))."
+    return f"Commit {code(short(run.head))} is not measured yet ([run]({run.url}))."
 
 
 def not_measured(run: Run, why: str) -> str:
     """Likewise of a run without a result; `why` is ours, or empty for how the run ended."""
-    ended = why or f"its run ended without a job for any GPU ({code(run.conclusion or 'unknown')})"
+    ended = why or f"the run ended without a job for any GPU ({code(run.conclusion or 'unknown')})"
     return f"Commit {code(short(run.head))} was not measured: {ended} ([run]({run.url}))."
 
 
 def not_readable(run: Run) -> str:
     """Likewise where GitHub, or this repository's own files, did not let us read it."""
-    return (
-        f"What was measured of commit {code(short(run.head))} could not be read ([run]({run.url}))."
-    )
+    return f"The results for commit {code(short(run.head))} could not be read ([run]({run.url}))."
 
 
 def _origin(run: Run, base: Base | None, parts: Sequence[Part], links: Sequence[str]) -> str:

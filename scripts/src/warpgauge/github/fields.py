@@ -60,7 +60,9 @@ def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) ->
     # GitHub may append the branch: .github/workflows/nightly.yml@main.
     path = text(answer, "path").partition("@")[0]
     if path != workflow:
-        raise UserError(f"run {run_id} of {repository} is of {quoted(path)}, not of {workflow}")
+        raise UserError(
+            f"run {run_id} of {repository} is a run of {quoted(path)}, not of {workflow}"
+        )
     return answer
 
 

@@ -105,7 +105,7 @@ def chosen(path: Path, slug: str) -> Gpu:
     listed = {gpu.slug: gpu for gpu in read(path)}
     if slug in listed:
         return listed[slug]
-    raise UserError(f"{path} has no GPU {typed(slug)}: it has {', '.join(listed)}")
+    raise UserError(f"{path} does not list the GPU {typed(slug)}; it lists {', '.join(listed)}")
 
 
 def require_here(gpu: Gpu) -> None:
@@ -114,7 +114,7 @@ def require_here(gpu: Gpu) -> None:
     if names and gpu.name not in names:  # without any, scripts/bench tells why
         has = inert(", ".join(sorted(set(names))))
         raise UserError(
-            f"this runner has {has}, and no {gpu.name}: take the labels of {gpu.slug} in "
+            f"this runner has {has}, not {gpu.name}: remove the labels of {gpu.slug} in "
             ".github/gpus.json from it",
             ExitStatus.NOT_MEASURED,
         )

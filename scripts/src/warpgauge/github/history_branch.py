@@ -39,7 +39,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     files = recorded_files.fetch(repository, run.id, wanted)
     if not files:
         raise UserError(
-            f"run {run.id} measured no GPU: its log says why; the history stays as it is",
+            f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
             ExitStatus.NOT_MEASURED,
         )
     texts = {}

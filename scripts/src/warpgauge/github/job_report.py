@@ -28,13 +28,14 @@ _NOTHING = "Nothing was compared"
 _ERRORS = {
     ExitStatus.REGRESSION: (
         "Regression",
-        "Something got slower, and was confirmed where it could be: the annotations, the job's "
-        "summary and report.md name it (exit status 1).",
+        "Some benchmarks got slower, and were confirmed where possible. The annotations, the job's "
+        "summary and report.md name them (exit status 1).",
     ),
     ExitStatus.NOT_MEASURED: (
         "Not everything is bounded",
-        "No regression was found, but something is inconclusive, was not measured or cannot be "
-        "compared, which is not a pass: the job's summary and report.md name it (exit status 3).",
+        "No regression was found, but some benchmarks are inconclusive, were not measured or "
+        "cannot be compared. This is not a pass. The job's summary and report.md name them (exit "
+        "status 3).",
     ),
 }
 
@@ -83,7 +84,7 @@ class Job:
     @property
     def _artifact(self) -> str:
         name, page = f"`warpgauge-{self.gpu}`", f"`report-{self.gpu}.html`"
-        told = f"The artifact {page} is this as a page; {name} has run files, pictures and log."
+        told = f"The artifact {page} is this report; {name} has run files, pictures and log."
         return f"\n{told}\n" if self.gpu else ""
 
 

@@ -101,5 +101,5 @@ class NewestNights:
             raise UserError(f"it is not a run on {gpu.name}")
         for session in measured.sessions.values():
             if (told := session.context.get("commit", "")) != commit:
-                raise UserError(f"it is of commit {quoted(told)}, not of {commit}")
+                raise UserError(f"it belongs to commit {quoted(told)}, not to {commit}")
         return found

@@ -27,8 +27,8 @@ _MAY_ASK = ("admin", "maintain", "write")
 
 _COMMAND = re.compile(r"/warpgauge run +(?P<filter>[!-~]{1,100})(?: +on +(?P<gpu>[^ ].*?))? *")
 _USAGE = (
-    "write it as /warpgauge run FILTER, or /warpgauge run FILTER on GPU, on the first line; FILTER "
-    "has no spaces, and at most 100 printable ASCII characters"
+    "write /warpgauge run FILTER, or /warpgauge run FILTER on GPU, on the first line; FILTER has "
+    "no spaces and at most 100 printable ASCII characters"
 )
 _LOGIN, _ISSUE = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"https?://.*/issues/[0-9]{1,10}")
 _TEXTS = {"head": FULL_COMMIT, "base": FULL_COMMIT, "branch": re.compile(r".+"),
@@ -58,7 +58,7 @@ class Request:
             number(told, "pull"), number(told, "comment")
             return cls(**told)
         except (ValueError, TypeError, RecursionError, UserError):
-            what = f"--request {quoted(line)} is not what warpgauge ci on-demand prints"
+            what = f"--request {quoted(line)} is not the output of warpgauge ci on-demand"
             raise UserError(f"{what}; run the whole workflow again") from None
 
     def models(self, known: Sequence[Gpu]) -> list[Gpu]:
@@ -71,7 +71,7 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
     run = pull_request.run_of(api, repository, run_id, _WORKFLOW, "issue_comment")
     home = text(api.get(f"/repos/{repository}"), "default_branch")
     if run.branch != home or not same(run.head_repository, repository):
-        raise UserError(f"run {run_id} of {repository} is not of the branch {quoted(home)}")
+        raise UserError(f"run {run_id} of {repository} is not on the branch {quoted(home)}")
     return run
 
 
@@ -96,7 +96,7 @@ def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu
         filter, gpu = _parsed(str(at(comment, "body")), known)
         answer = api.get(f"/repos/{run.repository}/pulls/{pull}")
         if at(answer, "state") != "open":
-            raise UserError("the pull request is not open; reopen it to have it measured")
+            raise UserError("the pull request is not open; reopen it to measure it")
         head = text(answer, "head", "sha", pattern=FULL_COMMIT)
         of_head, into = replace(run, head=head), Pull(pull, text(answer, "base", "ref"))
         base = pull_request.base_of(api, of_head, into)
@@ -107,8 +107,8 @@ def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu
     asked = Request(pull, 0, head, base.commit, base.branch, gpu, filter, outside)
     where = prose(", ".join(one.name for one in asked.models(known)))
     what = f"{code(filter)} on {where} at commit {code(short(head))}, as {code(author)} asked"
-    waits = " A maintainer has to approve the run first: it is a fork's." if outside else ""
-    body = f"**Measuring** {what} ([run]({run.url})). The result will stand here.{waits}"
+    waits = " A maintainer has to approve this run of a fork first." if outside else ""
+    body = f"**Measuring** {what} ([run]({run.url})). The result will replace this text.{waits}"
     return replace(asked, comment=number(api.post(comments, {"body": body}), "id"))
 
 
@@ -117,9 +117,11 @@ def answer(api: GitHub, repository: str, request: Request, body: str) -> str:
     path = f"/repos/{repository}/issues/comments/{request.comment}"
     comment, pull = api.get(path), api.get(f"/repos/{repository}/pulls/{request.pull}")
     if not (is_ours(comment) and str(at(comment, "issue_url")).endswith(f"/issues/{request.pull}")):
-        raise UserError(f"comment {request.comment} is not ours on #{request.pull}; it stays")
+        raise UserError(
+            f"comment {request.comment} is not ours on #{request.pull}; it is left unchanged"
+        )
     late = "" if at(pull, "head", "sha") == request.head else ", which is no longer the head"
-    about = f"Asked for: {code(request.filter)} at commit {code(short(request.head))}{late}."
+    about = f"Requested: {code(request.filter)} at commit {code(short(request.head))}{late}."
     # `comment.body` leaves room for a note.
     return address(api.patch(path, {"body": f"{body.rstrip()}\n\n{about}"}), "html_url")
 
@@ -134,5 +136,5 @@ def _parsed(body: str, known: Sequence[Gpu]) -> tuple[str, str]:
     slugs = {one: gpu.slug for gpu in known for one in (gpu.slug, gpu.name.lower())}
     if name and name not in slugs:
         has = ", ".join(gpu.slug for gpu in known)
-        raise UserError(f".github/gpus.json has no such GPU: it has {has}")
+        raise UserError(f".github/gpus.json does not list this GPU; it lists {has}")
     return filter, slugs.get(name, "")

@@ -90,8 +90,8 @@ _LONGEST_FACT, _LONGEST_LINE = 80, 300
 _BETWEEN = "\n\n"
 # https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
 _NO_WORKFLOWS = """\
-GitHub starts no workflow for a pull request that a workflow opened: close it and open it again to \
-run them."""
+GitHub starts no workflow for a pull request that a workflow opened. To run them, close it and \
+open it again."""
 
 
 def title(proposal: Proposal, gpu: Gpu) -> str:
@@ -107,7 +107,7 @@ def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: in
         f"recorded by [run {run.id}]({run_url}), which {code(run.actor)} started."
     ]
     if count < asked:
-        parts.append(f"**{asked} were asked for**: the run's log says what became of the rest.")
+        parts.append(f"**{asked} were requested**: the run's log says what happened to the others.")
     head = table_head(("session", *(heading for heading, _ in _FACTS)))
     parts.append(head + "\n".join(map(_row, proposal.added)))
     lines = [cut(inert(line), _LONGEST_LINE) for one in proposal.added for line in one.lines]
@@ -139,7 +139,7 @@ def _compared(one: Added, room: int) -> str:
     session = f"### Session {code(cut(inert(one.session.key), _LONGEST_FACT))}"
     if one.comparison is None:
         return f"{session}\n\nThere was no baseline of this GPU model to compare with."
-    head = f"{session} beside the baseline as it was\n\n"
+    head = f"{session} compared with the baseline before it\n\n"
     limit = min(room - len(head), report.LIMIT)
     # Without the mark: no program is to take this for the gate's comment, and put another there.
     return head + report.unmarked(one.comparison, limit)

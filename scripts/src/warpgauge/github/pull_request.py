@@ -67,10 +67,10 @@ def run_of(
     answer = run_of_workflow(api, repository, run_id, workflow)
     what = f"run {run_id} of {repository}"
     if (told := text(answer, "event")) != event:
-        raise UserError(f"{what} is of the event {quoted(told)}, not of {quoted(event)}")
+        raise UserError(f"{what} belongs to the event {quoted(told)}, not to {quoted(event)}")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
     if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
-        raise UserError(f"{what} is not what GitHub answered with; run this again")
+        raise UserError(f"{what} does not match GitHub's answer; run this again")
     return Run(
         repository,
         run_id,
@@ -124,7 +124,7 @@ def pulls_of(api: GitHub, run: Run) -> list[Pull]:
     Raises UserError, of status 0 where there is none any more: closed, or moved on.
     """
     if not run.head_repository:
-        raise nothing_to_do(run, "its repository is gone")
+        raise nothing_to_do(run, "its repository was deleted")
     path, owner = f"/repos/{run.repository}/pulls", run.head_repository.partition("/")[0]
     found = _of_head(run, api.listed(path, state="open", head=f"{owner}:{run.branch}"))
     # A branch may have been renamed since.

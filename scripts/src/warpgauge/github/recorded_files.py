@@ -74,8 +74,8 @@ def workflow_run(
     here = git.require(root, "rev-parse", "--verify", "HEAD")
     if here != run.commit:
         raise UserError(
-            f"run {run_id} measured commit {short(run.commit)}, and {root} is at {short(here)}; "
-            "check that commit out"
+            f"run {run_id} measured commit {short(run.commit)}, but {root} is at {short(here)}; "
+            "check out that commit"
         )
     return run
 
@@ -86,7 +86,7 @@ def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mappi
     newest = artifact.newest(api, home, run_id, wanted.fullmatch)
     left = [newest[name] for name in sorted(newest) if not newest[name].expired]
     if len(left) > MOST_ARTIFACTS:
-        raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none is read")
+        raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none was read")
     limits = (_ARCHIVE_LIMIT_BYTES, LIMIT_BYTES)
     return {found.name: found.entry(api, home, RUN_FILE, limits) for found in left}
 
@@ -112,13 +112,13 @@ def checked_record(path: Path, content: bytes, gpu: Gpu, commit: str, root: Path
 def _objection(record: Record, gpu: Gpu, commit: str, root: Path) -> str:
     """Why the record must not be taken; empty where it may."""
     if record.source is not Source.RUN:
-        return f"it is a {record.source.value}, and no run file"
+        return f"it is a {record.source.value}, not a run file"
     session = only_session(record)
     name, measured = session.gpu_name or "", session.context.get("commit", "")
     if name != gpu.name:
-        return f"it was measured on {quoted(name)}, and {gpu.name} was asked for"
+        return f"it was measured on {quoted(name)}, but {gpu.name} was requested"
     if measured != commit:
-        return f"it measured commit {quoted(short(measured))}, and {short(commit)} was asked for"
+        return f"it measured commit {quoted(short(measured))}, but {short(commit)} was requested"
     if sum(len(key) + len(value) for key, value in session.context.items()) > _CONTEXT_LIMIT:
         return f"its context is longer than {_CONTEXT_LIMIT} characters"
     if not record.rows:
@@ -127,4 +127,4 @@ def _objection(record: Record, gpu: Gpu, commit: str, root: Path) -> str:
         return f"it holds more than {_MOST_ROWS} benchmarks"
     known = {entry.stem for entry in (root / "benchmarks").iterdir() if entry.suffix in _SUFFIXES}
     foreign = next((row for row in record.rows.values() if row.family not in known), None)
-    return f"benchmarks/ has no family of {quoted(foreign.name)}" if foreign else ""
+    return f"benchmarks/ does not have the family of {quoted(foreign.name)}" if foreign else ""

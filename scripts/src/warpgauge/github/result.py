@@ -33,7 +33,7 @@ _ENDED = {
     "skipped": "Its job was skipped",
     "timed_out": "Its job ran out of time",
     "action_required": "Its job waits for a maintainer's approval",
-    "startup_failure": "Its job could not begin",
+    "startup_failure": "Its job could not start",
 }
 _FITTING = {
     "success": (ExitStatus.OK,),
@@ -57,7 +57,7 @@ class Job:
         """Why nothing is known of what it did, "" if it ended by itself."""
         if self.conclusion in _FITTING:
             return ""
-        return _ENDED.get(self.conclusion, "Its job ended in an unknown way")
+        return _ENDED.get(self.conclusion, "Its job ended for an unknown reason")
 
     def ran_on(self, gpu: Gpu) -> bool:
         """Whether its runner has the labels and the group that .github/gpus.json asks for."""
@@ -131,7 +131,7 @@ class Result:
 
     def _part(self, gpu: Gpu, jobs: Sequence[Job], left: Iterable[Artifact]) -> Part:
         if len(jobs) != 1:
-            several = f"Its run has {len(jobs)} jobs of that name, and one is expected"
+            several = f"Its run has {len(jobs)} jobs of that name; one is expected"
             return Part(gpu, several if jobs else "It had no job")
         (job,) = jobs
         # Artifacts of an earlier attempt are not this job's.
@@ -141,7 +141,7 @@ class Result:
         known = self.terms.known(gpu)
         try:
             with cpu_limit(
-                artifact.CPU_LIMIT_S, "what it left, or its policy, takes too long to read"
+                artifact.CPU_LIMIT_S, "its result, or its policy, takes too long to read"
             ):
                 found = self._judged(gpu, job, mine[-1], known) if mine else None
         except Unanswered:
@@ -157,7 +157,7 @@ class Result:
         if found is None:
             failed = job.conclusion == "failure"
             before = "Its job failed before anything was compared"
-            return Part(gpu, before if failed else "Its job left nothing", job.url)
+            return Part(gpu, before if failed else "Its job left no result", job.url)
         where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
         history, sources = self._history(gpu), self._sources(found)
         return Part(gpu, found, job.url, where, history, self.report_url, sources)
@@ -167,7 +167,7 @@ class Result:
         if not job.ran_on(gpu):
             if job.conclusion == "success" and not left and self._touches_nothing():
                 return UNTOUCHED
-            return "Its job ran on another runner than the one that is set up for it"
+            return "Its job ran on another runner than the one configured for it"
         return "Its run left several results of that name" if len(left) > 1 else ""
 
     def _touches_nothing(self) -> bool:
@@ -189,10 +189,10 @@ class Result:
             found = recomputed(told, settings, clocks)
         if not job.fits(found.exit_status):
             misfit = UserError(
-                f"the job of {gpu.name} ended with {job.conclusion}, and what it left is of exit "
+                f"the job of {gpu.name} ended with {job.conclusion}, but its result has exit "
                 f"status {found.exit_status.value}"
             )
-            raise Refused("Its result was refused: it does not fit how its job ended", misfit)
+            raise Refused("Its result was refused: it does not match how its job ended", misfit)
         there = {verdict.name for verdict in told.verdicts}
         with refusing("The baseline of its commit, or the filter, cannot be read"):
             expected = self.terms.expected(gpu, [r for n, r in known.items() if n not in there])

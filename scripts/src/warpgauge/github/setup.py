@@ -28,8 +28,8 @@ _PAGES = "Settings, Pages"
 # The variable that turns the site of the nights on, and the environment that GitHub made for it.
 _SITE, _SITE_ENVIRONMENT = "WARPGAUGE_PAGES", "github-pages"
 _ABSENT = (
-    "does not exist, or the token may not see it; make it, or GitHub does so without protection "
-    f"for the first job that names it ({_ENVIRONMENTS})"
+    "does not exist, or the token may not see it. Create it; otherwise GitHub creates it without "
+    f"protection for the first job that names it ({_ENVIRONMENTS})"
 )
 
 
@@ -68,7 +68,7 @@ def _point(name: str, check: Callable[..., _Found], *given: object) -> Point:
     try:
         return Point(name, *check(*given))
     except UserError as fault:
-        return Point(name, False, f"GitHub does not tell ({clause(str(fault))})")
+        return Point(name, False, f"GitHub does not report it ({clause(str(fault))})")
 
 
 def _environment(api: GitHub, path: str) -> _Found:
@@ -90,7 +90,7 @@ def _outside(api: GitHub, path: str) -> _Found:
     told = {at(rule, "prevent_self_review") for rule in rules}
     if False in told:
         return False, f"lets its reviewers approve their own jobs; prevent it ({_ENVIRONMENTS})"
-    unknown = "" if told == {True} else "; GitHub does not tell whether it prevents self-review"
+    unknown = "" if told == {True} else "; GitHub does not report whether it prevents self-review"
     return True, f"has required reviewers{unknown}"
 
 
@@ -107,7 +107,9 @@ def _forks(api: GitHub, path: str, home: Json) -> _Found:
     found = api.get(f"{path}/actions/permissions/fork-pr-contributor-approval")
     if at(found, "approval_policy") == _EXTERNAL:
         return True, "wait for approval, of all external contributors"
-    return False, f"some begin by themselves; require approval for all external ones ({_ACTIONS})"
+    return False, (
+        f"some start without approval; require approval for all external ones ({_ACTIONS})"
+    )
 
 
 def _private_forks(api: GitHub, path: str) -> _Found:
@@ -116,7 +118,7 @@ def _private_forks(api: GitHub, path: str) -> _Found:
     if at(found, "run_workflows_from_fork_pull_requests") is False:
         return True, "do not run"
     if at(found, "require_approval_for_fork_pr_workflows") is not True:
-        return False, f"begin by themselves; require approval ({_ACTIONS})"
+        return False, f"start without approval; require it ({_ACTIONS})"
     for key in ("send_write_tokens_to_workflows", "send_secrets_and_variables"):
         if at(found, key) is not False:
             return False, f"get write tokens, or secrets; send neither ({_ACTIONS})"
@@ -126,11 +128,11 @@ def _private_forks(api: GitHub, path: str) -> _Found:
 def _turned_on(api: GitHub, path: str, home: Json) -> _Found:
     by_variable = _is_set(api, path)
     if TOPIC in _list(home, "topics"):
-        return None, f"are on, for pull requests from forks too, by the topic {TOPIC}"
+        return None, f"are on, also for pull requests from forks, by the topic {TOPIC}"
     if by_variable:
         return (
             None,
-            f"are on by the variable {VARIABLE}, but for forks, which need the topic {TOPIC}",
+            f"are on by the variable {VARIABLE}, but not for forks, which need the topic {TOPIC}",
         )
     return None, f"are off; the variable {VARIABLE} turns them on"
 
@@ -154,7 +156,7 @@ def _pages(api: GitHub, path: str, home: Json) -> _Found:
     try:
         found = api.get(f"{path}/pages")
     except NotFound:
-        return False, f"{_SITE} is set and there is no site; choose GitHub Actions ({_PAGES})"
+        return False, f"{_SITE} is set but there is no site; choose GitHub Actions ({_PAGES})"
     if at(found, "build_type") != "workflow":
         return False, f"are made from a branch; choose GitHub Actions ({_PAGES})"
     if (there := str(at(found, "html_url"))).rstrip("/") != wanted.rstrip("/"):
@@ -165,7 +167,7 @@ def _pages(api: GitHub, path: str, home: Json) -> _Found:
         rules = None
     if rules is None:
         return False, (
-            f"any branch may publish them; let only the default one use the environment "
+            "any branch may publish them; allow only the default branch to use the environment "
             f"{_SITE_ENVIRONMENT} ({_ENVIRONMENTS})"
         )
     if at(home, "private") is not False and at(found, "public") is not False:
@@ -198,9 +200,9 @@ def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Fou
     gates = [gpu.job_name for gpu in models]
     missing = [gate for gate in gates if gate not in required]
     if not missing:
-        return True, f"{', '.join(gates)} on {quoted(branch)}: by name, whichever app reports it"
+        return True, f"{', '.join(gates)} on {quoted(branch)}: by name, from any app"
     if TOPIC not in _list(home, "topics") and not _is_set(api, path):
-        return None, f"{', '.join(missing)} not required; GPU jobs are off, and nothing reports it"
+        return None, f"{', '.join(missing)} not required; GPU jobs are off, so nothing reports it"
     return False, f"{quoted(branch)} does not require {', '.join(missing)}; add it ({_RULES})"
 
 
@@ -215,7 +217,7 @@ def _runners(api: GitHub, path: str, gpu: Gpu) -> _Found:
     if online and not gpu.group:
         return None, f"{len(online)} online"
     # Of a scale set there are some while jobs wait, and the organisation's are not in this list.
-    return None, "none is online that is the repository's own; the organisation may have some"
+    return None, "no runner of the repository is online; the organisation may have some"
 
 
 def _list(value: object, key: str) -> list[object]:

@@ -66,7 +66,7 @@ class Terms:
 
     def expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[str]:
         """The absent benchmarks that the default suite and the head's baseline have."""
-        with cpu_limit(SEARCH_LIMIT_S, "the filter that was asked for takes too long; simplify it"):
+        with cpu_limit(SEARCH_LIMIT_S, "the requested filter takes too long; simplify it"):
             rows = [*filter(self._is_asked_for, absent)]
         kept = {family: self._of_head(gpu, family) for family in {row.family for row in rows}}
         return [row.name for row in rows if row.name in kept[row.family]]

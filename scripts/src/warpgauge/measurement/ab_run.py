@@ -82,7 +82,7 @@ class AbRun:
         for; `before` are the looks that there were, each by the rounds that it came after.
         """
         if not base.binaries:
-            why = "has none of these benchmarks: there is nothing to compare with"
+            why = "has none of these benchmarks: nothing to compare with"
             fault = f"commit {short(base.facts['commit'])} {why}"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         measuring, paths = self.measuring, dict(zip((BASE, CANDIDATE), files, strict=True))

@@ -54,7 +54,7 @@ class Budget:
         if not self.too_short:
             return f"Measuring took {duration(self.spent)} of {given}."
         took, over = duration(self._minimum), duration(self._minimum - self.given)
-        return f"Even the minimum of rounds took {took}: {over} longer than {given}."
+        return f"Even the minimum of rounds took {took}, {over} longer than {given}."
 
     def timed(self, outcomes: Iterable[TurnResult]) -> Iterator[TurnResult]:
         """`outcomes` as they come; their time is spent.

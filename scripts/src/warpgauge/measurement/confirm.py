@@ -40,7 +40,7 @@ def confirmed(
         return screened
     what = plural(len(names), "flagged benchmark")
     whose = f"commit {short(commit)} of the baseline"
-    beside.measuring.note(f"Confirming {what}: again, in pairs with {whose}")
+    beside.measuring.note(f"Confirming {what} in pairs with {whose}")
     try:
         base, candidate = (side.only(names) for side in (beside.base(commit), beside.candidate))
         if base.binaries and all(one.fault for one in base.binaries):
@@ -64,9 +64,9 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
     Raises UserError where nothing can be confirmed, with the reason.
     """
     if measuring.options.build_dir is not None:
-        raise UserError("no other commit of --build-dir is built here")
+        raise UserError("--build-dir cannot build another commit")
     if measuring.options.kernels is not None:
-        raise UserError("no other commit of --kernels is measured here")
+        raise UserError("--kernels cannot measure another commit")
     if not measuring.options.confirm:
         raise UserError("--no-confirm was given")
     return worktree.commit_of(measuring.root, commit_of(baseline, session))
@@ -81,9 +81,9 @@ def commit_of(baseline: Record, session: Session) -> str:
     context = newest_last(used)[-1].context if used else {}
     commit = context.get("commit", "")
     if not is_full(commit):
-        raise UserError("the baseline does not tell its commit")
+        raise UserError("the baseline does not record its commit")
     if context.get("dirty") == "true":
-        raise UserError("the baseline was measured with changes that are in no commit")
+        raise UserError("the baseline was measured with uncommitted changes")
     return commit
 
 

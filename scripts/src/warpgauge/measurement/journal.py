@@ -115,7 +115,7 @@ def opened(folder: Path) -> tuple[Journal, Start]:
     try:
         start = json.loads((folder / _START).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        fault = f"{folder} holds no run to resume: name a folder that ends in {SUFFIX}"
+        fault = f"{folder} holds no run to resume: name a folder with the suffix {SUFFIX}"
         raise UserError(fault) from None
     return Journal(folder), contract.decoded(start, Start, Place(folder), "measure anew")
 
@@ -125,7 +125,7 @@ def newest(runs: Path) -> Path:
     found = [path.parent for path in runs.glob(f"*{SUFFIX}/{_START}")]
     if not found:
         raise UserError(
-            f"{os.path.relpath(runs)} holds no interrupted run to resume; name the folder, "
-            f"<run file>{SUFFIX}, of one that was written elsewhere (--out)"
+            f"{os.path.relpath(runs)} holds no interrupted run to resume; if the run was written "
+            f"elsewhere (--out), name its folder <run file>{SUFFIX}"
         )
     return max(found, key=lambda folder: folder.stat().st_mtime_ns)

@@ -150,14 +150,17 @@ class Measuring:
                 folder = self.programs(root, like=self.root, targets=targets)
             except UserError as fault:
                 log = os.path.relpath(build.log_of(root))
-                why = f"commit {shown} does not build here; what the build said is in {log}"
+                why = f"commit {shown} does not build here; the build log is {log}"
                 raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         try:
             return discovery.find(folder, self.scratch, self.options.suite)
         except UserError as fault:
             if not self.options.build:
                 raise
-            why = f"commit {shown} builds no benchmark program that this scripts/bench knows"
+            why = (
+                f"commit {shown} builds no benchmark program that this version of scripts/bench "
+                "can find"
+            )
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
@@ -204,15 +207,15 @@ class Measuring:
     def _probe_of(self, everything: Sequence[Binary], device: int | str | None) -> Probe:
         where = (gpu_arguments(device), self.scratch, gpu_environment(device))
         not_built = self.options.build_dir is None and build.cuda_compiler() is None
-        missing = "the GPU benchmarks are not built, for want of nvcc"
-        probe = Probe({}, missing if not_built else "no program that is asked for needs one")
+        missing = "the GPU benchmarks are not built, because nvcc is missing"
+        probe = Probe({}, missing if not_built else "no selected program needs one")
         if not process.has_gpu():
             probe = Probe({}, "no driver shows one here")
         elif any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where)
         found = probe.context.get("gpu_uuid", "")
         if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):
-            why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA shows {inert(found)} instead"
+            why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA reports {inert(found)} instead"
             raise UserError(f"there is no {device} here{why}", ExitStatus.NOT_MEASURED)
         return probe
 

@@ -54,7 +54,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     """
     measuring, options = beside.measuring, beside.measuring.options
     if no_gpu := beside.suite.probe.no_gpu:
-        raise UserError(f"nothing to check here: {no_gpu}", ExitStatus.NOT_MEASURED)
+        raise UserError(f"nothing to check: {no_gpu}", ExitStatus.NOT_MEASURED)
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.json" for name in _INJECTED}
     facts = {"order_seed": str(options.seed), "filter": options.filter}
@@ -65,8 +65,8 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
         return _found(paired.kept(sides, files, of_all, beside.suite.known), judge)
 
     measuring.note(
-        f"Self-check of {beside.suite.size}: as they are, once more, and with "
-        f"{len(CHANGES)} sizes of extra work"
+        f"Self-check of {beside.suite.size}: unchanged, unchanged again, and with {len(CHANGES)} "
+        "sizes of extra work"
     )
     return looks.take(
         {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
@@ -88,11 +88,11 @@ def of_files(folder: Path, judge: Judge) -> SelfCheck:
     for name, record in records.items():
         if not all(_is_of(session.context, name) for session in record.sessions.values()):
             raise UserError(
-                f"{record.path} was not made by scripts/bench --self-check: name the folder that "
-                "one left in build/runs"
+                f"{record.path} was not made by scripts/bench --self-check: name the folder of a "
+                "self-check in build/runs"
             )
         if record is not base and not are_paired(base, record):
-            raise UserError(f"{record.path} is not of the same self-check as {base.path}")
+            raise UserError(f"{record.path} and {base.path} are from different self-checks")
     return _found(records, judge)
 
 

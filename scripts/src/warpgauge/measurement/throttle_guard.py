@@ -56,8 +56,8 @@ class ThrottleGuard:
         """Raise PersistentThrottling where the GPU stays slow."""
         if self._programs >= _IN_A_ROW:
             raise PersistentThrottling(
-                f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs one "
-                "after the other, repetitions included; let it cool or lift the power limit",
+                f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs in a "
+                "row, repetitions included; let it cool or lift the power limit",
                 ExitStatus.NOT_MEASURED,
             )
 

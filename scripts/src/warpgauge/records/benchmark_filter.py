@@ -108,8 +108,8 @@ def require_portable(option: str, expression: str) -> None:
     differs = _AMBIGUOUS.search(expression)
     if differs is not None:
         raise UserError(
-            f"{option} {typed(expression)}: {typed(differs[0])} means one thing to Python and "
-            "another to the benchmarks; write it out, as in [a-z], [0-9] or [.]"
+            f"{option} {typed(expression)}: {typed(differs[0])} means different things to Python "
+            "and to the benchmarks; write it out, e.g. [a-z], [0-9] or [.]"
         )
     found(option, expression, "")
 
@@ -138,7 +138,7 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
             return re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
         raise UserError(
-            f"{what} {typed(expression)} is no regular expression ({error}); correct it"
+            f"{what} {typed(expression)} is not a valid regular expression ({error}); correct it"
         ) from None
 
 

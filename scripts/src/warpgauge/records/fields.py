@@ -86,7 +86,7 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
     if 0.0 < time < math.inf:
         return time
     if math.isfinite(time):
-        raise place.error(f"{quoted(key)} is {value:g}; a time lies above zero")
+        raise place.error(f"{quoted(key)} is {value:g}; a time must be positive")
     raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
 
 
@@ -164,7 +164,7 @@ def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
         raise place.error(f"'process_rounds' is {kind(told)}, not a list", remedy)
     rounds = [number for number in told if type(number) is int and number >= 1]
     if len(rounds) < len(told):
-        raise place.error("'process_rounds' holds what is no whole number from 1 on", remedy)
+        raise place.error("'process_rounds' holds a value that is not a positive integer", remedy)
     if len(set(rounds)) < len(rounds):
         raise place.error("'process_rounds' names a round twice", remedy)
     if len(rounds) != processes:
@@ -186,7 +186,7 @@ def pair_ratios_of(row: Object, rounds: int, place: Place) -> tuple[float | None
         raise place.error(fault, remedy)
     for one in told:
         if one is not None and not (type(one) in _NUMBERS and 0 < one <= _LARGEST):
-            raise place.error("'pair_ratios' holds what is no number above zero", remedy)
+            raise place.error("'pair_ratios' holds a value that is not a positive number", remedy)
     return tuple([None if one is None else float(one) for one in told])
 
 

@@ -190,7 +190,7 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
             times = repetitions_of(time, *benchmark.spread)
             return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
     if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
-        error = f"its only aggregates are no typical time ({listed(benchmark.unusable)})"
+        error = f"its only aggregates are not typical times ({listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)
     return None
 

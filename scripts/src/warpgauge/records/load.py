@@ -78,12 +78,12 @@ def load_processes(paths: Sequence[Path]) -> Record:
     records = []
     for file in (file for path in paths for file in json_files(path)):
         if file.resolve() in seen:
-            raise Place(file).error("is given twice, but counts as one process", "give it once")
+            raise Place(file).error("is given twice, but is one process", "give it once")
         seen.add(file.resolve())
         record = load_document(read_row_by_row(file))
         if record.source is not Source.GOOGLE_BENCHMARK:
             raise Place(file).error(
-                f"is a {record.source.value}, which holds the medians of its processes already",
+                f"is a {record.source.value}, which already holds the medians of its processes",
                 "compare it without --processes",
             )
         records.append(record)
@@ -130,7 +130,7 @@ def load_document(document: Document) -> Record:
         raise document.place.error(
             f"has the format {quoted(version)}; this warpgauge reads {RUN_FORMAT} and "
             f"{BASELINE_FORMAT}",
-            "update the older of the two",
+            "update warpgauge, or the program that wrote the file",
         )
     return _run(document) if version == RUN_FORMAT else _baseline(document)
 

@@ -56,7 +56,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
         members = dict(reversed(pairs))
         if "run_name" in members:
             twice = quoted(next(key for key in members if keys.count(key) > 1))
-            told = f"its row has {twice} twice: give the counter of that name another one"
+            told = f"its row has {twice} twice: rename the counter of that name"
             members |= {"error_occurred": True, "error_message": told}
     return members
 
@@ -124,7 +124,7 @@ def fault_of(row: Object) -> Failure | None:
     time, unit = row.get("real_time"), row.get("time_unit", "ns")
     is_number = isinstance(time, int | float) and not isinstance(time, bool)
     if not (is_number and 0.0 < cast(float, time) < _BEYOND_TIME):
-        return Failure(f"its time is {cut(repr(time), _LONGEST_FAULT)}, which is no measurement")
+        return Failure(f"its time is {cut(repr(time), _LONGEST_FAULT)}, which is not a measurement")
     if not (isinstance(unit, str) and unit in TIME_UNITS):
         return Failure(f"its time unit is {cut(repr(unit), _LONGEST_FAULT)}")
     return None

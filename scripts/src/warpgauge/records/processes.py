@@ -55,7 +55,7 @@ def _session(key: str, records: Sequence[Record]) -> Session:
             if name in _ALIKE:
                 raise UserError(
                     f"{path}: {quoted(name)} is {quoted(value)}, but {quoted(known)} in {first}; "
-                    "give files that agree on it"
+                    "give files with the same value"
                 )
             contradicted.add(name)
     context = {name: value for name, (_, value) in told.items() if name not in contradicted}
@@ -94,4 +94,4 @@ def _error(rows: Sequence[Row | None], paths: Sequence[Path]) -> str:
         return f"in {file}{more}: {error}"
     absent = [path.name for row, path in each if row is None]
     more = f" and {plural(len(absent) - 1, 'more file')}" if len(absent) > 1 else ""
-    return f"not in {absent[0]}{more}: measure it in every process of this side"
+    return f"missing in {absent[0]}{more}: measure it in every process of this side"

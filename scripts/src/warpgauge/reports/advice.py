@@ -53,15 +53,17 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if slowest is not None and ours:
         return (Step("To reproduce:", command(comparison, slowest)), *accept(comparison))
     if slowest is not None:
-        return (Step("Measure both sides again in fresh processes before you believe it."),)
+        return (Step("Measure both sides again in fresh processes to confirm this."),)
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
         return (Step("To reproduce the failure:", command(comparison, failed)),)
     if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_pairs:
-        words = "Restore what is missing, or remove it from the baseline in the same commit."
+        words = (
+            "Restore the missing benchmarks, or remove them from the baseline in the same commit."
+        )
         return (Step(words),)
     if comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
-        words = "Measure several processes a side, three or more, and give all their files:"
+        words = "Measure at least three processes per side, and give all their files:"
         files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
         return (Step(words, f"compare.py --processes {files}"),)
     if comparison.count(Outcome.INCONCLUSIVE):
@@ -84,7 +86,9 @@ def _bound(comparison: Comparison) -> Step:
     """How to bring the bounds of inconclusive rows within the tolerance."""
     left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
     if comparison.candidate.source is not Source.RUN:
-        return Step("To bound what is inconclusive, measure more processes on a quieter machine.")
+        return Step(
+            "To bound the inconclusive benchmarks, measure more processes on a quieter machine."
+        )
     screened = [one for one in left if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
     commit = _base(comparison)
@@ -220,8 +224,7 @@ def _entry(worst: Verdict, where: str) -> str:
         return ""
     gated = "resources = true\n" if worst.by_time is not None else ""
     return (
-        f"\nIf it is known and accepted for a time, {where} says so, in this pull request:\n\n"
-        f'```toml\n[[expected]]\npattern = "^{worst.name}$"\n'
-        f"slower_by_at_most_percent = {math.ceil(high)}\n"
-        f'reason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'
+        f"\nTo accept the slowdown for some time, add this entry to {where} in this pull "
+        f'request:\n\n```toml\n[[expected]]\npattern = "^{worst.name}$"\nslower_by_at_most_percent '
+        f'= {math.ceil(high)}\nreason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'
     )

@@ -43,7 +43,7 @@ def _cut(kind: str, lines: list[str]) -> list[str]:
     if len(lines) <= _SHOWN:
         return lines
     more = len(lines) - _SHOWN + 1
-    words = f"and {more} more: the log or another report lists them"
+    words = f"and {more} more: see the log or another report"
     return [*lines[: _SHOWN - 1], command(kind, _PLAIN, words)]
 
 

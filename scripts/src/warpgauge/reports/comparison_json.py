@@ -31,7 +31,7 @@ from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 
 _PLACE = Place(Path("comparison.json"))
-_REMEDY = "give what --format json of the same warpgauge wrote"
+_REMEDY = "give the output of --format json of the same warpgauge"
 
 # Why a row failed is the verdict's reason: of the row itself it only counts that it did.
 _ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
@@ -137,7 +137,7 @@ def _note(note: json_document.Note, place: Place) -> Note:
         return Note(_KINDS[note.kind], **note.values)
     except msgspec.ValidationError as fault:
         why = contract.in_words(fault)
-        wrong = f"its note {quoted(note.kind)} is not as this version reads it ({why})"
+        wrong = f"its note {quoted(note.kind)} differs from what this version reads ({why})"
         raise place.error(wrong, _REMEDY) from None
 
 

@@ -63,7 +63,7 @@ def minimum_effects(comparison: Comparison) -> str:
             groups[verdict.in_pairs].append(verdict)
     alone, in_pairs = (_of_each_clock(comparison, group, _sizes) for group in groups)
     if alone and in_pairs:
-        return f"{alone}; of what was measured in pairs {in_pairs}"
+        return f"{alone}; of benchmarks measured in pairs: {in_pairs}"
     return alone or in_pairs
 
 

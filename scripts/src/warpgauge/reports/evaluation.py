@@ -52,7 +52,7 @@ def headline(evaluation: Evaluation) -> str:
     undecided = evaluation.count(Outcome.INCONCLUSIVE)
     of = f"of {plural(len(points), 'point')}"
     if wrong:  # before a refused comparison, which may follow from it
-        return f"FAILED at {wrong} {of}: a result was wrong, or there was none."
+        return f"FAILED at {wrong} {of}: wrong result, or none."
     if evaluation.comparison.refusal is not None:
         return f"NOT COMPARED: {evaluation.comparison.refusal}"
     if large:
@@ -183,7 +183,7 @@ def _remarks(evaluation: Evaluation) -> Iterator[str]:
         if reason:
             reasons.setdefault(reason, []).append(name)
         if point.is_right and MEMORY not in point.candidate.counters and not point.is_within_memory:
-            unknown = "its peak device memory is not known, so that it is not within the limit"
+            unknown = "its peak device memory is unknown, so it is not within the limit"
             reasons.setdefault(unknown, []).append(name)
     for reason, names in reasons.items():
         yield inert(f"{_few(names)}: {clause(reason)}.")
@@ -197,7 +197,7 @@ def _remarks(evaluation: Evaluation) -> Iterator[str]:
     if bounds:
         most = percent(max(bounds), sign=False)
         yield (
-            f"What is undecided may be slower by up to {most}: measure longer, with a larger "
+            f"Undecided points may be slower by up to {most}. Measure longer, with a larger "
             "--budget or --processes."
         )
 

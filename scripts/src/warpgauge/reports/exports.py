@@ -40,10 +40,16 @@ _PREFIX = "warpgauge_benchmark_"
 # By the end of its name, which ends in the unit: that, and what it tells.
 _GAUGES = {
     "seconds": ("seconds", "Time of one operation."),
-    "bytes_per_second": ("bytes_per_second", "What an operation has to move, by its time."),
-    "flops_per_second": ("flops_per_second", "What an operation has to compute, by its time."),
-    "limit_fraction": ("fraction", "Share of what the device can do at most."),
-    "bound_fraction": ("fraction", "Slower by at most this, with 99 % confidence."),
+    "bytes_per_second": (
+        "bytes_per_second",
+        "Bytes that an operation has to move, divided by its time.",
+    ),
+    "flops_per_second": (
+        "flops_per_second",
+        "Flops that an operation has to compute, divided by its time.",
+    ),
+    "limit_fraction": ("fraction", "Fraction of the device's limit."),
+    "bound_fraction": ("fraction", "Upper bound of the slowdown, with 99 % confidence."),
 }
 # What may be said of a benchmark that has a time. A state that does not hold is told, too.
 _STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
@@ -159,7 +165,7 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
         if metric.samples:
             yield metric
     if comparison.refusal is None:
-        metric = Metric(f"{_PREFIX}verdict", "What a comparison says of the time.", "stateset")
+        metric = Metric(f"{_PREFIX}verdict", "Outcome of the comparison of the time.", "stateset")
         for labels, verdict in labelled:
             for state in _STATES:
                 own = {**labels, metric.name: state.value}
@@ -177,16 +183,16 @@ def _unfit(verdict: Verdict) -> str:
     if verdict.candidate_seconds is None:
         return verdict.outcome.value
     ns = verdict.candidate_seconds * _NS
-    return "" if 0.0 < ns < math.inf else "no time that can be written"
+    return "" if 0.0 < ns < math.inf else "no time that can be exported"
 
 
 def _unfit_for_bencher(verdict: Verdict) -> str:
     if reason := _unfit(verdict):
         return reason
     if len(verdict.name.encode()) > _LONGEST_OF_BENCHER:
-        return f"its name has more than the {_LONGEST_OF_BENCHER} bytes that Bencher reads"
+        return f"its name is longer than the {_LONGEST_OF_BENCHER} bytes that Bencher reads"
     ns = _NS * (verdict.candidate_seconds or 0.0)
-    return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that Bencher reads"
+    return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that Bencher can read"
 
 
 def _google(name: str, unfit: Callable[[Verdict], str]) -> Export:

@@ -181,12 +181,12 @@ def how_found(comparison: Comparison) -> str:
     if not paired:
         if comparison.is_of_plain_files:
             several = all(min(one.processes or (1,)) > 1 for one in changed)
-            what = "several processes of each side" if several else "one process with another"
+            what = "several processes of each side" if several else "one process of each side"
             return f"Found by comparing {what}, not confirmed."
         return "Found against the baseline, not confirmed in pairs."
     return (
-        f"Of the changes {paired} {'is' if paired == 1 else 'are'} confirmed in pairs of both "
-        f"builds on one {where}, {len(changed) - paired} only found against the baseline."
+        f"{paired} of the changes {('is' if paired == 1 else 'are')} confirmed in pairs of both "
+        f"builds on one {where}; {len(changed) - paired} only found against the baseline."
     )
 
 

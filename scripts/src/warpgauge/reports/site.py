@@ -48,7 +48,7 @@ def index(gpus: Sequence[Gpu]) -> str:
     head = "".join(f'<th scope="col">{one}</th>' for one in ("GPU", "newest night", "pages"))
     rows = "".join(map(_row, gpus))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return page("warpgauge: the nights by GPU", f'<div class="wide">{table}</div>')
+    return page("warpgauge: nightly results by GPU", f'<div class="wide">{table}</div>')
 
 
 def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
@@ -75,7 +75,7 @@ def page(title: str, body: str) -> str:
     return document(inert(title), _STYLE, main)
 
 
-_NO_NIGHT = "<p>No report: none of the last nights left a result.</p>"
+_NO_NIGHT = "<p>No report: none of the last nights has a result.</p>"
 
 
 def _row(gpu: Gpu) -> str:

@@ -149,7 +149,7 @@ def drawn(
     """
     measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
     if not measured:
-        raise UserError(f"nothing to draw: the only value of {inert(sweep.axis)} is 0")
+        raise UserError(f"nothing to plot: the only value of {inert(sweep.axis)} is 0")
     able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
     what = able[0] if able else _Quantity("time of an operation")
     curves, older = [], []

@@ -54,7 +54,7 @@ class CommandLog:
         except OSError as fault:
             raise UserError(
                 f"{self.path}, the log of the commands, cannot be written "
-                f"({fault.strerror or fault}): see to its disk"
+                f"({fault.strerror or fault}): check its disk"
             ) from None
 
     @contextmanager
@@ -133,7 +133,8 @@ def require_ours(path: Path) -> None:
         ours = False
     if not ours:
         raise UserError(
-            f"{path}: it is there and is no log of scripts/bench; move it, or name another --out"
+            f"{path}: the file exists and is not a log of scripts/bench; move it, or name another "
+            "--out"
         )
 
 

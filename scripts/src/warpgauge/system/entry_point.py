@@ -38,7 +38,7 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         return interrupts.status(stop)
     except Exception:
         traceback.print_exc()
-        print(f"{name}: this is a fault of its own: please report it", file=sys.stderr)
+        print(f"{name}: this is a bug in warpgauge: please report it", file=sys.stderr)
         return int(ExitStatus.BAD_USAGE)
     finally:
         streams.finish()

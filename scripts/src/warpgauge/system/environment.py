@@ -45,8 +45,8 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
-            f"Python {sys.version_info[0]}.{sys.version_info[1]} is too old, warpgauge needs 3.10 "
-            f"or newer: install one and start this with it, as in `python3.12 {sys.argv[0]}`"
+            f"Python {sys.version_info[0]}.{sys.version_info[1]} is too old; warpgauge needs 3.10 "
+            f"or newer: install one and use it, e.g. `python3.12 {sys.argv[0]}`"
         )
     missing = [name for name in packages if not _importable(name)]
     if not missing:
@@ -133,6 +133,6 @@ def _install(python: Path, lock: Path, missing: Sequence[str]) -> None:
     if status:
         raise UserError(
             f"this Python does not have {', '.join(missing)}, and pip could not install "
-            f"{lock.name} ({last_line(output)}): run this once with a network, or "
-            "start it with a Python that has them"
+            f"{lock.name} ({last_line(output)}): run this once with network access, or with a "
+            "Python that has them"
         )

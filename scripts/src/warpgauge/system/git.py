@@ -74,7 +74,7 @@ def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
                     content = process.stdout.read(size + 1)
                     if len(header) != 3 or len(content) <= size:
                         raise UserError(
-                            f"{folder} lacks the git object {short(name)}: git fsck tells more"
+                            f"{folder} lacks the git object {short(name)}: run git fsck"
                         )
                     yield content[:-1]
             finally:

@@ -85,8 +85,8 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
     too_old = [need.what for need in required if not need.present()]
     if too_old:
         raise UserError(
-            f"this distribution's packages do not give {', '.join(too_old)}: "
-            "install newer ones and put them first on PATH"
+            f"this distribution's packages of {', '.join(too_old)} are too old: install newer ones "
+            "and put them first on PATH"
         )
 
 
@@ -96,7 +96,7 @@ def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None
         install([need.package for need in needs], say)
     except UserError as fault:
         if len(needs) == 1:
-            say(f"going on without {needs[0].what}: {fault}")
+            say(f"continuing without {needs[0].what}: {fault}")
             return
         for need in needs:
             _install_if_there([need], say)

@@ -61,11 +61,11 @@ class Ending:
     def how(self) -> str:
         """``bench_gemm was killed by SIGSEGV``."""
         if self.ended_for:
-            went = " and cannot be ended" if self.runs_on else " and was ended"
+            went = " and cannot be killed" if self.runs_on else " and was killed"
             return f"{self.program} {self.ended_for}{went}"
         if self.status >= 0:
             return f"{self.program} exited with status {self.status}"
-        why = ", as when memory runs out" if self.status == -signal.SIGKILL else ""
+        why = ", e.g. because memory ran out" if self.status == -signal.SIGKILL else ""
         return f"{self.program} was killed by {interrupts.name_of(-self.status)}{why}"
 
     def described(self, known: Collection[str] = (), when: str = "") -> str:
@@ -218,8 +218,8 @@ def require_gpu() -> None:
     if has_gpu():
         return
     raise UserError(
-        "there is no GPU here: no driver shows one. Nothing was built. scripts/bench measures "
-        "what needs no GPU",
+        "there is no GPU here: no driver reports one, and nothing was built. To measure what needs "
+        "no GPU, use scripts/bench",
         ExitStatus.NOT_MEASURED,
     )
 

@@ -30,17 +30,18 @@ def commit_of(root: Path, ref: str) -> str:
     inside = git.run(root, "rev-parse", "--git-dir")
     if inside.returncode:
         raise UserError(
-            f"{root} is no git clone that another commit can be taken from: {git.words(inside)}"
+            f"{root} is not a git clone, so no other commit can be taken from it: "
+            f"{git.words(inside)}"
         )
     named = f"{ref}^{{commit}}"
     found = git.run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
     if found.returncode == 0:
         return found.stdout.strip()
     if git.run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
-        remedy = "it is shallow: git fetch --unshallow gets the rest"
+        remedy = "the clone is shallow: get the rest with git fetch --unshallow"
     else:
         remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
-    raise UserError(f"{quoted(ref)} is no commit of this clone; {remedy}")
+    raise UserError(f"{quoted(ref)} is not a commit of this clone; {remedy}")
 
 
 def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
@@ -59,8 +60,8 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     if changes:
         raise UserError(
             f"{folder} differs from its commit ({quoted(changes.splitlines()[0].strip())}): "
-            f"somebody changed it; save what is yours, and remove it with "
-            f"git worktree remove --force {shlex.quote(str(folder))}"
+            "somebody changed it; save your changes, and remove it with git worktree remove "
+            f"--force {shlex.quote(str(folder))}"
         )
     os.utime(folder)
     _remove_all_but_newest(folder, kept)

@@ -72,8 +72,8 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
     # The host affects the time, or may: an operation without kernels copies.
     shares_the_host = row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
     if at_once > 1 and shares_the_host:
-        fault = f"{at_once} GPUs were measured at once, which share CPU, host memory and bus"
-        found[Override.PARALLEL] = Disturbance(fault, "leave out --parallel")
+        fault = f"{at_once} GPUs were measured at once; they share CPU, host memory and bus"
+        found[Override.PARALLEL] = Disturbance(fault, "omit --parallel")
     for counter, (override, fault_of, remedy) in _SEEN.items():
         if (value := row.counters.get(counter, 0.0)) > 0.0:
             details = _lowered(row, sessions) if counter == THROTTLED else ""
@@ -117,28 +117,28 @@ _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
     OTHER_PROCESSES: (
         Override.OTHER_PROCESSES,
         lambda count: f"{plural(int(count), 'other process', 'other processes')} used the GPU",
-        "end what else uses the GPU",
+        "end other processes that use the GPU",
     ),
     L2_SET_ASIDE: (
         Override.L2_SET_ASIDE,
         lambda size: (
-            f"{size / 2**20:.3g} MiB of the L2 were set aside for persisting accesses, so "
-            "that it was not cold"
+            f"{size / 2**20:.3g} MiB of the L2 were set aside for persisting accesses, so the L2 "
+            "was not cold"
         ),
         "set cudaLimitPersistingL2CacheSize to 0 and use no access policy window",
     ),
     HOST_NODES: (
         Override.HOST_NODES,
         lambda count: (
-            f"its captured graph holds {plural(int(count), 'host function')}, which take "
-            "the host's time and not the GPU's"
+            f"its captured graph holds {plural(int(count), 'host function')}, whose host time is "
+            "not GPU time"
         ),
-        "take host functions out of what is captured, or let the host's clock time it",
+        "remove host functions from the captured work, or use the host's clock",
     ),
     BEYOND_CEILING: (
         Override.BEYOND_CEILING,
-        lambda times: f"an operation claims {times:.3g} times what this GPU was measured to reach",
-        "correct the bytes and flops that it states, or the work that it leaves out",
+        lambda times: f"an operation claims {times:.3g} times the measured peak of this GPU",
+        "correct the bytes and flops that it states, or check whether it skips work",
     ),
 }
 

@@ -113,7 +113,7 @@ def _nothing_in_common(
 ) -> str | None:
     if any(name in baseline.rows and name in candidate.rows for name in names):
         return None
-    asked = f" among those that the filter {request.filters} asks for" if request.filters else ""
+    asked = f" that matches the filter {request.filters}" if request.filters else ""
     return f"The two sides have no benchmark in common{asked}, so nothing was compared."
 
 
@@ -122,8 +122,8 @@ def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
     if not pairings or not all(is_control(one.candidate) for one in pairings):
         return None
     return (
-        "Only the host's controls were measured on both sides, and they do not judge the code: "
-        "give a --filter that selects benchmarks, too."
+        "Only the host's controls were measured on both sides, and they say nothing about the "
+        "code. Use a --filter that also selects benchmarks."
     )
 
 

@@ -67,88 +67,92 @@ class Kind(Enum):
         "been edited, in {names:names}; only process_medians count."
     )
     SIBLINGS = (
-        "The baseline has no session of this very {gpu}. It is compared with {sessions:session} of "
-        "other GPUs of the model, which differ without a cause: only a change of device time of "
-        "{minimum_effect:%} or of {minimum_seconds:time}, whichever is more, counts. "
-        "`scripts/bench --against COMMIT` sees smaller ones."
+        "The baseline has no session of this {gpu}. It is compared with {sessions:session} of "
+        "other GPUs of the model, and those differ even without a cause. Only changes of device "
+        "time of at least {minimum_effect:%} or {minimum_seconds:time}, whichever is more, count. "
+        "`scripts/bench --against COMMIT` detects smaller ones."
     )
     FEW_PROCESSES = (
-        "At most {processes:process|processes} of {sides:sides}, which do not show how far the "
-        "next would lie: a standard deviation of {assumed:%} is assumed, or that of all changes "
-        "where it is more."
+        "At most {processes:process|processes} of {sides:sides}: too few to know the scatter "
+        "between processes. A standard deviation of {assumed:%} is assumed, or that of all changes "
+        "if it is larger."
     )
     FEW_FILES = (
-        "At most {processes:process|processes} of {sides:sides}, and repetitions do not show how "
-        "far the next would lie: two processes of the same code are assumed to lie {assumed:%} "
-        "apart (`--process-scatter`), or as far as all changes do where that is more. Measure "
-        "{enough:process|processes} a side or more, and give all their files (`--processes`)."
+        "At most {processes:process|processes} of {sides:sides}, and repetitions do not show the "
+        "scatter between processes. A standard deviation of {assumed:%} between two processes of "
+        "the same code is assumed (`--process-scatter`), or that of all changes if it is larger. "
+        "Measure at least {enough:process|processes} per side, and give all their files "
+        "(`--processes`)."
     )
     TWO_STATES = (
-        "With {processes:process|processes} a side, a benchmark that takes one of two times at "
-        "random looks changed in 1 of {one_in:comparison} of the same code. Measure "
-        "{enough:process|processes} a side to be sure."
+        "With {processes:process|processes} per side, a benchmark that takes one of two times at "
+        "random appears changed in 1 of {one_in:comparison} of the same code. Measure "
+        "{enough:process|processes} per side to be sure."
     )
     SEVERAL_SESSIONS = (
-        "The candidate holds {sessions:session}; the newest of each benchmark is judged."
+        "The candidate holds {sessions:session}; each benchmark is judged by its newest session."
     )
     ALTERNATED = (
-        "Measured in alternating processes, which scatter more than pairs in lock-step: "
-        "{names:names}."
+        "Measured in alternating processes, which scatter more than lock-step pairs: {names:names}."
     )
     LEFT_OUT = (
-        "The SM clock was lowered, or others used the GPU, in some processes; they do not count: "
+        "Some processes do not count, because the SM clock was lowered or others used the GPU: "
         "{left_out:number} of {processes:number} of {name} ({side:side})"
         "[, and {more:more benchmark}]."
     )
     KERNELS_VARY = "The candidate's processes did not all run the same kernels: {names:names}."
     RESOURCES = (
-        "Other resources in an unchanged time: {name} ({differences:names})"
+        "Resources changed, but the time did not: {name} ({differences:names})"
         "[, and {more:more benchmark}]."
     )
     HOST_MOVED = (
-        "The host was not the same on both sides: {name} moved by {moved:%}[ against "
-        "session {session}][, of another {other:host}] (its median[; with its noise, up to "
-        "{limit:%}]). Host times that changed no more say nothing about the code."
+        "The host was not the same on both sides: {name} moved by {moved:%}[ against session "
+        "{session}][, of another {other:host}] (its median[; with its noise, up to {limit:%}]). "
+        "Changes of host time up to that size say nothing about the code."
     )
     FILTERED = "{benchmarks:benchmark} skipped by `--filter` {filter}."
     OF_FULL_SUITE = "{benchmarks:benchmark} of the full suite skipped."
-    SKIPPED = "Not measured, and without a time in the baseline: {names:names} ({reasons:names})."
+    SKIPPED = "Not measured, and no time in the baseline: {names:names} ({reasons:names})."
     OTHER_SYSTEM = (
-        "Not the baseline's system ({differences:names}): for {benchmarks:benchmark} of "
-        "{clock:clock} time only a change of {minimum_effect:%} or more counts."
+        "The system differs from the baseline's ({differences:names}): for {benchmarks:benchmark} "
+        "of {clock:clock} time only changes of at least {minimum_effect:%} count."
     )
     OVERRIDDEN = "{override:override}[: {fact:sentence}][: {names:names}]."
     OVERRIDE_UNUSED = "`--allow` {override} was not needed."
     ENTRY_UNMATCHED = _ENTRY + "matches no benchmark: correct or remove it."
-    ENTRY_EXPIRED = _ENTRY + "expired on {expires} and accepts nothing: remove it or renew it."
-    ENTRY_UNUSED = _ENTRY + ("is unused, for no regression needed it: remove it if that stays so.")
-    ENTRY_EXPIRES = _ENTRY + "expires in {days:day}, on {expires}: fix what is slow, or renew it."
-    HELD_BACK = "A regression without the minimum effect of {policy}: {names:names}."
+    ENTRY_EXPIRED = _ENTRY + "expired on {expires} and accepts nothing: renew or remove it."
+    ENTRY_UNUSED = _ENTRY + (
+        "is unused, because no regression needed it: remove it if that stays so."
+    )
+    ENTRY_EXPIRES = _ENTRY + (
+        "expires in {days:day}, on {expires}: fix the slowdown, or renew the entry."
+    )
+    HELD_BACK = "Would be a regression without the minimum effect of {policy}: {names:names}."
     UNDATED = (
         "The baseline does not say when it was measured; refresh it with "
         "`scripts/warpgauge baseline record`."
     )
     FUTURE = (
         "The baseline's newest session, {session}, is dated in the future ({date}, in {days:day}): "
-        "a clock is wrong, here or where it was measured."
+        "the clock of this machine or of the measuring machine is wrong."
     )
     STALE = (
         "The baseline's newest session is {days:day} old ({date}, commit {commit:commit}); refresh "
         "it with `scripts/warpgauge baseline record`."
     )
     USED_UP = (
-        "The entry that expects {names:names} to be slower is in commit {commit:commit}, too: what "
-        "it accepts came before. A further change needs an entry of its own."
+        "The entry that expects {names:names} to be slower is also in commit {commit:commit}: the "
+        "slowdown that it accepts is already in the base. A further change needs its own entry."
     )
-    REMOVED = "Gone from the candidate, and from the baseline, too: {names:names}."
+    REMOVED = "Removed from both candidate and baseline: {names:names}."
     NO_GPU = "No GPU was measured: {reason:sentence}."
     NOT_THE_CODE = (
-        "Not caused by the code: {names:names}. This is not what the baseline recorded, but it is "
-        "what the baseline's commit does here now. Machine, driver or toolkit changed; "
-        "`--no-confirm` lets the baseline decide."
+        "Not caused by the code: {names:names}. These differ from the recorded baseline, but the "
+        "baseline's commit gives the same times here now. The machine, driver or toolkit changed; "
+        "`--no-confirm` judges by the baseline alone."
     )
     PAIRED = "Measured in pairs with commit {commit:commit}: " + _PAIRS
-    PAIRED_FOLDERS = "Measured in pairs, the programs in {base} and those in {candidate}: " + _PAIRS
+    PAIRED_FOLDERS = "Measured in pairs, programs in {base} against those in {candidate}: " + _PAIRS
     CONFIRMED = _SCREENED + (
         f"Measured again in pairs with its commit {{commit:commit}}: {_PAIRS} Of these"
         "[, {slower:number} slower][, {faster:number} faster][, {unchanged:number} unchanged]"
@@ -156,10 +160,10 @@ class Kind(Enum):
         "[, {not_measured:number} could not be measured so]."
     )
     UNCONFIRMED = _SCREENED + (
-        "Not measured again beside its commit: {reason:sentence}."
-        "[ To decide what is inconclusive, run {remedy:command}, or record a new session.]"
+        "Not measured again in pairs with its commit: {reason:sentence}.[ To decide the "
+        "inconclusive benchmarks, run {remedy:command}, or record a new session.]"
     )
-    NEWER = "{notes:further note} of a newer warpgauge."
+    NEWER = "{notes:further note} from a newer warpgauge."
 
     @property
     def word(self) -> str:

@@ -139,7 +139,7 @@ def _gated(verdict: Verdict) -> Verdict:
     worse = any(change.worse for change in verdict.resources)
     if not worse or verdict.outcome is Outcome.REGRESSION:
         return verdict
-    reason = f"fails on its resources; by its time alone {verdict.outcome.value}"
+    reason = f"fails on its resources; judged by its time: {verdict.outcome.value}"
     return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
 
 

@@ -21,8 +21,8 @@ class Override(Enum):
     THROTTLED = ("throttled", "the SM clock was lowered")
     OTHER_PROCESSES = ("other-processes", "others used the GPU")
     L2_SET_ASIDE = ("l2-set-aside", "part of the L2 was set aside for persisting accesses")
-    HOST_NODES = ("host-nodes", "host functions ran in what was timed on the device")
-    BEYOND_CEILING = ("beyond-ceiling", "it claims more than the GPU was measured to reach")
+    HOST_NODES = ("host-nodes", "host functions ran in work that was timed on the device")
+    BEYOND_CEILING = ("beyond-ceiling", "it claims more than the measured peak of the GPU")
     PARALLEL = ("parallel", "other GPUs of the machine were measured at the same time")
     TIMING = ("timing", "one side was timed by the device's clock, the other by the host's")
 
@@ -40,7 +40,7 @@ def add_argument(parser: argparse._ActionsContainer) -> None:
         type=_named,
         action="append",
         default=[],
-        help=f"compare despite: {words}; repeatable",
+        help=f"compare despite NAME, one of {words}; repeatable",
     )
 
 
@@ -49,7 +49,7 @@ def _named(word: str) -> Override:
         if one.word == word:
             return one
     words = ", ".join(one.word for one in Override)
-    raise argparse.ArgumentTypeError(f"{quoted(word)} is not an exception; give one of {words}")
+    raise argparse.ArgumentTypeError(f"{quoted(word)} is not an exception: give one of {words}")
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ def reason(incompatibilities: Collection[Incompatibility]) -> str:
     facts = "; ".join(f"{one.fact}{one.rest}" for one in incompatibilities)
     overrides = {one.override for one in incompatibilities}
     options = " ".join(f"--allow {one.word}" for one in Override if one in overrides)
-    return f"{facts}; {options} compares all the same"
+    return f"{facts}; {options} compares anyway"

@@ -104,7 +104,7 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     if base.error is not None:
         reason = f"failed in the {whose}: {inert(base.error)}"
         return Verdict(name, Outcome.ERROR, base.clock, reason=reason)
-    reason = f"in the {whose}, but the candidate does not have it"
+    reason = f"in the {whose}, but missing from the candidate"
     return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
 
 
@@ -168,7 +168,7 @@ class _Matches:
         incompatibilities = []
         same = [one for one in everything if one.key in self._comparable[key]]
         if not same:
-            fact = "the baseline has it from other GPU models only"
+            fact = "the baseline has it only from other GPU models"
             incompatibilities.append(Incompatibility(Override.GPU_MODEL, fact))
             same = everything if Override.GPU_MODEL in self._allow else []
         known = [one for one in same if same_clock(one, session, clock)]

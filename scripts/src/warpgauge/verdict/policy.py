@@ -32,11 +32,11 @@ LARGEST_PERCENT = 1000
 _SAYING = r"\S"
 _PERCENTAGE = f"give a percentage above 0 and below {LARGEST_PERCENT}"
 _WORDS = Words(
-    patterns={_SAYING: ("is empty", "write what belongs there")},
+    patterns={_SAYING: ("is empty", "give a value")},
     remedies={
         "percent": _PERCENTAGE,
         "slower_by_at_most_percent": _PERCENTAGE,
-        "expires": "write it without quotes and time, as in 2027-01-31",
+        "expires": "write a date without quotes and time, e.g. 2027-01-31",
     },
 )
 Text = Annotated[str, Meta(pattern=_SAYING)]
@@ -208,7 +208,7 @@ def _entries(top: Mapping[str, object], type_: type[E], path: Path) -> tuple[E, 
         first = found.setdefault(entry.pattern.pattern, entry)
         if first is not entry:
             fault = f"has the pattern of entry {first.number}"
-            raise place.error(fault, "remove one of the two")
+            raise place.error(fault, "remove one of them")
     return tuple(found.values())
 
 

@@ -111,9 +111,9 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
     if verdict.change is None or not verdict.change.ratio <= entry.fraction:
         return _adding(verdict, f"expected at most {most} ({why})")
     if resources_fail and not entry.resources and any(one.worse for one in verdict.resources):
-        return _adding(verdict, f"the time is expected ({why}), what it takes is not")
+        return _adding(verdict, f"the slower time is expected ({why}), the use of resources is not")
     if verdict.by_time in UNMEASURED:  # what it takes is accepted; its time is no less unknown
-        reason = f"what it takes is expected ({why}), its time says nothing"
+        reason = f"the use of resources is expected ({why}), the slower time is not"
         return replace(verdict, outcome=verdict.by_time, reason=reason)
     tolerance = max(verdict.tolerance or 0.0, entry.fraction)
     if verdict.bound is None or not verdict.bound <= tolerance:

@@ -28,7 +28,7 @@ from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSetti
 from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
-_NOTHING = "Nothing was compared but the host's controls."
+_NOTHING = "Only the host's controls were compared."
 _UNKNOWN = "in the baseline, but the base did not measure it"
 _REMOVED = "in the baseline, but the run does not have it"
 # Numbers in a file are rounded.
@@ -95,11 +95,11 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         quiet = replace(verdict, outcome=Outcome.PASS, by_time=None, reason="", accepted="")
         return replace(quiet, bound=None, tolerance=None)
     if change is None or p is None or bound is None or verdict.baseline_seconds is None:
-        raise _contradiction(verdict, f"is {verdict.outcome.value} without its numbers")
+        raise _contradiction(verdict, f"is {verdict.outcome.value}, but its numbers are missing")
     if not verdict.in_pairs or verdict.processes is None:
         raise _contradiction(verdict, "was not measured in pairs")
     if not _is_consistent(change, p, bound, settings.alpha):
-        raise _contradiction(verdict, "has a change, interval and bound that exclude each other")
+        raise _contradiction(verdict, "has a change, interval and bound that contradict each other")
     entry = settings.policy_effect(verdict.name)
     usual = settings.paired_effect(verdict.name, verdict.clock)
     effect = usual if entry is None else entry.fraction

@@ -101,7 +101,9 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
         found = [name for name in known if name.startswith(_beginning(word))]
         if not found:
             there = listed(sorted(families(known)))
-            raise UserError(f"no benchmark begins with {typed(word)}: the families are {there}")
+            raise UserError(
+                f"no benchmark name begins with {typed(word)}: the families are {there}"
+            )
         axes = sorted({axis for name in found for axis in axes_of(name)})
         if axis not in axes:
             has = f"its axes are {listed(axes)}" if axes else "it has no axis"
@@ -119,7 +121,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     for row, (name, value) in zip(rows, named([row.name for row in rows], axis), strict=True):
         if value in variants[name]:
             fault = f"{row.name} is the second benchmark of {name} at {axis} = {value}"
-            raise UserError(f"{inert(fault)}: name the axes in one order")
+            raise UserError(f"{inert(fault)}: name the axes in the same order everywhere")
         variants[name][value] = _point(row, record)
     faults = [
         f"{row.name}: {row.error}"
@@ -130,7 +132,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     found = Sweep(record, axis, made, tuple(faults))
     if not any(isinstance(one, Measured) for each in made for one in each.points.values()):
         reasons = [f"{gap.benchmark}: {gap.reason}" for gap in found.gaps] + faults
-        why = f": {reasons[0]}" if reasons else f": {record.path} has nothing of it"
+        why = f": {reasons[0]}" if reasons else f": {record.path} has none of them"
         raise UserError(f"nothing was measured{why}", ExitStatus.NOT_MEASURED)
     return found
 

@@ -62,7 +62,9 @@ def calls_of(trace: Iterable[Activity]) -> Calls:
         batches = [one for one in found if one.name == ONE]
         operations = len(batches)
     if not operations:
-        raise TraceFault("its trace shows no operation: the program has no ranges, or it failed")
+        raise TraceFault(
+            "its trace shows no operation: the program has no NVTX ranges, or it failed"
+        )
     calls = inside(batches, outermost_calls(everything))
     return _per_operation(((call_name(call), call) for call in calls), operations)
 

@@ -33,8 +33,8 @@ _CLOCK = "working_sm_clock_hz"
 _CLOCK_NOISE = 0.005
 # The evidence that a device time needs, and that a host time needs.
 _COUNTERS, _CALLS = "Hardware counters", "The host's calls"
-_NO_SHARES = "{} are missing, so the causes have no shares of the time."
-_NOTHING_SEEN = "{} are missing, which could tell."
+_NO_SHARES = "{} are missing, so the fraction of the time that each cause explains is unknown."
+_NOTHING_SEEN = "{} are missing, which might show the cause."
 
 
 def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
@@ -136,7 +136,7 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
         sum(side[name] for name in names)
         for side, names in ((before.kernels, gone), (after.kernels, come))
     )
-    words = f"Another kernel runs: {come[0]} in place of {gone[0]}"
+    words = f"Another kernel runs: {come[0]} instead of {gone[0]}"
     changes = (Change("time of the library's kernels", old, new, "s"),)
     yield Suspect("library_kernel", words, changes, None if slower is None else new - old, 0)
 
@@ -144,7 +144,7 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
 def _by_resources(before: Evidence, after: Evidence) -> Iterator[Suspect]:
     """Without counters: what would usually make a kernel slower, the worst first."""
     for key, words, worse in (
-        ("kernels", "More kernels an operation", 1),
+        ("kernels", "More kernels per operation", 1),
         ("local_bytes", LOCAL_MEMORY, 1),
         ("blocks_per_sm", "Fewer blocks fit on a multiprocessor", -1),
     ):

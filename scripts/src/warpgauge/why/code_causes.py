@@ -73,7 +73,7 @@ def by_code(before: Evidence, after: Evidence, found: Sequence[Suspect]) -> Iter
         if one.key == "unrolling" and before.code_is_whole and after.code_is_whole:
             changes = code_changes(before, after).values()
             if not any(_unrolled_less(loop) for change in changes for loop in change.unrolled):
-                words = "More branches around the same arithmetic and the same accesses"
+                words = "More branches around the same arithmetic and memory accesses"
                 yield replace(one, key="branches", words=words)
                 continue
         is_spill = any(line.is_spill for side in (after.code or {}).values() for line in side.code)
@@ -120,7 +120,7 @@ _GROWN = (
     ("fp64", "Arithmetic in FP64", "FP64 instructions", (kinds.FP64,)),
     (
         "constants",
-        "Constant memory is read at an index of each thread",
+        "Constant memory is read at an index that differs by thread",
         "such loads",
         (kinds.INDEXED_CONSTANT,),
     ),
@@ -153,7 +153,7 @@ def _of_change(change: CodeChange) -> Iterator[Suspect]:
         old, new = _weight(change.before, fp32), _weight(change.after, fp32)
         if new > old * _MORE:
             counts = _count(change.before, fp32), _count(change.after, fp32)
-            words = "A precise function in place of an approximate one"
+            words = "A precise function instead of an approximate one"
             yield Suspect("precise", words, (Change("FP32 instructions", *counts),), None, 0)
 
 

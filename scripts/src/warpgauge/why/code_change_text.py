@@ -74,9 +74,9 @@ def _sides(change: CodeChange, name: str) -> tuple[Count, Count]:
 def _unrolling(one: Unrolling) -> str:
     loop = f"loop at {one.source}" if one.source else "a loop"
     if one.after == 0:
-        return f"{loop}: now unrolled completely"
+        return f"{loop}: now completely unrolled"
     if one.before == 0:
-        return f"{loop}: unrolled completely before, now {_unrolled(one.after)}"
+        return f"{loop}: completely unrolled before, now {_unrolled(one.after)}"
     return f"{loop}: {_unrolled(one.before)} before, now {_unrolled(one.after)}"
 
 
@@ -114,5 +114,5 @@ def _local(change: CodeChange) -> str:
     if not old_store.instructions + old_load.instructions:
         return f"new local memory traffic: {after} {place}".strip()
     if not store.instructions + load.instructions:
-        return f"no local memory traffic any more: {before} before"
+        return f"local memory traffic removed: {before} before"
     return f"local memory traffic: {before} → {after} {place}".strip()

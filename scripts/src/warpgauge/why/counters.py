@@ -29,9 +29,9 @@ class _Over(Enum):
     """How the values of several kernels become one."""
 
     SUM = "of all"
-    TIME = "the mean over their time"
-    INSTRUCTIONS = "the mean over their instructions"
-    MOST = "of the most demanding"
+    TIME = "mean weighted by time"
+    INSTRUCTIONS = "mean weighted by instructions"
+    MOST = "of the kernel with the highest value"
 
 
 _PERCENT = "pct_of_peak_sustained_elapsed"

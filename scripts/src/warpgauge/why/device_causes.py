@@ -92,7 +92,7 @@ def _bank_conflicts(both: CounterPair) -> Iterator[Suspect]:
     seconds = max(both.stalled(*_SHARED, BARRIER), both.bound("shared_busy", "l1_busy"))
     changes = (
         both.of("bank conflicts", "bank_conflicts"),
-        both.each("wavefronts a shared access", "shared_wavefronts", "shared_instructions"),
+        both.each("wavefronts per shared access", "shared_wavefronts", "shared_instructions"),
     )
     yield Suspect("bank_conflicts", "Bank conflicts in shared memory", changes, seconds)
 
@@ -103,7 +103,7 @@ def _atomics(both: CounterPair) -> Iterator[Suspect]:
         return
     seconds = max(both.bound("atomic_busy"), both.stalled(*_STORES))
     changes = (
-        both.of("busy L2 atomic unit", "atomic_busy", "%"),
+        both.of("utilisation of the L2 atomic unit", "atomic_busy", "%"),
         both.of("sectors of atomics", "atomic_sectors"),
     )
     more = both.growth("atomic_sectors") > 1.0 + CACHED
@@ -116,10 +116,10 @@ def _constants(both: CounterPair) -> Iterator[Suspect]:
         return
     seconds = max(both.bound("constant_busy"), both.stalled(*_SHARED, "imc_miss"))
     changes = (
-        both.of("busy constant cache", "constant_busy", "%"),
-        both.of("requests of constants", "constant_requests"),
+        both.of("utilisation of the constant cache", "constant_busy", "%"),
+        both.of("requests to constant memory", "constant_requests"),
     )
-    words = "Constant memory is read at several addresses of a warp, one after the other"
+    words = "Constant memory is read at several addresses within a warp, one after the other"
     yield Suspect("constants", words, changes, seconds)
 
 
@@ -159,9 +159,9 @@ def _occupancy(both: CounterPair) -> Iterator[Suspect]:
     changes += [
         both.of(words, key, unit)
         for key, words, unit in (
-            ("registers", "registers a thread", ""),
-            ("shared_bytes", "shared memory a block", "B"),
-            ("block", "threads a block", ""),
+            ("registers", "registers per thread", ""),
+            ("shared_bytes", "shared memory per block", "B"),
+            ("block", "threads per block", ""),
         )
         if both.growth(key) != 1.0
     ]
@@ -182,7 +182,7 @@ def _tail(both: CounterPair) -> Iterator[Suspect]:
     changes = (
         both.of("blocks", "grid"),
         both.of("waves", "waves"),
-        both.of("multiprocessors at work", "active", "%"),
+        both.of("active multiprocessors", "active", "%"),
     )
     seconds = both.after["time"] * (1.0 - kept)
     words = "Another grid leaves multiprocessors idle, at the end or throughout"
@@ -198,7 +198,10 @@ def _fp64(both: CounterPair) -> Iterator[Suspect]:
         both.stalled("math_pipe_throttle", "short_scoreboard", "wait"),
         both.bound("fp64_busy", "xu_busy"),
     )
-    changes = both.of("FP64 instructions", "fp64"), both.of("busy FP64 pipe", "fp64_busy", "%")
+    changes = (
+        both.of("FP64 instructions", "fp64"),
+        both.of("utilisation of the FP64 pipe", "fp64_busy", "%"),
+    )
     yield Suspect("fp64", "Arithmetic in FP64", changes, seconds)
 
 
@@ -223,9 +226,9 @@ def _precise(both: CounterPair) -> Iterator[Suspect]:
         both.of("instructions", "instructions"),
     )
     # The hardware's function stays in some of CUDA's precise ones, as expf() and division.
-    words = "More FP32 arithmetic beside as many special functions, as of precise ones"
+    words = "More FP32 arithmetic and as many special functions, as precise functions have"
     if both.growth("xu") < 1.0 - COUNTED:
-        words = "A precise function in place of an approximate one"
+        words = "A precise function instead of an approximate one"
     yield Suspect("precise", words, changes, seconds)
 
 
@@ -249,12 +252,12 @@ def _divergence(both: CounterPair) -> Iterator[Suspect]:
     seconds = max(both.instructions("instructions"), both.stalled("branch_resolving", BARRIER))
     key, words = "divergence", "Threads of a warp take different branches"
     changes = [
-        both.of("threads that work in an instruction", "threads"),
+        both.of("active threads per instruction", "threads"),
         both.of("instructions", "instructions"),
     ]
     if both.growth("block") != 1.0 and both.after["block"] % _WARP:
         key, words = "partial_warps", "Blocks do not fill their last warp"
-        changes.insert(0, both.of("threads a block", "block"))
+        changes.insert(0, both.of("threads per block", "block"))
     yield Suspect(key, words, (*changes,), seconds)
 
 

@@ -118,7 +118,7 @@ def of_regressions(
     for number, verdict in enumerate(slower, 1):
         left = BUDGET_S - (time.monotonic() - began)
         if left <= 0.0:
-            why = f"the {duration(BUDGET_S)} for all explanations were used up before"
+            why = f"the {duration(BUDGET_S)} for all explanations are used up"
             reasons[verdict.name] = _not_explained(verdict, why)
             continue
         measuring.note(f"Looking into {inert(verdict.name)}")
@@ -145,7 +145,7 @@ def _reason(
     base, candidate = (one.only([name]).binaries for one in sides.programs)
     rows = [record.rows.get(name) for record in sides.records]
     if not (base and candidate and rows[0] and rows[1] and verdict.change):
-        raise UserError("its programs or its run files are gone")
+        raise UserError("its programs or run files no longer exist")
     measured = Measured(rows[0], rows[1], verdict.change.ratio)
     pair = base[0], candidate[0]
     reason = explained(name, pair, measured, measuring, seconds, folder)

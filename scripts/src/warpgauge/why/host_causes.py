@@ -107,7 +107,7 @@ def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iter
         called = [_sum(side, _COPY_OR_WAIT).seconds for side in (before.calls, after.calls)]
         seconds = max(seconds, called[1] - called[0])
     changes = (Change("copies of pageable memory", were.count, are.count),)
-    yield Suspect("pageable", "What is copied is now pageable memory", changes, seconds, 0)
+    yield Suspect("pageable", "The copied memory is now pageable", changes, seconds, 0)
 
 
 def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
@@ -118,10 +118,10 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
     if _count(new, graphs) < _count(old, graphs) - _OFTEN < _count(new, singles):
         changes = (
             Change("graph launches", _count(old, graphs), _count(new, graphs)),
-            Change("calls that enqueue one thing", _count(old, singles), _count(new, singles)),
+            Change("calls that enqueue one operation", _count(old, singles), _count(new, singles)),
         )
         explained = {*graphs, *singles}
-        words = "What one graph launch did is enqueued call by call"
+        words = "The work of one graph launch is now enqueued call by call"
         yield Suspect("graph_to_stream", words, changes, _longer(old, new, explained), 0)
     pool = {name for name in names if _POOL.fullmatch(name)}
     if _each(new, pool) > _LONGER * _each(old, pool) > 0.0 or _more_pool(old, new, pool):
@@ -129,10 +129,10 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
         same = {name for name in waits if not _more(old, new, name)}
         changes = (
             Change("calls that allocate and free", _count(old, pool), _count(new, pool)),
-            Change("time of each", _each(old, pool), _each(new, pool), "s"),
+            Change("time per call", _each(old, pool), _each(new, pool), "s"),
         )
         explained |= pool | same
-        words = "Allocation takes longer: the memory pool keeps less, and asks the driver again"
+        words = "Allocation takes longer: the memory pool keeps less and asks the driver again"
         yield Suspect("memory_pool", words, changes, _longer(old, new, pool | same), 0)
     for kind in _by_kind(names - explained):
         was, is_now = (
@@ -142,7 +142,7 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
         more = {one: _count(new, {one}) - _count(old, {one}) for one in kind}
         come = max(kind, key=lambda one: (more[one], _longer(old, new, {one})))
         gone = min(kind, key=lambda one: more[one])
-        words = f"{come} in place of {gone}" if more[gone] < -_OFTEN else come
+        words = f"{come} instead of {gone}" if more[gone] < -_OFTEN else come
         yield from _of_call(come, words, was, is_now)
 
 
@@ -159,7 +159,7 @@ def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
     """A call that is made more often, or takes longer; `whole` also says in place of which."""
     seconds = new.seconds - old.seconds
     if new.count > old.count + _OFTEN:
-        changes = (Change(f"{name} an operation", old.count, new.count),)
+        changes = (Change(f"{name} per operation", old.count, new.count),)
         if _WAIT.match(name):
             key, words = "added_wait", "An additional synchronisation"
         elif _MEMSET.match(name):
@@ -170,7 +170,7 @@ def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
             key, words = "added_call", "An additional API call"
         yield Suspect(key, f"{words}: {name}", changes, seconds, 0)
     elif old.count > 0.0 and _each_of(new) > _LONGER * _each_of(old):
-        changes = (Change("time of each", _each_of(old), _each_of(new), "s"),)
+        changes = (Change("time per call", _each_of(old), _each_of(new), "s"),)
         # At a synchronisation the host waits for what the device does.
         rank = 2 if _WAIT.match(name) else 1
         yield Suspect("slower_call", f"{whole} takes longer", changes, seconds, rank)

@@ -24,7 +24,7 @@ GLOBAL_LOAD, GLOBAL_STORE = "global load", "global store"
 SHARED_LOAD, SHARED_STORE = "shared load", "shared store"
 LOCAL_LOAD, LOCAL_STORE = "local load", "local store"
 ASYNC_COPY = "asynchronous copy"
-CONSTANT, INDEXED_CONSTANT = "constant load", "constant load at an index of its thread"
+CONSTANT, INDEXED_CONSTANT = "constant load", "constant load at a thread-dependent index"
 GLOBAL_ATOMIC, SHARED_ATOMIC = "global atomic", "shared atomic"
 BARRIER, BRANCH, CALL, OTHER = "barrier", "branch", "call", "other"
 

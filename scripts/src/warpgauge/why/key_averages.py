@@ -72,7 +72,7 @@ def key_averages(trace: Sequence[Activity]) -> KeyAverages:
 def print_table(averages: KeyAverages, console: Console) -> None:
     """One table of both; below it what it leaves out."""
     if not averages.device and not averages.host:
-        print_text(console, "The trace shows no work of the device and no call of CUDA.")
+        print_text(console, "The trace shows no device work and no CUDA call.")
         return
     parts = (("device", averages.device), ("host", averages.host))
     lines = [(part, _cells(part, found)) for part, found in parts if found]
@@ -85,10 +85,10 @@ def print_table(averages: KeyAverages, console: Console) -> None:
         for line in cells:
             print_text(console, columns.line(line))
     where = f"in the engine's ranges {averages.scope!r}" if averages.scope else "in the process"
-    told = f"All {where}, slowed by the profiler: not for comparison with times of bench."
+    told = f"All {where}, slowed by the profiler: do not compare with times of bench."
     if averages.engine.calls:
         number = plural(averages.engine.calls, "kernel")
-        told += f" Left out: {number} of the engine's own, {duration(averages.engine.seconds)}."
+        told += f" Not included: {number} of the engine's own, {duration(averages.engine.seconds)}."
     console.print()
     print_text(console, told)
 

@@ -62,14 +62,14 @@ def require_report(profiler: Profiler, report: Path, ending: process.Ending, fai
     require_permission(ending)
     if not report.exists() or not report.stat().st_size:
         why = failure or ending.described()
-        raise UserError(f"{profiler.name} made no report: {why}", ExitStatus.NOT_MEASURED)
+        raise UserError(f"{profiler.name} wrote no report: {why}", ExitStatus.NOT_MEASURED)
 
 
 def require_permission(ending: process.Ending) -> None:
     """Raise UserError where a process of ncu was not allowed to read the counters."""
     if _NO_COUNTERS in ending.stdout + ending.stderr:
         raise UserError(
-            "the driver lets only administrators read the GPU's counters here: run this as root, "
-            "or load its module with NVreg_RestrictProfilingToAdminUsers=0",
+            "the driver lets only administrators read GPU counters: run this as root, or load the "
+            "driver module with NVreg_RestrictProfilingToAdminUsers=0",
             ExitStatus.NOT_MEASURED,
         )

@@ -95,10 +95,12 @@ class Reason:
             return
         yield f"{name} is {size} slower{chance}."
         if not told.causes and told.unexplained is None:
-            yield "What makes it slower is unknown."
+            yield "The cause of the slowdown is unknown."
             yield from map(inert, self._changed_code())
         elif not told.causes:
-            yield "What makes it slower is unknown: nothing moved enough that the time goes with."
+            yield (
+                "The cause of the slowdown is unknown: nothing changed enough to explain the time."
+            )
         for number, cause in enumerate(told.causes):
             lead = "Mostly" if number == 0 and (cause.share or 0.0) > _MOST else "Also"
             if cause.share is None:
@@ -106,16 +108,15 @@ class Reason:
             elif number == 0 and lead == "Also":
                 lead = "In part"
             moved = ", ".join(map(_moved, cause.changes))
-            explains = (
-                "" if cause.share is None else f", which explains {_share(cause.share)} of it"
-            )
+            share = cause.share
+            explains = "" if share is None else f", which explains {_share(share)} of the slowdown"
             words = clause(cause.words)
             yield f"{lead}: {inert(words)} ({inert(moved)}){explains}."
         if self.same_code:
-            yield "The machine code is the same: the cause is how it is called, or outside of it."
+            yield "The machine code is the same: the cause is the call, or outside the kernel."
         if told.causes and told.unexplained is not None:
             left = told.unexplained
-            yield f"{_share(left)} of it is not explained." if left > _LITTLE else "That is all."
+            yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
         yield from map(inert, told.missing)
 
     def _of_program(self, changed: int, alone: int) -> Iterator[str]:
@@ -124,9 +125,12 @@ class Reason:
         else:
             names = listed([name for name, change in self.code.items() if not change.is_same])
             kernels = plural(changed, "kernel")
-            yield f"{kernels} of its program changed, whether or not it runs them: {names}."
+            yield (
+                f"{kernels} of its program changed, whether or not the benchmark runs them: "
+                f"{names}."
+            )
         if alone:
-            yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} on one side alone."
+            yield f"{plural(alone, 'kernel')} {('is' if alone == 1 else 'are')} only on one side."
 
     def _changed_code(self) -> Iterator[str]:
         """What changed in the code that is no known cause."""

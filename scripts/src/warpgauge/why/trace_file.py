@@ -22,8 +22,8 @@ from warpgauge.system.text import inert, plural
 
 LIBRARY = "libwarpgauge_trace.so"
 NO_LIBRARY = (
-    f"the build made no {LIBRARY}, for the CUDA toolkit has no CUPTI: install it "
-    "(cuda-cupti-dev-13-0 and the like)"
+    f"the build made no {LIBRARY}, because the CUDA toolkit has no CUPTI: install it (e.g. "
+    "cuda-cupti-dev-13-0)"
 )
 # Of a record's kind.
 COPY = "memcpy"
@@ -98,14 +98,14 @@ def read_trace(path: Path) -> Sequence[Activity]:
     except OSError as fault:
         why = "there is none" if isinstance(fault, FileNotFoundError) else str(fault.strerror)
         raise UserError(
-            f"CUPTI left no trace ({why}): the driver could not load {LIBRARY}, as "
-            "when the CUPTI that it was built with is gone; build again, in an empty build/release",
+            f"CUPTI left no trace ({why}): the driver could not load {LIBRARY}, perhaps because "
+            "the CUPTI that it was built with was removed; build again, in an empty build/release",
             ExitStatus.NOT_MEASURED,
         ) from None
     try:
         head = _HEAD.decode(lines[0] if lines else b"")
     except msgspec.MsgspecError:
-        raise TraceFault("its trace is damaged: it does not begin as one") from None
+        raise TraceFault("its trace is damaged: the header is wrong") from None
     if head.faults:
         told = inert("; ".join(head.faults))
         if head.activities == 0:
@@ -115,7 +115,7 @@ def read_trace(path: Path) -> Sequence[Activity]:
         raise TraceFault(f"its trace is incomplete: CUPTI dropped {plural(head.dropped, 'record')}")
     count = len(lines) - 1
     if count != head.activities:
-        raise TraceFault(f"its trace breaks off: {count} of {head.activities} records are there")
+        raise TraceFault(f"its trace is truncated: {count} of {head.activities} records are there")
     found: list[Activity] = []
     try:
         found.extend(map(_ACTIVITY.decode, lines[1:]))

@@ -12,13 +12,14 @@ WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _RUN = "--repository owner/name --run-id 1234"
 
 _ADD = (
-    "Take the run files that the GPU jobs of a run of nightly.yml uploaded, and add a line for "
-    "each to the branch history. GH_TOKEN is the token, GITHUB_API_URL where its API is."
+    "Add the results of a run of nightly.yml to the branch history, one line for each run file "
+    "that its GPU jobs uploaded. Reads the token from GH_TOKEN and the API's address from "
+    "GITHUB_API_URL."
 )
 _PROPOSE = (
-    "Take the run files that the GPU jobs of a run of baseline.yml uploaded, add them to the "
-    "baseline as scripts/warpgauge baseline add-session does, and open a pull request with the "
-    "result."
+    "Add the run files that the GPU jobs of a run of baseline.yml uploaded to the baseline, as "
+    "scripts/warpgauge baseline add-session does, and open a pull request with the result. Reads "
+    "the token from GH_TOKEN and the API's address from GITHUB_API_URL."
 )
 
 
@@ -27,60 +28,65 @@ def gate() -> Parser:
         prog="warpgauge ci gate",
         usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
         "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
-        description="Measures what a pull request changed, on the GPU of this runner: in pairs "
-        "with the commit that the pull request began at. Leaves reports, run files and the log in "
-        "FOLDER, annotates the job, writes its summary.",
+        description="Measure a pull request on the GPU of this runner, in pairs with the commit "
+        "that it branched from. Writes reports, run files and the log to FOLDER, annotates the job "
+        "and writes its summary.",
         epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
         "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
         "but something was not measured or not comparable.",
     )
-    what = group(parser, "what is measured", "%(prog)s --base origin/main --out-dir verdict")
+    what = group(parser, "what to measure", "%(prog)s --base origin/main --out-dir verdict")
     add = what.add_argument
-    add("--base", metavar="REF", help="the branch or commit that the change is to go into; it is "
-        "measured from the last commit that both have in common")  # fmt: skip
-    add("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path, help="instead: every "
-        "program of these two folders, in pairs")  # fmt: skip
-    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json: refuse (exit 3) where the "
-        "runner has another; empty: take what is there")  # fmt: skip
+    add("--base", metavar="REF", help="the branch that the pull request targets, or a commit; the "
+        "change is compared with their merge base")  # fmt: skip
+    add("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path, help="instead of --base: "
+        "compare every program of these two folders, in pairs")  # fmt: skip
+    add("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json: fail (exit 3) if "
+        "the runner has another; empty: take the GPU that is there")  # fmt: skip
     add("--root", metavar="FOLDER", type=Path, help="with --programs and --gpu: the project's "
-        "checkout, whose .github/gpus.json is read")  # fmt: skip
+        "checkout, with .github/gpus.json")  # fmt: skip
     example = "%(prog)s --programs old/build new/build --out-dir verdict"
     add = group(parser, "output", example).add_argument
-    add("--out-dir", metavar="FOLDER", type=Path, help="for what is left; new, or empty")
+    add("--out-dir", metavar="FOLDER", type=Path, help="write reports, run files and the log here; "
+        "must be new or empty")  # fmt: skip
     return parser
 
 
 def comment() -> Parser:
     parser = Parser(
         prog="warpgauge ci comment",
-        description="Posts what a run of the measuring workflow found as the one comment on its "
-        "pull request; while the run goes on, marks the comment that is there as outdated. "
-        "GH_TOKEN in the environment is the token, GITHUB_API_URL the API.",
-        epilog="Exit status: 0 done, or nothing to do; 2 refused: of a GPU's result that was, the "
-        "comment says so, and the others are posted.",
+        description="Post the results of a run of the measuring workflow as one comment on its "
+        "pull request. While the run is in progress, mark the existing comment as outdated. Reads "
+        "the token from GH_TOKEN and the API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 done, or nothing to do; 2 refused. If the result of one GPU is "
+        "refused, the comment says so and shows the other results.",
     )
     what = group(parser, "which run", f"%(prog)s {_RUN}")
     arguments.add_run(what, "the workflow", required=False)
     add = what.add_argument
     add("--pull-request", metavar="N", type=positive,
-        help="instead of --run-id: its newest run, as when its base was changed")  # fmt: skip
-    add("--workflow", metavar="PATH", default=WORKFLOW, help="that measures; default %(default)s")
-    add("--request", metavar="JSON", default="", help="what warpgauge ci on-demand printed: the "
-        "run is of on-demand.yml, and its result goes into the comment that said so")  # fmt: skip
+        help="instead of --run-id: the newest run of this pull request, e.g. after a change of its "
+        "base")  # fmt: skip
+    add("--workflow", metavar="PATH", default=WORKFLOW, help="the measuring workflow; default "
+        "%(default)s")  # fmt: skip
+    add("--request", metavar="JSON", default="", help="the output of warpgauge ci on-demand: the "
+        "run is of on-demand.yml, and its result replaces the comment that announced "
+        "it")  # fmt: skip
     add = group(parser, "reports", f"%(prog)s {_RUN} --reports build/reports").add_argument
-    add("--reports", metavar="FOLDER", type=Path, help="write nothing on GitHub, but into "
-        "this folder checked-report-SLUG.html for each GPU whose result holds")  # fmt: skip
-    add("--report-url", metavar="URL", default="", help="where these pages are, for the comment")
-    add("--pages", metavar="URL", default="", help="of the site that warpgauge ci pages made: the "
-        "comment links the GPU's history there")  # fmt: skip
+    add("--reports", metavar="FOLDER", type=Path, help="post nothing; write "
+        "checked-report-SLUG.html to this folder for each GPU with a valid result")  # fmt: skip
+    add("--report-url", metavar="URL", default="", help="address of these reports, to link in the "
+        "comment")  # fmt: skip
+    add("--pages", metavar="URL", default="", help="address of the site that warpgauge ci pages "
+        "made; the comment links the GPU's history there")  # fmt: skip
     other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
     add = other.add_argument
-    add("--root", metavar="FOLDER", type=Path, help="a checkout of its default branch, with "
-        ".github/gpus.json; its programs are measured")  # fmt: skip
-    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty for "
-        "none; default %(default)s")  # fmt: skip
-    add("--base", metavar="REF", default="", help="a branch or commit that it was compared with; "
-        "empty for the pull request's own base")  # fmt: skip
+    add("--root", metavar="FOLDER", type=Path, help="a checkout of that project's default branch, "
+        "with .github/gpus.json")  # fmt: skip
+    add("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty: none; "
+        "default %(default)s")  # fmt: skip
+    add("--base", metavar="REF", default="", help="the branch or commit that the run was compared "
+        "with; empty: the pull request's base")  # fmt: skip
     arguments.add_filter(other)
     return parser
 
@@ -88,11 +94,11 @@ def comment() -> Parser:
 def on_demand() -> Parser:
     parser = Parser(
         prog="warpgauge ci on-demand",
-        description="Answers /warpgauge run FILTER [on GPU] on a pull request: says there that the "
-        "measurement has begun, and prints what is measured as a line for $GITHUB_OUTPUT: "
-        'request={"pull": 17, ...}. Nothing, where whoever asked may not push.',
-        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 done, or "
-        "nothing to do; 2 refused, and whoever asked is told why.",
+        description="Answer the comment /warpgauge run FILTER [on GPU] on a pull request: reply "
+        "that the measurement has started, and print the request as a line for $GITHUB_OUTPUT: "
+        'request={"pull": 17, ...}. Do nothing if the author may not push.',
+        epilog="Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL. Exit "
+        "status: 0 done, or nothing to do; 2 refused, and the reply says why.",
     )
     what = group(parser, "which comment", f"%(prog)s {_RUN} --comment 5678")
     arguments.add_run(what, "on-demand.yml, which measures")
@@ -104,23 +110,23 @@ def propose() -> Parser:
     parser = Parser(
         prog="warpgauge ci propose",
         description=_PROPOSE,
-        epilog="GH_TOKEN is the token, GITHUB_API_URL where its API is. Exit status: 0 opened; 2 "
-        "refused, and nothing was posted; 3 nothing was recorded.",
+        epilog="Exit status: 0 opened; 2 refused, nothing was posted; 3 nothing was recorded.",
     )
     run = group(parser, "which run", f"%(prog)s {_RUN} --gpu nvidia-h200")
     arguments.add_run(run, "baseline.yml")
     add = run.add_argument
-    add("--gpu", metavar="SLUG", required=True, help="of .github/gpus.json")
-    add("--sessions", metavar="N", type=positive, default=1, help="so many were asked for")
+    add("--gpu", metavar="SLUG", required=True, help="a GPU of .github/gpus.json")
+    add("--sessions", metavar="N", type=positive, default=1, help="number of sessions that were "
+        "requested")  # fmt: skip
     return parser
 
 
 def history() -> Parser:
     parser = Parser(
         prog="warpgauge ci history",
-        description="Keeps what each night measured, on a branch of its own, which warpgauge "
+        description="Keep the results of each night on a branch of its own, which warpgauge "
         "history shows.",
-        epilog="Exit status: 0 done; 2 refused, and nothing was written; 3 nothing was measured.",
+        epilog="Exit status: 0 done; 2 refused, nothing was written; 3 nothing was measured.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = commands.add_parser("add", help="add the night that a run measured", description=_ADD)
@@ -131,60 +137,64 @@ def history() -> Parser:
 def pages() -> Parser:
     parser = Parser(
         prog="warpgauge ci pages",
-        description="Makes the site of what the last nights found, for GitHub Pages: an index by "
-        "GPU, the report of each GPU's newest night, and how its times went. GH_TOKEN is the "
-        "token, GITHUB_API_URL where its API is.",
-        epilog="Exit status: 0 made; 2 not; 3 made without lines of the history that cannot be "
-        "read, which are named. A result that is refused is told, and an older one shown.",
+        description="Make a site for GitHub Pages from the last nights: an index by GPU, the "
+        "newest report of each GPU, and plots of its times. Reads the token from GH_TOKEN and the "
+        "API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 done; 2 failed; 3 done, but some lines of the history cannot be "
+        "read and were left out. A report that is refused is named, and an older one is shown "
+        "instead.",
     )
     example = "%(prog)s --repository owner/name --history build/history --out-dir build/pages"
     what = group(parser, "which nights", example)
-    arguments.add_repository(what, "whose nights these are")
+    arguments.add_repository(what, "the repository of the nights")
     what.add_argument("--history", metavar="FOLDER", type=Path, required=True,
         help="a checkout of the branch history")  # fmt: skip
     add = group(parser, "output", example).add_argument
-    add("--out-dir", metavar="FOLDER", type=Path, required=True, help="for the site; new, or empty")
+    add("--out-dir", metavar="FOLDER", type=Path, required=True, help="write the site here; must "
+        "be new or empty")  # fmt: skip
     return parser
 
 
 def gpus() -> Parser:
     parser = Parser(
         prog="warpgauge ci gpus",
-        description="Prints what a workflow plans its GPU jobs by, as lines for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
-        ".github/gpus.json; enabled=true where WARPGAUGE_GPU in the environment says that there "
-        "are runners; measured=false where nothing that is measured has changed.",
+        description="Print what a workflow needs to plan its GPU jobs, as lines for "
+        '$GITHUB_OUTPUT: matrix={"include": [...]}, with slug, name, runs_on and minutes of each '
+        "GPU model of .github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says "
+        "that there are runners; measured=false if nothing that is measured has changed.",
     )
     add = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
-    add("--gpu", metavar="SLUG", default="", help="of .github/gpus.json; empty: all of them")
-    add("--root", metavar="FOLDER", type=Path, help="another project's checkout, whose "
-        ".github/gpus.json is read")  # fmt: skip
+    add("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json; empty: all of them")
+    add("--root", metavar="FOLDER", type=Path, help="another project's checkout, with "
+        ".github/gpus.json")  # fmt: skip
     add = group(parser, "a pull request", "%(prog)s --base origin/main").add_argument
-    add("--base", metavar="REF", default="", help="what it is to go into, whose list says what is "
-        "measured; empty: everything is measured")  # fmt: skip
+    add("--base", metavar="REF", default="", help="the branch that the change targets; its "
+        ".github/gpus.json says which files are measured; empty: everything is "
+        "measured")  # fmt: skip
     return parser
 
 
 def check_setup() -> Parser:
     parser = Parser(
         prog="warpgauge ci check-setup",
-        description="Checks the settings of a repository that the gate rests on, a line each: ok, "
-        "WRONG, or a note. GH_TOKEN is a maintainer's token that may read Administration, Actions, "
-        "Pages and Variables; GITHUB_API_URL is where its API is.",
-        epilog="Exit status: 0 nothing is wrong; 2 something is, or GitHub does not tell.",
+        description="Check the repository settings that the gate depends on, one per line: ok, "
+        "WRONG, or a note. Reads a maintainer's token from GH_TOKEN, which may read "
+        "Administration, Actions, Pages and Variables, and the API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 nothing is wrong; 2 a setting is wrong, or GitHub does not report "
+        "it.",
     )
     where = group(parser, "which repository", "%(prog)s --repository owner/name")
-    arguments.add_repository(where, "whose settings are checked")
+    arguments.add_repository(where, "the repository to check")
     return parser
 
 
 def prepare() -> Parser:
     parser = Parser(
         prog="warpgauge ci prepare",
-        description="Makes the Python environment that a command needs, where this Python does not "
-        "have its packages, and does nothing else.",
+        description="Install the Python packages that a command needs, if this Python lacks them, "
+        "and exit.",
     )
     add = group(parser, "for which command", "%(prog)s comment").add_argument
     add("command", nargs="?", choices=("comment", "propose", "history", "pages"), default="propose",
-        help="default %(default)s; to comment needs less")  # fmt: skip
+        help="the command; default %(default)s; comment needs fewer packages")  # fmt: skip
     return parser

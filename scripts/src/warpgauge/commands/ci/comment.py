@@ -34,7 +34,7 @@ def main(
     """Raises UserError for what can be no result of this pull request; nothing is posted then."""
     given = command_lines.comment().parse_args(argv)
     if (given.run_id is None) == (given.pull_request is None):
-        raise UserError("name one of --run-id and --pull-request")
+        raise UserError("give either --run-id or --pull-request")
     api = GitHub.of(environment)
 
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
@@ -59,7 +59,7 @@ def main(
     ):
         run = newest
     else:
-        print(f"no run of {given.workflow} is of #{given.pull_request}: nothing to do")
+        print(f"no run of {given.workflow} belongs to #{given.pull_request}: nothing to do")
         return ExitStatus.OK
     faults: list[UserError] = []
     status = ExitStatus.OK
@@ -115,7 +115,7 @@ def _posted(result: Result) -> ExitStatus:
         _outdated(api, run, pull, comment.not_measured(run, UNTOUCHED if parts else ""))
         return ExitStatus.OK
     if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
-        print(f"run {run.id} is of another pull request than #{pull.number}")
+        print(f"run {run.id} belongs to another pull request than #{pull.number}")
         return ExitStatus.OK
     print(f"posted: {comment.put(api, run, pull.number, terms.base, parts)}")
     return _status(result)
@@ -132,7 +132,7 @@ def _answered(asked: Request, result: Result) -> ExitStatus:
         body = (
             comment.body(run, terms.base, parts).removeprefix(MARK)
             if parts
-            else comment.not_measured(run, "its run had no job for any GPU")
+            else comment.not_measured(run, "the run had no job for any GPU")
         )
     finally:
         print(f"posted: {on_demand.answer(api, run.repository, asked, body)}")

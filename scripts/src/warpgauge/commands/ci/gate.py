@@ -38,20 +38,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     end = list(argv).index("--") if "--" in argv else len(argv)
     given, further = command_lines.gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
     if (given.base is None) == (given.programs is None):
-        raise UserError("name one of --base REF and --programs BASE CANDIDATE")
+        raise UserError("give either --base REF or --programs BASE CANDIDATE")
     if given.base == "":
-        raise UserError("--base names no commit: a branch, tag or commit belongs there")
+        raise UserError("--base is empty: give a branch, tag or commit")
     if given.out_dir is None:
-        raise UserError("--out-dir FOLDER is missing: it gets reports, run files and the log")
+        raise UserError("--out-dir FOLDER is missing: reports, run files and the log go there")
     if given.root is not None and given.programs is None:
         raise contradiction("--root", "--base, which measures this tree")
     if given.programs is not None and given.gpu and given.root is None:
-        raise UserError("--gpu of other programs needs --root, whose .github/gpus.json lists it")
+        raise UserError(
+            "--gpu with --programs needs --root: the project's checkout, with .github/gpus.json"
+        )
     for name in (word.split("=", 1)[0] for word in further):
         if name in _OURS:
-            raise UserError(
-                f"{name} behind -- does not go with what this says itself: leave it out"
-            )
+            raise UserError(f"{name} after -- is set by the gate itself: omit it")
     return argparse.Namespace(**vars(given), further=further)
 
 
@@ -118,7 +118,9 @@ class Gate:
             return [*self._ours("bench"), f"--against={base}"]
         for folder in options.programs:
             if not folder.is_dir():
-                raise UserError(f"{folder} is no folder: --programs takes two folders of programs")
+                raise UserError(
+                    f"{folder} is not a folder: --programs takes two folders of programs"
+                )
         return [
             *self._ours("warpgauge"),
             "ab",
@@ -145,13 +147,13 @@ def _merge_base(root: Path, ref: str) -> str:
     found = git.run(root, "merge-base", commit, "HEAD")
     if found.returncode:
         raise UserError(
-            f"{quoted(ref)} and what is checked out have no commit in common in this clone: fetch "
-            "the whole history (fetch-depth: 0)"
+            f"{quoted(ref)} and the checked-out commit have no common ancestor in this clone: "
+            "fetch the whole history (fetch-depth: 0)"
         )
     base = found.stdout.strip()
-    print(f"gate: commit {short(base)} is what {quoted(ref)} and this tree have in common")
+    print(f"gate: commit {short(base)} is the merge base of {quoted(ref)} and this tree")
     if base == git.require(root, "rev-parse", "HEAD"):
-        print("gate: that is the commit that is checked out: only what is uncommitted can differ")
+        print("gate: this is the checked-out commit: only uncommitted changes can differ")
     return base
 
 

@@ -21,9 +21,9 @@ from warpgauge.system import git, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 
 _HOW = (
-    "No job waits for a GPU runner: none is set up. To turn the GPU jobs on, set the repository "
-    f'variable {gpus.VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables), and '
-    f"add the topic {gpus.TOPIC} (About) for pull requests from forks: they see no variable."
+    "GPU jobs are skipped: no GPU runner is set up. To turn them on, set the repository variable "
+    f'{gpus.VARIABLE} to "on" (Settings, Secrets and variables, Actions, Variables). Pull requests '
+    f"from forks cannot read variables: for them, add the topic {gpus.TOPIC} (About)."
 )
 
 

@@ -28,7 +28,7 @@ def main(
     comment = api.get(f"/repos/{given.repository}/issues/comments/{given.comment}")
     author = on_demand.author_of(api, given.repository, comment)
     if not author:
-        print(f"comment {given.comment} is of nobody who may push: nothing to do", file=sys.stderr)
+        print(f"the author of comment {given.comment} may not push: nothing to do", file=sys.stderr)
         return ExitStatus.OK
     run = on_demand.run_of(api, given.repository, given.run_id)
     known = gpus.read(gpus.file_of(root))

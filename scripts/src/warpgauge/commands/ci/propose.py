@@ -35,13 +35,13 @@ def main(
     event = "workflow_dispatch"
     run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW, root, event)
     if git.require(root, "status", "--porcelain", "--", "baselines"):
-        raise UserError(f"{root / 'baselines'} differs from its commit; commit or restore it")
+        raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
     files = recorded_files.fetch(repository, run.id, wanted)
     if not files:
         raise UserError(
-            f"run {run.id} recorded no session of {gpu.name}: its log says why; no pull request "
-            "was opened",
+            f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "
+            "request was opened",
             ExitStatus.NOT_MEASURED,
         )
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
@@ -68,7 +68,7 @@ def _opened(repository: Repository, about: Mapping[str, str], comments: Sequence
             repository.github.post(f"{base}/issues/{number(pull, 'number')}/comments", comment)
     except UserError as fault:
         raise UserError(
-            f"{fault}; the new baseline is on the branch {about['head']}, from which the pull "
-            "request can be opened or completed by hand"
+            f"{fault}; the new baseline is on the branch {about['head']}: open or complete the "
+            "pull request by hand"
         ) from None
     return address(pull, "html_url")

@@ -147,7 +147,7 @@ def _below(kinds: Sequence[_Kind], curved: bool, left_out: int) -> str:
     text += ", or 99 % bound where inconclusive" if _KINDS[Outcome.INCONCLUSIVE] in kinds else ""
     text += "; band: tolerance"
     text += "; the scale is narrower farther out" if curved else ""
-    return text + (f" · {left_out} more are not drawn" if left_out else "")
+    return text + (f" · {left_out} more not drawn" if left_out else "")
 
 
 def _band(x: Axis, top: float, row: _Row) -> str:

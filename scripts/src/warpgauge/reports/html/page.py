@@ -82,7 +82,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         + "</tr>"
         for key, before, after in lines
     )
-    title = "Differences of the environment"
+    title = "Differences between the environments"
     table = (
         '<table class="sides">\n<thead><tr><td></td><th scope="col">baseline</th>'
         f'<th scope="col">candidate</th></tr></thead>\n<tbody>\n{body}</tbody>\n</table>'

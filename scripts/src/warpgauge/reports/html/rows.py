@@ -76,7 +76,7 @@ class Rows:
         groups = {
             "Regressions": [v for v in self.verdicts if v.outcome is Outcome.REGRESSION],
             "Improvements": [v for v in self.verdicts if v.outcome is Outcome.IMPROVED],
-            "Inconclusive, or not measured": [
+            "Inconclusive or not measured": [
                 v for v in self.verdicts if v.is_unmeasured
                 and not (refused and v.reason == self.comparison.refusal)
             ],
@@ -161,8 +161,8 @@ class Rows:
         )
         if (more := len(self.verdicts) - self._in_table) > 0:
             yield (
-                f"<noscript><p>{more:,} more rows, the least telling, are in this file and are "
-                "shown by its script alone.</p></noscript>"
+                f"<noscript><p>{more:,} more rows, the least significant ones, are in this file; "
+                "only its script shows them.</p></noscript>"
             )
         yield "</section>"
 

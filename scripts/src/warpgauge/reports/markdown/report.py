@@ -131,7 +131,7 @@ def _of_rows(
     # Small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
-    unmeasured, title = of(*UNMEASURED), "Inconclusive, or not measured"
+    unmeasured, title = of(*UNMEASURED), "Inconclusive or not measured"
     return [
         table(Kind.REGRESSION, slower, columns, "Regressions"),
         *(beneath if slower else ()),
@@ -233,7 +233,7 @@ def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
     told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not changed:
         return told
-    title = "How to see it again on a machine with this GPU" + (", or accept it" if slower else "")
+    title = "How to reproduce it on a machine with this GPU" + (", or accept it" if slower else "")
     return f"{told}{OPEN}{summary('', title)}\n\n{again(comparison, changed)}{CLOSE}"
 
 
@@ -242,7 +242,6 @@ def _left_out(counts: Mapping[Kind, int]) -> str:
         return ""
     them = ", ".join(f"{count:,} {kind.value[count != 1]}" for kind, count in counts.items())
     return (
-        f"**Left out for lack of space: {them}.** "
-        "`scripts/compare.py BASELINE CANDIDATE --all` lists everything, "
-        "and so does `--format json=FILE`.\n\n"
+        f"**Left out for lack of space: {them}.** `scripts/compare.py BASELINE CANDIDATE --all` "
+        "and `--format json=FILE` list everything.\n\n"
     )

@@ -59,7 +59,7 @@ def render(
         for paragraph in reasons:
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
     if differences := differences_beside(comparison):
-        print_text(console, "\nDifferent between the two", style="bold")
+        print_text(console, "\nDifferences between the two", style="bold")
         told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
         print_facts(console, told)
     notes = [
@@ -73,7 +73,7 @@ def render(
             print_text(console, str(note), indent=2)
     rule, longer = sentences(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
-    hidden += ["the rule that was in force"] if rule and not verbose else []
+    hidden += ["the decision rule"] if rule and not verbose else []
     if verbose and rule:
         print_text(console, f"\n{rule}", style="dim")
     if hidden:
@@ -122,7 +122,7 @@ def render_values(record: Record, console: Console) -> None:
             if (disturbed := disturbance.of(row, record.sessions)) is not None:
                 fault = f"no result: {disturbed.fault}: {disturbed.remedy}"
                 print_text(console, fault, indent=6, style="yellow")
-    spread = "standard deviation from process to process"
+    spread = "standard deviation between processes"
     print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
 
 
