@@ -22,8 +22,9 @@ from warpgauge.measurement.options import FIRST_LOOK
 _DESCRIPTION = """\
 Compare two builds of another project's Google Benchmark programs. Every
 executable file in the two folders must be such a program, because it is run.
-Programs of the same name are run in pairs of fresh processes (A B, B A, ...),
-until every benchmark is decided or the budget ends."""
+Programs of the same name are run in pairs of fresh processes, until every
+benchmark is decided or the budget ends: in lock-step if they were written with
+warpgauge, else in turns (A B, B A, ...)."""
 
 _EPILOG = f"""\
 {EXIT_STATUS}
