@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
 from warpgauge.history import changes
-from warpgauge.history.series import standard_error
+from warpgauge.history.series import Night, Series, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
 from warpgauge.statistics.energy_splits import SHORTEST
@@ -78,18 +78,17 @@ def recorded() -> Noise:
     return Noise(tuple(names), np.array(host), tuple(processes), np.array(deviations), sd)
 
 
-@dataclass(frozen=True)
-class Night:
-    commit: str
-    facts: dict[str, str]
+def of_commit(commit: str, facts: dict[str, str], base: str = "") -> Night:
+    """A night whose number and date nobody asks for."""
+    return Night(0, "", 0, commit, facts, base)
 
 
-@dataclass(frozen=True)
-class Series:
-    benchmark: str
-    nights: range
-    log_seconds: Array
-    errors: Array
+def series(
+    benchmark: str, nights: range, log_seconds: Array, errors: Array, *ratios: Array
+) -> Series:
+    """With log ratios and their errors, or without any."""
+    none = np.full(len(nights), np.nan)
+    return Series(benchmark, tuple(nights), log_seconds, errors, *(ratios or (none, none)))
 
 
 @dataclass(frozen=True)
@@ -112,41 +111,90 @@ def draws(source: np.random.Generator, deviations: Array, count: int) -> Array:
     return np.asarray(deviations @ source.normal(size=(sessions, count)) / math.sqrt(sessions - 1))
 
 
-# The GPU of each night, and whether each night is another boot of another host.
+@dataclass(frozen=True)
+class Setting:
+    """The GPU of each night, and whether each night is another boot of another host.
+
+    Each benchmark is measured in so many `pairs` in a `share` of the nights, with their `bases`.
+    """
+
+    gpus: NDArray[np.int64]
+    boots_differ: bool
+    pairs: int = 0
+    share: float = 1.0
+    bases: tuple[str, ...] = ("base",) * NIGHTS
+
+
+_ONE = np.zeros(NIGHTS, dtype=int)
+_TURNS = np.arange(NIGHTS) % 4
 SETTINGS = {
-    "one GPU, one boot": (np.zeros(NIGHTS, dtype=int), False),
-    "one GPU": (np.zeros(NIGHTS, dtype=int), True),
-    "a GPU exchanged": (np.repeat([0, 1], NIGHTS // 2), True),
-    "four GPUs in turn": (np.arange(NIGHTS) % 4, True),
+    "one GPU, one boot": Setting(_ONE, False),
+    "one GPU": Setting(_ONE, True),
+    "a GPU exchanged": Setting(np.repeat([0, 1], NIGHTS // 2), True),
+    "four GPUs in turn": Setting(_TURNS, True),
+    "one boot, 4 pairs": Setting(_ONE, False, 4),
+    "one boot, 8 pairs": Setting(_ONE, False, 8),
+    "many boots, 4 pairs": Setting(_ONE, True, 4),
+    "many boots, 8 pairs": Setting(_ONE, True, 8),
+    "one boot, 8 pairs in half": Setting(_ONE, False, 8, 0.5),
+    "many boots, 8 pairs in half": Setting(_ONE, True, 8, 0.5),
+    "a GPU exchanged, 8 pairs": Setting(np.repeat([0, 1], NIGHTS // 2), True, 8),
+    "many boots, 8 pairs, two bases": Setting(
+        _ONE, True, 8, bases=("a",) * (NIGHTS // 2) + ("b",) * (NIGHTS // 2)
+    ),
+    "four GPUs in turn, 8 pairs, a base each": Setting(
+        _TURNS, True, 8, bases=tuple(f"base of {gpu}" for gpu in _TURNS)
+    ),
 }
+
+
+def pair_noise(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Log ratios of lock-step pairs of equal code; assumed, a row a benchmark."""
+    wild = source.random(shape) < 0.05
+    return np.where(wild, source.normal(0.0, 0.1, shape), source.normal(0.0, 0.009, shape))
 
 
 def history(
     source: np.random.Generator, setting: str, changed: bool, lasting: int = NIGHTS
 ) -> History:
     """Of all recorded benchmarks."""
-    gpus, boots_differ = SETTINGS[setting]
+    of = SETTINGS[setting]
     noise = recorded()
-    rows = len(noise.names)
-    own = source.normal(size=(rows, NIGHTS)) * np.hypot(
+    count = len(noise.names)
+    own = source.normal(size=(count, NIGHTS)) * np.hypot(
         SESSION_SD, noise.process_sd * math.sqrt(SHARE_OF_PROCESSES)
     ).reshape(-1, 1)
-    boots = draws(source, noise.deviations, NIGHTS) * boots_differ
-    cards = draws(source, noise.deviations, max(gpus) + 1)[:, gpus]
+    boots = draws(source, noise.deviations, NIGHTS) * of.boots_differ
+    cards = draws(source, noise.deviations, max(of.gpus) + 1)[:, of.gpus]
     logs = np.stack([source.choice(one, (NIGHTS, PROCESSES)) for one in noise.processes])
     alone = np.where(noise.host[:, None], 0.0, own) + centre(logs)
     values = alone + np.where(noise.host[:, None], boots, cards)
     errors = standard_error(logs.std(axis=2, ddof=1), np.array([float(PROCESSES)]))
-    at = source.integers(EDGE, NIGHTS - EDGE, rows)
+    at = source.integers(EDGE, NIGHTS - EDGE, count)
     sizes = np.where(noise.host, *(math.log1p(CHANGE[one]) for one in (Clock.HOST, Clock.DEVICE)))
-    steps = sizes * source.choice([-1.0, 1.0], rows) * changed
+    steps = sizes * source.choice([-1.0, 1.0], count) * changed
     night = np.arange(NIGHTS) - at[:, None]
-    values += steps[:, None] * ((night >= 0) & (night < lasting))
-    nights = tuple(Night(f"{night:040x}", {"gpu_uuid": f"GPU-{gpu}"})
-                   for night, gpu in enumerate(gpus))  # fmt: skip
-    series = tuple(Series(name, range(NIGHTS), *one)
-                   for name, *one in zip(noise.names, values, errors, strict=True))  # fmt: skip
-    return History(nights, series, at, steps, alone)
+    code = steps[:, None] * ((night >= 0) & (night < lasting))
+    ratios, ratio_errors = _ratios(source, code, of)
+    both = zip(of.gpus, of.bases, strict=True)
+    nights = tuple(of_commit(f"{at:040x}", {"gpu_uuid": f"GPU-{gpu}"}, base)
+                   for at, (gpu, base) in enumerate(both))  # fmt: skip
+    tables = values + code, errors, ratios, ratio_errors
+    rows = tuple(series(name, range(NIGHTS), *one)
+                 for name, *one in zip(noise.names, *tables, strict=True))  # fmt: skip
+    return History(nights, rows, at, steps, alone)
+
+
+def _ratios(source: np.random.Generator, code: Array, of: Setting) -> tuple[Array, Array]:
+    """With standard errors; NaN in nights without pairs. Bases differ by about 5 %."""
+    if not of.pairs:
+        return np.full_like(code, np.nan), np.full_like(code, np.nan)
+    names, number = np.unique(of.bases, return_inverse=True)
+    levels = source.normal(0.0, 0.05, (len(code), len(names)))[:, number]
+    pairs = pair_noise(source, (*code.shape, of.pairs)) + (code - levels)[..., None]
+    errors = standard_error(pairs.std(axis=2, ddof=1), np.array([float(of.pairs)]))
+    measured = source.random(code.shape) < of.share
+    return np.where(measured, centre(pairs), np.nan), np.where(measured, errors, np.nan)
 
 
 def ceiling(one: History) -> Array:
@@ -187,7 +235,7 @@ def counted(
     source = np.random.default_rng(seed)
     noise = recorded()
     counts = {clock.value: Count() for clock in Clock}
-    exchange = NIGHTS // 2 if setting == "a GPU exchanged" else -10
+    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -10
     for _ in range(histories):
         one = history(source, setting, changed, lasting)
         possible = np.abs(ceiling(one) - one.at) <= 1
@@ -259,7 +307,7 @@ def counted_first(nights: int, step: float, histories: int, seed: int) -> dict[s
             at[source.random(len(at)) >= 0.1 * bool(step)] = nights
             moved = step * (np.arange(nights) >= at[:, None])
             rows = [
-                Series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
+                series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
                 for one, by in zip(whole.series, moved, strict=True)
             ]
             seen = changes.found(rows, whole.nights[part], noise.clocks)
