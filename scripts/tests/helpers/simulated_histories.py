@@ -4,8 +4,9 @@
 `WARPGAUGE_SIMULATIONS=whole python scripts/tests/helpers/simulated_histories.py` prints how often
 unchanged benchmarks show a change point, and where changes of 1 % (device) and 5 % (host) are
 placed; with `--nights N`, where those are that end after so many nights; with `--first N`, what the
-first N nights of a history show. `--seed N` draws other histories, `--histories N` so many. With
-`--series FILE` it writes the series to a .npz file, for other tools.
+first N nights of a history show; with `--causes`, what boots of 20 nights look like. `--seed N`
+draws other histories, `--histories N` so many. With `--series FILE` it writes the series to a .npz
+file, for other tools.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
 from warpgauge.history import changes
+from warpgauge.history.code_series import Cause
 from warpgauge.history.series import Night, Series, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
@@ -113,13 +116,13 @@ def draws(source: np.random.Generator, deviations: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Setting:
-    """The GPU of each night, and whether each night is another boot of another host.
+    """The GPU of each night, and how many nights each boot lasts, on another host each.
 
     Each benchmark is measured in so many `pairs` in a `share` of the nights, with their `bases`.
     """
 
     gpus: NDArray[np.int64]
-    boots_differ: bool
+    boot: int
     pairs: int = 0
     share: float = 1.0
     bases: tuple[str, ...] = ("base",) * NIGHTS
@@ -127,23 +130,28 @@ class Setting:
 
 _ONE = np.zeros(NIGHTS, dtype=int)
 _TURNS = np.arange(NIGHTS) % 4
+LONG_BOOTS = {
+    "without pairs": Setting(_ONE, 20),
+    "4 pairs": Setting(_ONE, 20, 4),
+    "8 pairs in half": Setting(_ONE, 20, 8, 0.5),
+}
 SETTINGS = {
-    "one GPU, one boot": Setting(_ONE, False),
-    "one GPU": Setting(_ONE, True),
-    "a GPU exchanged": Setting(np.repeat([0, 1], NIGHTS // 2), True),
-    "four GPUs in turn": Setting(_TURNS, True),
-    "one boot, 4 pairs": Setting(_ONE, False, 4),
-    "one boot, 8 pairs": Setting(_ONE, False, 8),
-    "many boots, 4 pairs": Setting(_ONE, True, 4),
-    "many boots, 8 pairs": Setting(_ONE, True, 8),
-    "one boot, 8 pairs in half": Setting(_ONE, False, 8, 0.5),
-    "many boots, 8 pairs in half": Setting(_ONE, True, 8, 0.5),
-    "a GPU exchanged, 8 pairs": Setting(np.repeat([0, 1], NIGHTS // 2), True, 8),
+    "one GPU, one boot": Setting(_ONE, NIGHTS),
+    "one GPU": Setting(_ONE, 1),
+    "a GPU exchanged": Setting(np.repeat([0, 1], NIGHTS // 2), 1),
+    "four GPUs in turn": Setting(_TURNS, 1),
+    "one boot, 4 pairs": Setting(_ONE, NIGHTS, 4),
+    "one boot, 8 pairs": Setting(_ONE, NIGHTS, 8),
+    "many boots, 4 pairs": Setting(_ONE, 1, 4),
+    "many boots, 8 pairs": Setting(_ONE, 1, 8),
+    "one boot, 8 pairs in half": Setting(_ONE, NIGHTS, 8, 0.5),
+    "many boots, 8 pairs in half": Setting(_ONE, 1, 8, 0.5),
+    "a GPU exchanged, 8 pairs": Setting(np.repeat([0, 1], NIGHTS // 2), 1, 8),
     "many boots, 8 pairs, two bases": Setting(
-        _ONE, True, 8, bases=("a",) * (NIGHTS // 2) + ("b",) * (NIGHTS // 2)
+        _ONE, 1, 8, bases=("a",) * (NIGHTS // 2) + ("b",) * (NIGHTS // 2)
     ),
     "four GPUs in turn, 8 pairs, a base each": Setting(
-        _TURNS, True, 8, bases=tuple(f"base of {gpu}" for gpu in _TURNS)
+        _TURNS, 1, 8, bases=tuple(f"base of {gpu}" for gpu in _TURNS)
     ),
 }
 
@@ -158,17 +166,17 @@ def history(
     source: np.random.Generator, setting: str, changed: bool, lasting: int = NIGHTS
 ) -> History:
     """Of all recorded benchmarks."""
-    of = SETTINGS[setting]
+    of = {**SETTINGS, **LONG_BOOTS}[setting]
     noise = recorded()
     count = len(noise.names)
     own = source.normal(size=(count, NIGHTS)) * np.hypot(
         SESSION_SD, noise.process_sd * math.sqrt(SHARE_OF_PROCESSES)
     ).reshape(-1, 1)
-    boots = draws(source, noise.deviations, NIGHTS) * of.boots_differ
+    boots = draws(source, noise.deviations, NIGHTS)[:, :: of.boot].repeat(of.boot, axis=1)
     cards = draws(source, noise.deviations, max(of.gpus) + 1)[:, of.gpus]
     logs = np.stack([source.choice(one, (NIGHTS, PROCESSES)) for one in noise.processes])
     alone = np.where(noise.host[:, None], 0.0, own) + centre(logs)
-    values = alone + np.where(noise.host[:, None], boots, cards)
+    values = alone + np.where(noise.host[:, None], boots[:, :NIGHTS], cards)
     errors = standard_error(logs.std(axis=2, ddof=1), np.array([float(PROCESSES)]))
     at = source.integers(EDGE, NIGHTS - EDGE, count)
     sizes = np.where(noise.host, *(math.log1p(CHANGE[one]) for one in (Clock.HOST, Clock.DEVICE)))
@@ -340,6 +348,27 @@ def table_of_first(nights: int, histories: int, seed: int) -> str:
     return markdown(heads, rows)
 
 
+def causes(setting: str, histories: int, seed: int) -> Counter[Cause]:
+    """Of what changes in unchanged host times by the minimum effect or more."""
+    source = np.random.default_rng(seed)
+    clocks, told = recorded().clocks, Counter[Cause]()
+    for _ in range(histories):
+        one = history(source, setting, False)
+        seen = changes.found(one.series, one.nights, clocks)
+        host = [change for change in seen if clocks.get(change.benchmark) is Clock.HOST]
+        least = changes.MINIMUM_EFFECT[Clock.HOST]
+        told.update(one.cause for one in host if abs(math.expm1(one.point.change)) >= least)
+    return told
+
+
+def table_of_causes(histories: int, seed: int) -> str:
+    rows = []
+    for setting in LONG_BOOTS:
+        found = causes(setting, histories, seed)
+        rows.append((setting, *(str(found[cause]) for cause in Cause)))
+    return markdown(("boots of 20 nights", *(cause.value for cause in Cause)), rows)
+
+
 def written(path: Path, histories: int, seed: int) -> None:
     """The series of one GPU, unchanged and changed, as those of `counted` are."""
     parts: dict[str, Any] = {"host": np.array(recorded().host)}
@@ -358,10 +387,13 @@ if __name__ == "__main__":
     parser.add_argument("--histories", type=int, default=HISTORIES)
     parser.add_argument("--nights", type=int)
     parser.add_argument("--first", type=int)
+    parser.add_argument("--causes", action="store_true")
     parser.add_argument("--series", type=Path)
     given = parser.parse_args()
     if given.series:
         written(given.series, given.histories, given.seed)
+    elif given.causes:
+        print(table_of_causes(given.histories, given.seed))
     elif given.first:
         print(table_of_first(given.first, given.histories, given.seed))
     elif given.nights:

@@ -87,6 +87,15 @@ def test_another_machine_state_moves_the_times_and_raises_no_alert_of_code() -> 
     assert alert.is_code  # nothing tells
 
 
+@pytest.mark.parametrize(("ratio_sd", "cause"), [(RATIO_SD, Cause.MACHINE), (0.1, Cause.UNKNOWN)])
+def test_the_first_night_of_another_machine_state_is_told_if_pairs_know_enough(
+    ratio_sd: float, cause: Cause
+) -> None:
+    (change,) = found(step(0.0, 0), step(0.1, NIGHTS - 1), ONE, ratio_sd=ratio_sd)
+    assert not change.point.placed
+    assert change.cause is cause
+
+
 def test_code_and_machine_that_change_in_one_night_are_two_alerts() -> None:
     seen = told(found(step(0.03, 90), step(0.1, 90), ONE), nights(ONE))
     assert [(one.bad, one.is_code) for one in seen] == [("c90", True), ("c90", False)]
@@ -163,3 +172,11 @@ def test_recorded_noise_in_many_boots_places_what_pairs_show() -> None:
     changed = simulated_histories.counted(setting, True, 1)
     for count in changed.values():
         assert count.near >= 0.95 * count.rows
+
+
+def test_boots_that_last_for_weeks_are_the_machine_with_recorded_noise() -> None:
+    assert simulated_histories.causes("without pairs", 1, 3)[Cause.UNKNOWN] > 5
+    told = simulated_histories.causes("4 pairs", 1, 3)
+    assert told[Cause.MACHINE] > 5
+    assert told[Cause.CODE] == 0
+    assert told[Cause.UNKNOWN] < told[Cause.MACHINE] / 10

@@ -18,6 +18,7 @@ from warpgauge.github.branch import Repository
 from warpgauge.github.gpus import Gpu
 from warpgauge.history import lines
 from warpgauge.records.load import load
+from warpgauge.records.model import Source
 from warpgauge.records.sessions import are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import is_full, short
@@ -26,7 +27,7 @@ from warpgauge.verdict import paired_tests, pairing
 
 WORKFLOW, BRANCH = "nightly.yml", "history"
 # What scripts/bench leaves of the pairs that confirm what a baseline flags.
-_PAIRED_BASE, _PAIRED = "run-confirm-base.json", "run-confirm.json"
+PAIRED_BASE, PAIRED = "run-confirm-base.json", "run-confirm.json"
 
 _README = """\
 # What each night measured
@@ -59,7 +60,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
             record = recorded_files.checked_record(path, content, gpu, run.commit, root)
             night = lines.of(record, run.started, run.commit, run.id)
             try:
-                night = lines.with_ratios(night, *_pairs(path, archive, gpu, run.commit, root))
+                night = lines.with_ratios(night, *_pairs(Path(scratch), archive, gpu, run.commit))
             except UserError as fault:
                 lost.append(f"; {gpu.name} without ratios to its baseline's commit: {fault}")
             texts[f"{gpu.slug}/{run.day}-{run.id}.jsonl"] = lines.line(night)
@@ -76,21 +77,24 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
 
 
 def _pairs(
-    path: Path, archive: Archive, gpu: Gpu, commit: str, root: Path
+    folder: Path, archive: Archive, gpu: Gpu, commit: str
 ) -> tuple[str, dict[str, Sequence[float]]]:
     """The base of what was confirmed in pairs, and their log ratios by benchmark.
 
-    `path` is written. Raises UserError where there are none, or these files are odd.
+    The files lie in `folder` then. Raises UserError where they are missing, or not of this night.
     """
-    candidate = recorded_files.checked_record(path, archive.file(_PAIRED), gpu, commit, root)
-    path.write_bytes(archive.file(_PAIRED_BASE))
-    base = load(path)
-    other = only_session(base)
-    same = base.source is candidate.source and other.gpu_name == gpu.name
-    if not same or not are_paired(base, candidate) or not is_full(other.context.get("commit", "")):
-        raise UserError(f"{_PAIRED_BASE} is not the base of {_PAIRED}")
+    files = folder / PAIRED_BASE, folder / PAIRED
+    for file in files:
+        file.write_bytes(archive.file(file.name))
+    base, candidate = map(load, files)
+    told = [
+        (side.source, only_session(side).gpu_name, only_session(side).context.get("commit", ""))
+        for side in (base, candidate)
+    ]
+    ours = (Source.RUN, gpu.name)
+    known = told == [(*ours, told[0][-1]), (*ours, commit)] and is_full(told[0][-1])
+    if not known or not are_paired(base, candidate):
+        raise UserError(f"{PAIRED_BASE} and {PAIRED} are no pairs of this night")
     names = [name for name in candidate.rows if name in base.rows]
     pairings = pairing.pair(base, candidate, names)[0]
-    return other.context["commit"], {
-        one.candidate.name: paired_tests.log_ratios(one) for one in pairings
-    }
+    return told[0][-1], {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}

@@ -46,7 +46,7 @@ class CodeSeries(NamedTuple):
         """Of a change of absolute times, by whether this series changes by more than half of it."""
         parts = [part[np.isfinite(part)] for part in np.split(self.log_seconds, [point.index])]
         before, after = parts[0][-_NEAR:], parts[1][:_NEAR]
-        if min(len(before), len(after)) < SHORTEST:
+        if len(before) < SHORTEST or not len(after):
             return Cause.UNKNOWN
         beyond = float(np.median(after) - np.median(before)) / point.change - 0.5
         sd = _scatter(np.concatenate([before, after])) * _SD_OF_STEPS
