@@ -49,9 +49,11 @@ def found(
     )
 
 
-def nights(bases: Sequence[str], drivers: Sequence[str] = ("1",) * NIGHTS) -> list[Night]:
+def nights(
+    bases: Sequence[str], values: Sequence[str] = ("1",) * NIGHTS, fact: str = "driver_version"
+) -> list[Night]:
     """One commit each."""
-    facts = [{"driver_version": driver} for driver in drivers]
+    facts = [{fact: value} for value in values]
     return [of_commit(f"c{at}", *one) for at, one in enumerate(zip(facts, bases, strict=True))]
 
 
@@ -72,9 +74,13 @@ def test_a_step_that_the_machine_hides_is_found_by_the_ratios() -> None:
 
 
 def test_what_the_ratios_show_is_code_though_the_driver_changed_that_night() -> None:
-    (alert,) = told(found(step(0.03, 90), step(0.1, 20), ONE)[:1], nights(ONE, DRIVERS))
+    seen = found(step(0.03, 90), step(0.0, 0), ONE)
+    (alert,) = told(seen, nights(ONE, DRIVERS))
     assert alert.is_code
     assert alert.machine == ()
+    (alert,) = told(seen, nights(ONE, DRIVERS, "nvcc_version"))
+    assert alert.is_code
+    assert alert.machine == ("nvcc_version",)
 
 
 def test_another_machine_state_moves_the_times_and_raises_no_alert_of_code() -> None:

@@ -31,6 +31,7 @@ MACHINE = (
     "gpu_uuid driver_version runtime_version cublas_version nccl_version nvcc_version "
     "kernel_release cpu_model power_limit_watts"
 ).split()
+_COMPILERS = ("nvcc_version",)  # of the base, too, but it may do more for one than for the other
 
 # A smaller change alarms nobody: that of pairs (statistics.md). A policy may ask for more.
 MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
@@ -68,7 +69,7 @@ class Alert:
 
     The first night that is changed is one from `first` to `last`; it was `good` before and `bad`
     after. `machine` names the facts that are others there than before, on the same GPU if known;
-    none where all changes are the code's, and "machine" where they are not and no fact tells.
+    "machine" where no fact tells and the ratios do; of the code's changes alone only the compiler.
     """
 
     changes: tuple[Change, ...]
@@ -209,11 +210,11 @@ def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]
     # GPUs that take turns are told from themselves.
     same = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
     known = [(one, same.get(one.facts.get("gpu_uuid"), before)) for one in nights[first : last + 1]]
-    machine: tuple[str, ...] = ()
-    if any(one.cause is not Cause.CODE for one in changes):
-        machine = tuple(
-            key for key in MACHINE if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
-        )
+    of_code = all(one.cause is Cause.CODE for one in changes)
+    facts = _COMPILERS if of_code else MACHINE
+    machine = tuple(
+        key for key in facts if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
+    )
     if changes[0].cause is Cause.MACHINE and not machine:
         machine = (Cause.MACHINE.value,)
     largest = sorted(changes, key=lambda one: -abs(one.point.change))
