@@ -11,6 +11,7 @@ file, for other tools.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from argparse import ArgumentParser
@@ -156,10 +157,32 @@ SETTINGS = {
 }
 
 
+@cache
+def recorded_pairs() -> tuple[Array, dict[bool, Array]]:
+    """How far pairs scatter, by recorded benchmark, and in units of that, by whether the host's.
+
+    The file has log ratios of lock-step pairs of two commits, by benchmark, of one night on an
+    H200. What scattered little got few pairs: the units are of those with 14 or more.
+    """
+    told = json.loads(Path(__file__).with_name("pairs_of_one_night.json").read_text())
+    noise = recorded()
+    host = dict(zip(noise.names, noise.host, strict=True))
+    logs = {name: np.array(those) for name, those in told.items() if name in host}
+    sd = {name: float(np.std(those, ddof=1)) for name, those in logs.items()}
+    units = {}
+    for kind in (False, True):
+        many = [name for name in logs if host[name] == kind and len(logs[name]) >= 14]
+        units[kind] = np.concatenate([(logs[one] - logs[one].mean()) / sd[one] for one in many])
+    typical = {kind: float(np.median([sd[name] for name in logs if host[name] == kind]))
+               for kind in units}  # fmt: skip
+    return np.array([sd.get(name, typical[host[name]]) for name in noise.names]), units
+
+
 def pair_noise(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Log ratios of lock-step pairs of equal code; assumed, a row a benchmark."""
-    wild = source.random(shape) < 0.05
-    return np.where(wild, source.normal(0.0, 0.1, shape), source.normal(0.0, 0.009, shape))
+    """Log ratios of lock-step pairs of equal code; a row a benchmark."""
+    sd, units = recorded_pairs()
+    drawn = [source.choice(units[bool(host)], shape[1:]) for host in recorded().host]
+    return np.asarray(sd.reshape(-1, 1, 1) * np.stack(drawn))
 
 
 def history(
