@@ -13,6 +13,7 @@ from builders import Json, baseline, context, google, google_row, row, run, scal
 from history_clone import HistoryClone
 from hosted_repository import git
 from warpgauge.commands import report
+from warpgauge.history.lines import Ratio
 from warpgauge.system.errors import ExitStatus, UserError
 
 SAME = run([row("a/b"), row("a/c")])
@@ -91,12 +92,15 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "checkout").mkdir()
     history = HistoryClone(tmp_path / "checkout")
     for day in range(1, 8):
-        history.night(day, {"a/b": 1e-6, "z/z": 1e-6})
+        ratios = {"a/b": Ratio(0.01 * day, 0.001, 4)} if day < 7 else None
+        history.night(day, {"a/b": 1e-6, "z/z": 1e-6}, ratios=ratios)
     tree.baseline()
     name = tree.write(SLOW)
     assert "2026-11-07" not in tree.report(name)
     page = tree.report(name, "--history", "checkout")
     assert "2026-11-07" in page
+    assert "in pairs +6.2 % beside bababababa" in page
+    assert "in pairs +7" not in page
     assert "z/z" not in page  # it is none of the run's
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "fetch", "--quiet", "checkout", "main:history")

@@ -21,6 +21,7 @@ import pytest
 import workflows
 from warpgauge.commands import bisect_options
 from warpgauge.commands.ci import gate, propose
+from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.github import gpus, history_branch, recorded_files
 from warpgauge.github.gpus import TOPIC
 from warpgauge.github.recorded_files import MOST_ARTIFACTS
@@ -482,6 +483,14 @@ def test_the_run_file_is_where_it_is_looked_for(name: str, job: str, artifact: s
     assert {path.rpartition("/")[0] for path in paths} == {"${{ runner.temp }}"}
     assert any(f'--out "$RUNNER_TEMP/{recorded_files.RUN_FILE}"' in one.get("run", "")
                for one in told["steps"])  # fmt: skip
+
+
+def test_what_the_history_reads_of_pairs_is_what_a_night_leaves() -> None:
+    read = [history_branch.PAIRED_BASE, history_branch.PAIRED]
+    confirming = RunPaths(Path(recorded_files.RUN_FILE)).confirming
+    assert [path.name for path in confirming] == read
+    left = upload(workflow(history_branch.WORKFLOW)["jobs"]["measure"])["with"]["path"]
+    assert {f"${{{{ runner.temp }}}}/{name}" for name in read} <= {*left.splitlines()}
 
 
 @pytest.mark.parametrize(

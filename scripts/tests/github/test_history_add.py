@@ -11,6 +11,7 @@ from statistics import stdev
 
 import pytest
 
+from archives import archive
 from builders import STEADY, Json, failed, row, run
 from hosted_project import NAMES, RUN, Project, checked_out
 from hosted_repository import NAME, git
@@ -43,6 +44,24 @@ class Nights(Project):
         told = json.loads(line)
         assert isinstance(told, dict)
         return told
+
+    def pairs(self, *logs: float, base: str = "ba" * 20, **other: bytes) -> None:
+        """A night whose `memcpy/a` is so much slower than the base, pair by pair."""
+        rounds = list(range(1, len(logs) + 1))
+        ratios = [math.exp(log) for log in logs]
+        sides = {
+            "run_confirm_base": ([1.0] * len(logs), base),
+            "run_confirm": (ratios, self.commit),
+        }
+        files = {"run": json.dumps(self.recorded()).encode()}
+        for name, (times, commit) in sides.items():
+            rows = [row("memcpy/a", times, process_rounds=rounds), failed("memcpy/b")]
+            files[name] = json.dumps(run(rows, commit=commit, pair_id="p")).encode()
+        members = [
+            (f"{name.replace('_', '-')}.json", text) for name, text in (files | other).items()
+        ]
+        made = archive(*((name, text) for name, text in members if text))
+        self.hosted.artifacts.append(("nightly-nvidia-test", made))
 
 
 @pytest.fixture
@@ -105,6 +124,39 @@ def test_the_scatter_of_a_single_process_is_not_known(project: Nights) -> None:
     project.night(run([row("memcpy/a", [1.0])], commit=project.commit))
     project.add()
     assert project.line()["benchmarks"] == {"memcpy/a": [1e-6, None, 1]}
+
+
+def test_what_was_confirmed_in_pairs_has_its_ratio_to_the_base(project: Nights) -> None:
+    project.pairs(0.02, 0.01, 0.03, 0.02)
+    project.add()
+    line = project.line()
+    assert line["base"] == "ba" * 20
+    assert line["ratios"] == {"memcpy/a": [0.02, 0.00816, 4]}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"run_confirm": b""}, "holds no run-confirm.json"),
+        ({"run_confirm_base": b""}, "holds no run-confirm-base.json"),
+        ({"run_confirm": b"{"}, "run-confirm.json"),
+        ({"run_confirm_base": b"[]"}, "run-confirm-base.json"),
+        ({"run_confirm_base": json.dumps(run([row("memcpy/a")])).encode()}, "are no pairs of"),
+        ({"run_confirm": json.dumps(run([row("memcpy/a")])).encode()}, "are no pairs of"),
+        ({"base": "main"}, "are no pairs of"),
+        ({"logs": (80.0, 81.0)}, "'memcpy/a' has a ratio that no benchmark has"),
+    ],
+)
+def test_pairs_that_cannot_be_used_cost_their_ratios_alone(
+    project: Nights, capsys: pytest.CaptureFixture[str], given: Json, why: str
+) -> None:
+    project.pairs(*given.pop("logs", (0.02, 0.01)), **given)  # type: ignore[misc,arg-type]
+    assert project.add() is ExitStatus.OK
+    line = project.line()
+    assert (line["base"], line["ratios"]) == ("", {})
+    assert line["benchmarks"] == dict.fromkeys(NAMES, POINT)
+    (told,) = capsys.readouterr().out.splitlines()
+    assert why in told
 
 
 def test_what_failed_or_was_disturbed_has_a_reason_in_place_of_a_time(project: Nights) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from hosted_repository import git
 from warpgauge.history import lines
-from warpgauge.history.lines import Night, Point
+from warpgauge.history.lines import Night, Point, Ratio
 
 FACTS = {"gpu_name": "NVIDIA Test", "gpu_uuid": "GPU-12345678-9", "driver_version": "580.1"}
-GPU = "nvidia-test"
+GPU, BASE = "nvidia-test", "ba" * 20
 
 
 @dataclass
@@ -35,12 +35,14 @@ class HistoryClone:
         gpu: str = GPU,
         run: int | None = None,
         host: tuple[str, ...] = (),
+        ratios: Mapping[str, Ratio] | None = None,
         **facts: str,
     ) -> None:
         told, reasons = {**FACTS, **facts}, dict(unmeasured or {})
         date = f"2026-11-{day:02}T01:00:00Z"
         points = {name: Point(time, sd, processes) for name, time in seconds.items()}
-        night = Night(date, f"{day:02}" * 20, run or day, told, points, reasons, host)
+        pairs = (BASE, dict(ratios)) if ratios else ()
+        night = Night(date, f"{day:02}" * 20, run or day, told, points, reasons, host, *pairs)
         self.text(f"2026-11-{day:02}-{run or day}", lines.line(night), gpu)
 
     def nights(

@@ -21,7 +21,7 @@ import numpy as np
 from hosted_repository import git
 from warpgauge.history import database, lines
 from warpgauge.history import series as history
-from warpgauge.history.lines import Night, Point
+from warpgauge.history.lines import Night, Point, Ratio
 
 BRANCH, NIGHTS, GPUS, ROWS = "history", 3 * 365, 20, 1000
 _FIRST = date(2024, 1, 1)
@@ -37,16 +37,26 @@ def name(number: int) -> str:
 
 
 def night(number: int, gpu: int, rows: int, random: np.random.Generator) -> Night:
-    """Times of 1 to 1,000 µs that scatter by 0.5 % between nights and processes."""
+    """Times of 1 to 1,000 µs that scatter by 0.5 % between nights and processes.
+
+    A third were measured in pairs, too; the base is another one each quarter.
+    """
     times = np.logspace(-6, -3, rows) * np.exp(random.normal(0.0, 0.005, rows))
     scatter = 0.005 * random.chisquare(6, rows) / 6
     points = {
         name(row): Point(float(f"{time:.7g}"), float(f"{sd:.3g}"), 7)
         for row, (time, sd) in enumerate(zip(times, scatter, strict=True))
     }
+    base, logs = f"{number // 90:040x}", random.normal(0.0, 0.004, rows)
+    ratios = {
+        name(row): Ratio(round(float(logs[row]), 7), float(f"{sd:.3g}"), 4)
+        for row, sd in enumerate(scatter)
+        if row % 3 == 0
+    }
     day = (_FIRST + timedelta(days=number)).isoformat()
     facts = {"gpu_name": model(gpu), "gpu_uuid": f"GPU-{gpu}", "driver_version": "580.1"}
-    return Night(f"{day}T02:17:09Z", f"{number:040x}", number, facts, points, {})
+    moment, commit = f"{day}T02:17:09Z", f"{number:040x}"
+    return Night(moment, commit, number, facts, points, {}, (), base, ratios)
 
 
 def write(folder: Path, numbers: range, gpus: int, rows: int) -> None:

@@ -4,15 +4,18 @@
 `WARPGAUGE_SIMULATIONS=whole python scripts/tests/helpers/simulated_histories.py` prints how often
 unchanged benchmarks show a change point, and where changes of 1 % (device) and 5 % (host) are
 placed; with `--nights N`, where those are that end after so many nights; with `--first N`, what the
-first N nights of a history show. `--seed N` draws other histories, `--histories N` so many. With
-`--series FILE` it writes the series to a .npz file, for other tools.
+first N nights of a history show; with `--causes`, what boots of 20 nights look like. `--seed N`
+draws other histories, `--histories N` so many. With `--series FILE` it writes the series to a .npz
+file, for other tools.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
 from warpgauge.history import changes
-from warpgauge.history.series import standard_error
+from warpgauge.history.code_series import Cause
+from warpgauge.history.series import Night, Series, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
 from warpgauge.statistics.energy_splits import SHORTEST
@@ -78,18 +82,17 @@ def recorded() -> Noise:
     return Noise(tuple(names), np.array(host), tuple(processes), np.array(deviations), sd)
 
 
-@dataclass(frozen=True)
-class Night:
-    commit: str
-    facts: dict[str, str]
+def of_commit(commit: str, facts: dict[str, str], base: str = "") -> Night:
+    """A night whose number and date nobody asks for."""
+    return Night(0, "", 0, commit, facts, base)
 
 
-@dataclass(frozen=True)
-class Series:
-    benchmark: str
-    nights: range
-    log_seconds: Array
-    errors: Array
+def series(
+    benchmark: str, nights: range, log_seconds: Array, errors: Array, *ratios: Array
+) -> Series:
+    """With log ratios and their errors, or without any."""
+    none = np.full(len(nights), np.nan)
+    return Series(benchmark, tuple(nights), log_seconds, errors, *(ratios or (none, none)))
 
 
 @dataclass(frozen=True)
@@ -112,41 +115,117 @@ def draws(source: np.random.Generator, deviations: Array, count: int) -> Array:
     return np.asarray(deviations @ source.normal(size=(sessions, count)) / math.sqrt(sessions - 1))
 
 
-# The GPU of each night, and whether each night is another boot of another host.
-SETTINGS = {
-    "one GPU, one boot": (np.zeros(NIGHTS, dtype=int), False),
-    "one GPU": (np.zeros(NIGHTS, dtype=int), True),
-    "a GPU exchanged": (np.repeat([0, 1], NIGHTS // 2), True),
-    "four GPUs in turn": (np.arange(NIGHTS) % 4, True),
+@dataclass(frozen=True)
+class Setting:
+    """The GPU of each night, and how many nights each boot lasts, on another host each.
+
+    Each benchmark is measured in so many `pairs` in a `share` of the nights, with their `bases`.
+    """
+
+    gpus: NDArray[np.int64]
+    boot: int
+    pairs: int = 0
+    share: float = 1.0
+    bases: tuple[str, ...] = ("base",) * NIGHTS
+
+
+_ONE = np.zeros(NIGHTS, dtype=int)
+_TURNS = np.arange(NIGHTS) % 4
+LONG_BOOTS = {
+    "without pairs": Setting(_ONE, 20),
+    "4 pairs": Setting(_ONE, 20, 4),
+    "8 pairs in half": Setting(_ONE, 20, 8, 0.5),
 }
+SETTINGS = {
+    "one GPU, one boot": Setting(_ONE, NIGHTS),
+    "one GPU": Setting(_ONE, 1),
+    "a GPU exchanged": Setting(np.repeat([0, 1], NIGHTS // 2), 1),
+    "four GPUs in turn": Setting(_TURNS, 1),
+    "one boot, 4 pairs": Setting(_ONE, NIGHTS, 4),
+    "one boot, 8 pairs": Setting(_ONE, NIGHTS, 8),
+    "many boots, 4 pairs": Setting(_ONE, 1, 4),
+    "many boots, 8 pairs": Setting(_ONE, 1, 8),
+    "one boot, 8 pairs in half": Setting(_ONE, NIGHTS, 8, 0.5),
+    "many boots, 8 pairs in half": Setting(_ONE, 1, 8, 0.5),
+    "a GPU exchanged, 8 pairs": Setting(np.repeat([0, 1], NIGHTS // 2), 1, 8),
+    "many boots, 8 pairs, two bases": Setting(
+        _ONE, 1, 8, bases=("a",) * (NIGHTS // 2) + ("b",) * (NIGHTS // 2)
+    ),
+    "four GPUs in turn, 8 pairs, a base each": Setting(
+        _TURNS, 1, 8, bases=tuple(f"base of {gpu}" for gpu in _TURNS)
+    ),
+}
+
+
+@cache
+def recorded_pairs() -> tuple[Array, dict[bool, Array]]:
+    """How far pairs scatter, by recorded benchmark, and in units of that, by whether the host's.
+
+    The file has log ratios of lock-step pairs of two commits, by benchmark, of one night on an
+    H200. What scattered little got few pairs: the units are of those with 14 or more.
+    """
+    told = json.loads(Path(__file__).with_name("pairs_of_one_night.json").read_text())
+    noise = recorded()
+    host = dict(zip(noise.names, noise.host, strict=True))
+    logs = {name: np.array(those) for name, those in told.items() if name in host}
+    sd = {name: float(np.std(those, ddof=1)) for name, those in logs.items()}
+    units = {}
+    for kind in (False, True):
+        many = [name for name in logs if host[name] == kind and len(logs[name]) >= 14]
+        units[kind] = np.concatenate([(logs[one] - logs[one].mean()) / sd[one] for one in many])
+    typical = {kind: float(np.median([sd[name] for name in logs if host[name] == kind]))
+               for kind in units}  # fmt: skip
+    return np.array([sd.get(name, typical[host[name]]) for name in noise.names]), units
+
+
+def pair_noise(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Log ratios of lock-step pairs of equal code; a row a benchmark."""
+    sd, units = recorded_pairs()
+    drawn = [source.choice(units[bool(host)], shape[1:]) for host in recorded().host]
+    return np.asarray(sd.reshape(-1, 1, 1) * np.stack(drawn))
 
 
 def history(
     source: np.random.Generator, setting: str, changed: bool, lasting: int = NIGHTS
 ) -> History:
     """Of all recorded benchmarks."""
-    gpus, boots_differ = SETTINGS[setting]
+    of = {**SETTINGS, **LONG_BOOTS}[setting]
     noise = recorded()
-    rows = len(noise.names)
-    own = source.normal(size=(rows, NIGHTS)) * np.hypot(
+    count = len(noise.names)
+    own = source.normal(size=(count, NIGHTS)) * np.hypot(
         SESSION_SD, noise.process_sd * math.sqrt(SHARE_OF_PROCESSES)
     ).reshape(-1, 1)
-    boots = draws(source, noise.deviations, NIGHTS) * boots_differ
-    cards = draws(source, noise.deviations, max(gpus) + 1)[:, gpus]
+    boots = draws(source, noise.deviations, NIGHTS)[:, :: of.boot].repeat(of.boot, axis=1)
+    cards = draws(source, noise.deviations, max(of.gpus) + 1)[:, of.gpus]
     logs = np.stack([source.choice(one, (NIGHTS, PROCESSES)) for one in noise.processes])
     alone = np.where(noise.host[:, None], 0.0, own) + centre(logs)
-    values = alone + np.where(noise.host[:, None], boots, cards)
+    values = alone + np.where(noise.host[:, None], boots[:, :NIGHTS], cards)
     errors = standard_error(logs.std(axis=2, ddof=1), np.array([float(PROCESSES)]))
-    at = source.integers(EDGE, NIGHTS - EDGE, rows)
+    at = source.integers(EDGE, NIGHTS - EDGE, count)
     sizes = np.where(noise.host, *(math.log1p(CHANGE[one]) for one in (Clock.HOST, Clock.DEVICE)))
-    steps = sizes * source.choice([-1.0, 1.0], rows) * changed
+    steps = sizes * source.choice([-1.0, 1.0], count) * changed
     night = np.arange(NIGHTS) - at[:, None]
-    values += steps[:, None] * ((night >= 0) & (night < lasting))
-    nights = tuple(Night(f"{night:040x}", {"gpu_uuid": f"GPU-{gpu}"})
-                   for night, gpu in enumerate(gpus))  # fmt: skip
-    series = tuple(Series(name, range(NIGHTS), *one)
-                   for name, *one in zip(noise.names, values, errors, strict=True))  # fmt: skip
-    return History(nights, series, at, steps, alone)
+    code = steps[:, None] * ((night >= 0) & (night < lasting))
+    ratios, ratio_errors = _ratios(source, code, of)
+    both = zip(of.gpus, of.bases, strict=True)
+    nights = tuple(of_commit(f"{at:040x}", {"gpu_uuid": f"GPU-{gpu}"}, base)
+                   for at, (gpu, base) in enumerate(both))  # fmt: skip
+    tables = values + code, errors, ratios, ratio_errors
+    rows = tuple(series(name, range(NIGHTS), *one)
+                 for name, *one in zip(noise.names, *tables, strict=True))  # fmt: skip
+    return History(nights, rows, at, steps, alone)
+
+
+def _ratios(source: np.random.Generator, code: Array, of: Setting) -> tuple[Array, Array]:
+    """With standard errors; NaN in nights without pairs. Bases differ by about 5 %."""
+    if not of.pairs:
+        return np.full_like(code, np.nan), np.full_like(code, np.nan)
+    names, number = np.unique(of.bases, return_inverse=True)
+    levels = source.normal(0.0, 0.05, (len(code), len(names)))[:, number]
+    pairs = pair_noise(source, (*code.shape, of.pairs)) + (code - levels)[..., None]
+    errors = standard_error(pairs.std(axis=2, ddof=1), np.array([float(of.pairs)]))
+    measured = source.random(code.shape) < of.share
+    return np.where(measured, centre(pairs), np.nan), np.where(measured, errors, np.nan)
 
 
 def ceiling(one: History) -> Array:
@@ -187,7 +266,7 @@ def counted(
     source = np.random.default_rng(seed)
     noise = recorded()
     counts = {clock.value: Count() for clock in Clock}
-    exchange = NIGHTS // 2 if setting == "a GPU exchanged" else -10
+    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -10
     for _ in range(histories):
         one = history(source, setting, changed, lasting)
         possible = np.abs(ceiling(one) - one.at) <= 1
@@ -259,7 +338,7 @@ def counted_first(nights: int, step: float, histories: int, seed: int) -> dict[s
             at[source.random(len(at)) >= 0.1 * bool(step)] = nights
             moved = step * (np.arange(nights) >= at[:, None])
             rows = [
-                Series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
+                series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
                 for one, by in zip(whole.series, moved, strict=True)
             ]
             seen = changes.found(rows, whole.nights[part], noise.clocks)
@@ -292,6 +371,27 @@ def table_of_first(nights: int, histories: int, seed: int) -> str:
     return markdown(heads, rows)
 
 
+def causes(setting: str, histories: int, seed: int) -> Counter[Cause]:
+    """Of what changes in unchanged host times by the minimum effect or more."""
+    source = np.random.default_rng(seed)
+    clocks, told = recorded().clocks, Counter[Cause]()
+    for _ in range(histories):
+        one = history(source, setting, False)
+        seen = changes.found(one.series, one.nights, clocks)
+        host = [change for change in seen if clocks.get(change.benchmark) is Clock.HOST]
+        least = changes.MINIMUM_EFFECT[Clock.HOST]
+        told.update(one.cause for one in host if abs(math.expm1(one.point.change)) >= least)
+    return told
+
+
+def table_of_causes(histories: int, seed: int) -> str:
+    rows = []
+    for setting in LONG_BOOTS:
+        found = causes(setting, histories, seed)
+        rows.append((setting, *(str(found[cause]) for cause in Cause)))
+    return markdown(("boots of 20 nights", *(cause.value for cause in Cause)), rows)
+
+
 def written(path: Path, histories: int, seed: int) -> None:
     """The series of one GPU, unchanged and changed, as those of `counted` are."""
     parts: dict[str, Any] = {"host": np.array(recorded().host)}
@@ -310,10 +410,13 @@ if __name__ == "__main__":
     parser.add_argument("--histories", type=int, default=HISTORIES)
     parser.add_argument("--nights", type=int)
     parser.add_argument("--first", type=int)
+    parser.add_argument("--causes", action="store_true")
     parser.add_argument("--series", type=Path)
     given = parser.parse_args()
     if given.series:
         written(given.series, given.histories, given.seed)
+    elif given.causes:
+        print(table_of_causes(given.histories, given.seed))
     elif given.first:
         print(table_of_first(given.first, given.histories, given.seed))
     elif given.nights:

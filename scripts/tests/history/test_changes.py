@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import simulated_histories
-from simulated_histories import Night, Series
+from simulated_histories import of_commit, series
 from warpgauge.history import changes
 from warpgauge.history.changes import Alert
+from warpgauge.history.series import Night
 from warpgauge.records.model import Clock
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy
@@ -30,7 +31,7 @@ def logs(rows: int = len(NAMES), sd: float = SD) -> Array:
 def nights(**facts: Sequence[str]) -> list[Night]:
     """One commit each; `facts` say what was where."""
     return [
-        Night(f"c{night}", {key: values[night] for key, values in facts.items()})
+        of_commit(f"c{night}", {key: values[night] for key, values in facts.items()})
         for night in range(NIGHTS)
     ]
 
@@ -43,11 +44,11 @@ def told(
     names: Sequence[str] = NAMES,
 ) -> list[Alert]:
     of = of or nights()
-    series = [
-        Series(name, range(NIGHTS), row, np.full(NIGHTS, SD / 2))
+    rows = [
+        series(name, range(NIGHTS), row, np.full(NIGHTS, SD / 2))
         for name, row in zip(names, values, strict=True)
     ]
-    seen = changes.found(series, of, clocks or {})
+    seen = changes.found(rows, of, clocks or {})
     return changes.alerts(seen, of, clocks or {}, policy, TODAY)
 
 
@@ -101,7 +102,7 @@ def test_what_changed_on_the_machine_in_these_nights_is_named(fact: str) -> None
 def test_a_night_without_a_new_commit_is_no_change_of_the_code() -> None:
     values = logs()
     values[0, 90:] += 0.02
-    (alert,) = told(values, [Night("c", {}) for _ in range(NIGHTS)])
+    (alert,) = told(values, [of_commit("c", {}) for _ in range(NIGHTS)])
     assert not alert.is_code
 
 
@@ -183,8 +184,8 @@ def test_changes_below_the_minimum_effect_are_none() -> None:
 def test_benchmarks_that_came_late_or_went_are_judged_by_their_nights() -> None:
     values = logs(2)
     values[0, 100:] += 0.02
-    late = Series("gemm/late", range(50, 120), values[0, 50:120], np.full(70, np.nan))
-    gone = Series("gemm/gone", range(3), values[1, :3], np.full(3, SD))
+    late = series("gemm/late", range(50, 120), values[0, 50:120], np.full(70, np.nan))
+    gone = series("gemm/gone", range(3), values[1, :3], np.full(3, SD))
     of = nights()
     (alert,) = changes.alerts(changes.found([late, gone], of, {}), of, {}, None, TODAY)
     assert alert.bad == "c100"

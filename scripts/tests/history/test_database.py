@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 import long_history
-from history_clone import GPU, HistoryClone
+from history_clone import BASE, GPU, HistoryClone
 from hosted_repository import git
 from warpgauge.history import database, lines
 from warpgauge.history import series as history
+from warpgauge.history.lines import Ratio
 from warpgauge.history.series import Series
 from warpgauge.records.model import Clock
 from warpgauge.statistics import samples
@@ -74,6 +75,23 @@ def test_a_series_has_its_nights_by_date_with_their_errors(clone: Clone) -> None
     assert clone.days() == [1, 2, 4, 4]
     assert clone.series("no/such").nights == ()
     assert clone.series(gpu="no-such").nights == ()
+
+
+def test_a_ratio_stands_with_its_night_and_error(clone: Clone) -> None:
+    clone.night(1, {"a/b": 1e-6}, ratios={"a/b": Ratio(0.02, 0.01, 4), "no/time": Ratio(1, 1, 4)})
+    clone.night(2, {"a/b": 1e-6, "c/d": 1e-6}, ratios={"c/d": Ratio(-0.5, None, 1)})
+    clone.night(3, {"a/b": 1e-6})
+    of_four = 0.01 * sqrt(pi / 12)
+    for name, ratios, errors in (
+        ("a/b", [0.02, nan, nan], [of_four, nan, nan]),
+        ("c/d", [-0.5], [nan]),
+        ("no/time", [], []),
+    ):
+        found = clone.series(name)
+        assert found.log_ratios == pytest.approx(ratios, nan_ok=True)
+        assert found.ratio_errors == pytest.approx(errors, nan_ok=True)
+    nights = database.ask(clone.root, "main", lambda asked: history.nights_of(asked, GPU))
+    assert [night.base for night in nights] == [BASE, BASE, ""]
 
 
 def test_a_clock_is_told_by_any_night(clone: Clone) -> None:

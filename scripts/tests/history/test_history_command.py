@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from history_clone import FACTS, HistoryClone
+from history_clone import BASE, FACTS, HistoryClone
 from warpgauge.commands import history as history_command
 from warpgauge.history import lines
-from warpgauge.history.lines import Night, Point
+from warpgauge.history.lines import Night, Point, Ratio
 from warpgauge.system.errors import ExitStatus, UserError
 
 POINT = Point(1e-6, 0.01, 7)
@@ -82,6 +82,21 @@ def test_of_a_series_every_night_is_shown(history: History) -> None:
     assert history.rows("series", "a/b", "--nights=2")[3][-1] == "–"
 
 
+def test_a_change_is_that_of_the_ratios_where_nights_have_the_same_base(history: History) -> None:
+    history.night(1, {"a/b": 2e-6}, ratios={"a/b": Ratio(0.0, 0.02, 4)})
+    history.night(2, {"a/b": 1e-6})
+    history.night(3, {"a/b": 3e-6}, ratios={"a/b": Ratio(0.1, 0.02, 4)})
+    rows = history.rows("series", "a/b")
+    assert rows[2][5:] == ["error", "in pairs", "change"]
+    base = "bababababa"
+    assert [row[6:] for row in rows[3:6]] == [
+        [f"0.00 % ±1.02 % of {base}", "–"],
+        ["–", "−50.0 %"],
+        [f"+10.5 % ±1.02 % of {base}", "+10.5 %"],
+    ]
+    assert history.rows("show")[2][-1] == "+10.5 %"
+
+
 def test_texts_of_a_megabyte_are_cut(history: History) -> None:
     long = "\u202e" * 1_000_000
     history.night(1, {"a/b": 1e-6}, gpu_name=long, driver_version=long)
@@ -126,7 +141,10 @@ def test_a_branch_without_a_night_is_told(history: History) -> None:
 POINTS = ({"a/b": 1e-6}, {"a/b": []}, {"a/b": ["1", None, 7]}, {"": [1.0, None, 0]}, [1.0],
           *({"a/b": [time, 0.1, 7]} for time in (-1.0, 1e308, 1e-300)),
           *({"a/b": [1e-6, *rest]} for rest in ((-0.1, 7), (0.1, -1), (0.1, 1.5))))  # fmt: skip
-WRONG = [*({"benchmarks": points} for points in POINTS), {"facts": {"gpu_name": 1}}, {"run": "1"},
+RATIOS = ({"a/b": 0.1}, {"a/b": [0.1, 0.1, 0]}, {"a/b": [99.0, 0.1, 4]}, {"a/b": [0.1, -1.0, 4]},
+          {"a/b": ["1", None, 4]}, {"": [0.1, 0.1, 4]}, [0.1], None)  # fmt: skip
+WRONG = [*({"benchmarks": points} for points in POINTS), *({"ratios": one} for one in RATIOS),
+         {"base": None}, {"facts": {"gpu_name": 1}}, {"run": "1"},
          {"run": 2**64}, {"warpgauge_format": "history/9"}, {"warpgauge_format": "history/1"},
          {"unmeasured": None}, {"date": None}]  # fmt: skip
 
@@ -143,7 +161,7 @@ def test_a_line_that_nobody_can_read_is_told_with_its_place(history: History, li
     for _ in range(2):  # the database is made, and then read
         assert "1 night, 2026-11-01" in history.ask("show", status=ExitStatus.NOT_MEASURED)
         *fault, count = history.faults
-        where = r"nvidia-test/1.jsonl, line 2: is no (JSON|history/3 .*); update"
+        where = r"nvidia-test/1.jsonl, line 2: is no (JSON|history/4 .*); update"
         assert re.match(where, " ".join(fault))
         assert count == "1 line of the history left out"
 
@@ -155,8 +173,11 @@ def test_a_history_of_bad_lines_alone_has_no_night_and_names_them(history: Histo
     assert "nvidia-test/1.jsonl, line 1: is no JSON" in history.capsys.readouterr().err
 
 
-def test_a_line_of_medians_is_read_too(history: History) -> None:
-    history.text("1", json.dumps({**NIGHT, "warpgauge_format": "history/2"}))
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_line_without_ratios_is_read_too(history: History, version: int) -> None:
+    old = {**NIGHT, "warpgauge_format": f"history/{version}"}
+    del old["base"], old["ratios"]
+    history.text("1", json.dumps(old))
     assert history.rows("show")[2][0] == "a/b"
 
 
@@ -188,7 +209,8 @@ def test_an_export_holds_every_time_with_its_night(history: History, tmp_path: P
     pytest.importorskip("pyarrow", reason="pyarrow is an optional extra")
     from pyarrow import parquet
 
-    history.night(1, {"a/b": 1e-6, "c/d": 2e-6})
+    ratio = {"c/d": Ratio(0.25, 0.5, 4)}
+    history.night(1, {"a/b": 1e-6, "c/d": 2e-6}, ratios=ratio)
     history.night(2, {"c/d": 3e-6}, {"a/b": "x"}, sd=None, processes=1, driver_version="590.2")
     history.night(2, {"e/f": 4e-6}, gpu="nvidia-other", run=9)
     path = tmp_path / "build" / "it.parquet"
@@ -203,6 +225,10 @@ def test_an_export_holds_every_time_with_its_night(history: History, tmp_path: P
         ("nvidia-test", "c/d", days[0], 1, 2e-6, 0.004, 7, "580.1"),
         ("nvidia-test", "c/d", days[1], 2, 3e-6, None, 1, "590.2"),
     ]
+    of_pairs = ("base", "log_ratio", "log_ratio_sd", "pairs")
+    assert [tuple(row[key] for key in of_pairs) for row in rows] == [
+        *([(None, None, None, 0)] * 2), (BASE, 0.25, 0.5, 4), (None, None, None, 0)
+    ]  # fmt: skip
     assert rows[0]["commit"] == "02" * 20
     assert rows[0]["boot_id"] is None
     # It replaces what is its own, and nothing else.

@@ -11,11 +11,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from warpgauge.history import changes, series
+from warpgauge.history.changes import Change
+from warpgauge.history.code_series import Cause
 from warpgauge.history.series import Night, Series
 from warpgauge.records.model import Clock
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course, Event
-from warpgauge.statistics.change_points import ChangePoint
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, percent
 
@@ -45,28 +46,33 @@ def of(
         replace(one, nights=tuple(index - first for index in one.nights))
         for one in series.all_series(asked, slug, last=_MOST_NIGHTS)
     ]
-    points: dict[str, list[ChangePoint]] = {}
-    for change in changes.found(every, nights[first:], clocks):
-        points.setdefault(change.benchmark, []).append(change.point)
+    points: dict[str, list[Change]] = {}
+    found = changes.found(every, nights[first:], clocks)
+    for change in sorted(found, key=lambda one: one.point.index):
+        points.setdefault(change.benchmark, []).append(change)
     every.sort(key=lambda one: one.benchmark)
     return len(nights), {
         one.benchmark: _course(one, nights[first:], points.get(one.benchmark, ())) for one in every
     }
 
 
-def _course(one: Series, nights: Sequence[Night], points: Sequence[ChangePoint]) -> Course:
+def _course(one: Series, nights: Sequence[Night], points: Sequence[Change]) -> Course:
     measured = [nights[index] for index in one.nights]
     shown = []
-    for night, log, error in zip(measured, one.log_seconds, one.errors, strict=True):
+    columns = one.log_seconds, one.errors, one.log_ratios
+    for night, log, error, ratio in zip(measured, *columns, strict=True):
         day, seconds = night.date[:10], math.exp(log)
         told = f"{day}: {duration(seconds)}, commit {short(night.commit)}"
+        if not math.isnan(ratio):
+            told += f", in pairs {percent(math.expm1(ratio))} beside {short(night.base)}"
         shown.append(course.Night(day, seconds, 0.0 if math.isnan(error) else error, told))
     marks = []
-    for point in points:
+    for point, cause in ((found.point, found.cause) for found in points):
         change, low, high = (math.expm1(log) for log in (point.change, point.low, point.high))
         first, last = (nights[at].date[:10] for at in (point.first, point.last))
         place = first if first == last else f"one of {first} … {last}"
-        told = f"{percent(change)} from {place} on"
+        whose = "" if cause is Cause.UNKNOWN else f", by the {cause.value}"
+        told = f"{percent(change)} from {place} on{whose}"
         index = bisect_left(one.nights, point.index)
         marks.append(course.ChangePoint(index, change, low, high, told))
     return Course(one.benchmark, shown, marks, [*_events(measured)])

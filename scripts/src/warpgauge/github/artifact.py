@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from warpgauge.files import zip_file
 from warpgauge.files.contract import format_of
@@ -54,6 +55,18 @@ _VERSION = re.compile(r"comparison/[0-9]{1,4}")
 _REMEDY = "it is refused"
 
 
+class Archive(NamedTuple):
+    """An artifact that was downloaded, whose files may have so many bytes."""
+
+    what: str
+    content: bytes
+    limit_bytes: int
+
+    def file(self, name: str) -> bytes:
+        """The file `name` in it. Raises UserError, and MissingEntry where there is none."""
+        return zip_file.entry(self.content, name, self.limit_bytes, self.what)
+
+
 @dataclass(frozen=True)
 class Artifact:
     """What a job has left. `created` is GitHub's time, of which later ones sort later."""
@@ -64,11 +77,8 @@ class Artifact:
     expired: bool
     created: str
 
-    def entry(self, api: GitHub, repository: str, name: str, limits: tuple[int, int]) -> bytes:
-        """The file `name` in it; `limits` are the bytes of the whole and of the file.
-
-        Raises UserError, and MissingEntry where there is no such file.
-        """
+    def archive(self, api: GitHub, repository: str, limits: tuple[int, int]) -> Archive:
+        """What it holds; `limits` are the bytes of the whole and of a file. Raises UserError."""
         what, most = f"the artifact {self.name}", limits[0] // 2**20
         if self.expired:
             fault = UserError(f"{what} has expired; run the workflow again")
@@ -76,7 +86,7 @@ class Artifact:
         if self.size > limits[0]:
             raise UserError(f"{what} is larger than {most} MiB; it is refused")
         path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
-        return zip_file.entry(api.download(path, limits[0]), name, limits[1], what)
+        return Archive(what, api.download(path, limits[0]), limits[1])
 
     @property
     def place(self) -> Place:
@@ -85,8 +95,8 @@ class Artifact:
 
     def comparison(self, api: GitHub, repository: str) -> Comparison:
         """The comparison in it. Raises UserError, and MissingEntry where there is none."""
-        content = self.entry(api, repository, MEMBER, (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES))
-        return checked_comparison(content, self.place)
+        archive = self.archive(api, repository, (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES))
+        return checked_comparison(archive.file(MEMBER), self.place)
 
 
 class Refused(UserError):

@@ -9,22 +9,32 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.github import gpus, recorded_files
+from warpgauge.github.artifact import Archive
 from warpgauge.github.branch import Repository
+from warpgauge.github.gpus import Gpu
 from warpgauge.history import lines
+from warpgauge.records.load import load
+from warpgauge.records.model import Source
+from warpgauge.records.sessions import are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.git import short
+from warpgauge.system.git import is_full, short
 from warpgauge.system.text import plural
+from warpgauge.verdict import paired_tests, pairing
 
 WORKFLOW, BRANCH = "nightly.yml", "history"
+# What scripts/bench leaves of the pairs that confirm what a baseline flags.
+PAIRED_BASE, PAIRED = "run-confirm-base.json", "run-confirm.json"
 
 _README = """\
 # What each night measured
 
 `<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
-`benchmarks` holds `[seconds, standard deviation of the log between processes, processes]` by name.
+`benchmarks` holds `[seconds, standard deviation of the log between processes, processes]` by name,
+`ratios` `[log ratio, standard deviation, pairs]` of lock-step pairs with the commit `base`.
 `scripts/warpgauge history show` reads it, and so does whatever reads JSON lines:
 `cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .benchmarks["gemm/cublas/f32/n:1024"][0]]'`.
 """
@@ -42,13 +52,18 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
             f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
             ExitStatus.NOT_MEASURED,
         )
-    texts = {}
+    texts, lost = {}, []
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        for name, content in files.items():
+        for name, archive in files.items():
             path, gpu = Path(scratch, f"{name}.json"), models[name]
+            content = archive.file(recorded_files.RUN_FILE)
             record = recorded_files.checked_record(path, content, gpu, run.commit, root)
-            night = lines.line(lines.of(record, run.started, run.commit, run.id))
-            texts[f"{gpu.slug}/{run.day}-{run.id}.jsonl"] = night
+            night = lines.of(record, run.started, run.commit, run.id)
+            try:
+                night = lines.with_ratios(night, *_pairs(Path(scratch), archive, gpu, run.commit))
+            except UserError as fault:
+                lost.append(f"; {gpu.name} without ratios to its baseline's commit: {fault}")
+            texts[f"{gpu.slug}/{run.day}-{run.id}.jsonl"] = lines.line(night)
     measured = ", ".join(models[name].name for name in files)
     parent = repository.head(BRANCH)
     readme = {} if parent else {"README.md": _README}
@@ -57,4 +72,29 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     (repository.advance_branch if parent else repository.create_branch)(BRANCH, made)
     lacking = [gpu.name for name, gpu in models.items() if name not in files]
     missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
-    return f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
+    added = f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
+    return added + "".join(lost)
+
+
+def _pairs(
+    folder: Path, archive: Archive, gpu: Gpu, commit: str
+) -> tuple[str, dict[str, Sequence[float]]]:
+    """The base of what was confirmed in pairs, and their log ratios by benchmark.
+
+    The files lie in `folder` then. Raises UserError where they are missing, or not of this night.
+    """
+    files = folder / PAIRED_BASE, folder / PAIRED
+    for file in files:
+        file.write_bytes(archive.file(file.name))
+    base, candidate = map(load, files)
+    told = [
+        (side.source, only_session(side).gpu_name, only_session(side).context.get("commit", ""))
+        for side in (base, candidate)
+    ]
+    ours = (Source.RUN, gpu.name)
+    known = told == [(*ours, told[0][-1]), (*ours, commit)] and is_full(told[0][-1])
+    if not known or not are_paired(base, candidate):
+        raise UserError(f"{PAIRED_BASE} and {PAIRED} are no pairs of this night")
+    names = [name for name in candidate.rows if name in base.rows]
+    pairings = pairing.pair(base, candidate, names)[0]
+    return told[0][-1], {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.github import artifact
+from warpgauge.github.artifact import Archive
 from warpgauge.github.branch import Repository
 from warpgauge.github.fields import MOMENT, at, number, run_of_workflow, text
 from warpgauge.github.gpus import Gpu
@@ -80,15 +81,15 @@ def workflow_run(
     return run
 
 
-def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, bytes]:
-    """The run file of each artifact whose whole name is `wanted`, by that name, in their order."""
+def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, Archive]:
+    """Each artifact whose whole name is `wanted`, by that name, in their order."""
     api, home = repository.github, repository.name
     newest = artifact.newest(api, home, run_id, wanted.fullmatch)
     left = [newest[name] for name in sorted(newest) if not newest[name].expired]
     if len(left) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none was read")
     limits = (_ARCHIVE_LIMIT_BYTES, LIMIT_BYTES)
-    return {found.name: found.entry(api, home, RUN_FILE, limits) for found in left}
+    return {found.name: found.archive(api, home, limits) for found in left}
 
 
 # A baseline repeats its context, of 2,000 characters, in every file; the full suite has 400 rows.

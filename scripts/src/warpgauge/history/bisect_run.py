@@ -15,8 +15,7 @@ from warpgauge.execution.program_identity import Identity
 from warpgauge.history import commit_builds
 from warpgauge.history.bisect import State, following, most_steps, suspects
 from warpgauge.history.commit_builds import CommitBuilds, Tree
-from warpgauge.history.commit_change import Seen
-from warpgauge.history.commit_pairs import CommitPairs
+from warpgauge.history.commit_pairs import CommitPairs, Seen
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.measuring import Measuring
 from warpgauge.records import load

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed in the nights of a GPU model: which benchmarks, from which commit on, and why.
 
-GPUs that take turns differ by what they always differ by, and what moves all host times of a night
-is its machine. Both are taken out before change points are looked for (`statistics.change_points`).
+Change points (`statistics.change_points`) are first looked for where pairs tell the code from its
+machine (`code_series`), then in the absolute times, without what was found. GPUs that take turns
+differ there by what they always differ by, and what moves all host times of a night is its machine:
+both are taken out.
 """
 
 from __future__ import annotations
@@ -11,13 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import groupby, pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpgauge.history import code_series
+from warpgauge.history.code_series import Cause
+from warpgauge.history.series import Night, Series
 from warpgauge.records.model import Clock
 from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all
+from warpgauge.statistics.energy_splits import WINDOW
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -26,6 +31,7 @@ MACHINE = (
     "gpu_uuid driver_version runtime_version cublas_version nccl_version nvcc_version "
     "kernel_release cpu_model power_limit_watts"
 ).split()
+_COMPILERS = ("nvcc_version",)  # of the base, too, but it may do more for one than for the other
 
 # A smaller change alarms nobody: that of pairs (statistics.md). A policy may ask for more.
 MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
@@ -34,28 +40,6 @@ MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
 _MEDIAN_SD = np.sqrt(np.pi / 2.0)  # of many normal values, in standard errors of their mean
 _LARGEST_SLOPE = 3.0
-
-
-class Night(Protocol):
-    """Where and of what a night was measured."""
-
-    @property
-    def commit(self) -> str: ...
-    @property
-    def facts(self) -> Mapping[str, str]: ...
-
-
-class Series(Protocol):
-    """One benchmark; `nights` are indices into those of the GPU model."""
-
-    @property
-    def benchmark(self) -> str: ...
-    @property
-    def nights(self) -> Sequence[int]: ...
-    @property
-    def log_seconds(self) -> Array: ...
-    @property
-    def errors(self) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -67,6 +51,7 @@ class Change:
 
     benchmark: str
     point: ChangePoint
+    cause: Cause = Cause.UNKNOWN
     explained: str = ""
 
     @property
@@ -83,7 +68,8 @@ class Alert:
     """Changes of one family and direction that may have one cause: the largest one first.
 
     The first night that is changed is one from `first` to `last`; it was `good` before and `bad`
-    after. `machine` names the facts that are others there than before, on the same GPU if known.
+    after. `machine` names the facts that are others there than before, on the same GPU if known;
+    "machine" where no fact tells and the ratios do; of the code's changes alone only the compiler.
     """
 
     changes: tuple[Change, ...]
@@ -95,8 +81,10 @@ class Alert:
 
     @property
     def is_code(self) -> bool:
-        """Nothing but the commit is another one."""
-        return not self.machine and self.good != self.bad and bool(self.changes[0].benchmark)
+        """The ratios show it, or nothing but the commit is another one."""
+        shown = any(change.cause is Cause.CODE for change in self.changes)
+        alone = shown or (not self.machine and bool(self.changes[0].benchmark))
+        return alone and self.good != self.bad
 
     @property
     def is_quiet(self) -> bool:
@@ -116,21 +104,37 @@ def found(
     `clocks` says what a benchmark is timed by; one that it does not name is device time.
     """
     rows = list(series)
-    values, errors = (np.full((len(rows), len(nights)), np.nan) for _ in range(2))
+    tables = np.full((4, len(rows), len(nights)), np.nan)
     for row, one in enumerate(rows):
-        values[row, list(one.nights)] = one.log_seconds
-        errors[row, list(one.nights)] = one.errors
+        columns = one.log_seconds, one.errors, one.log_ratios, one.ratio_errors
+        tables[:, row, list(one.nights)] = columns
+    values, errors, ratios, ratio_errors = tables
     gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
     host = np.array([clocks.get(one.benchmark) is Clock.HOST for one in rows], dtype=bool)
-    names = [one.benchmark for one in rows]
     points: list[list[ChangePoint]] = [[] for _ in rows]
+    steadied = _steadied(values, errors, host, gpus, points)[0]
+    code = code_series.found(steadied, ratios, ratio_errors, [night.base for night in nights])
+    if newest:
+        code = [one for one in code if np.isfinite(one.log_seconds[-WINDOW:]).any()]
+    changes = []
+    if quieter := [one for one in code if one.is_quieter]:
+        tables = np.stack([(one.log_seconds, one.errors) for one in quieter], axis=1)
+        seen = find_all(*tables, alpha=alpha, newest=newest)
+        for own, those in zip(quieter, seen, strict=True):
+            for first in those:
+                point = own.placed(first, steadied[own.row])
+                changes.append(Change(rows[own.row].benchmark, point, Cause.CODE))
+                for moved in (values[own.row], steadied[own.row], own.log_seconds):
+                    moved[point.index :] -= point.change
     for _ in range(2 if _take_turns(gpus) else 1):
-        levels = _levels(values, points)
-        alike = values - _differences(values - levels, gpus)
-        steadied, widened, together, error = _without_common(alike, errors, host, levels)
+        steadied, widened, together, error = _steadied(values, errors, host, gpus, points)
         points = find_all(steadied, widened, alpha=alpha, newest=newest)
-    changes = [Change(name, one) for name, those in zip(names, points, strict=True)
-               for one in those]  # fmt: skip
+    for row, those in enumerate(points):
+        for point in those:
+            causes = [own.cause(point) for own in code if own.row == row]
+            known = [cause for cause in causes if cause is not Cause.UNKNOWN]
+            cause = known[0] if known else Cause.UNKNOWN
+            changes.append(Change(rows[row].benchmark, point, cause))
     common = find_all(together[None], error[None], alpha=alpha, newest=newest)[0]
     return [*changes, *(Change("", one) for one in common)]
 
@@ -151,7 +155,7 @@ def alerts(
         least = max(MINIMUM_EFFECT[clock], entry.fraction if entry else 0.0)
         those = [one for one in group if abs(np.expm1(one.point.change)) >= least]
         for number, one in enumerate(those):
-            later = [other.point for other in those[number + 1 :]]
+            later = [other.point for other in those[number + 1 :] if _alike(one, other)]
             reason = _fixed(one.point, later, least, nights) or _expected(one, policy, today)
             told.append(replace(one, explained=reason))
     by_place = sorted(told, key=lambda one: (one.family, one.slower, one.point.index))
@@ -188,7 +192,7 @@ def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]
         point = one.point
         for number, (first, last, those) in enumerate(groups):
             first, last = max(first, point.first), min(last, point.last)
-            if first <= last and those[0].point.placed is point.placed:
+            if first <= last and _alike(one, those[0]) and point.placed is those[0].point.placed:
                 groups[number] = (first, last, [*those, one])
                 break
         else:
@@ -196,14 +200,23 @@ def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]
     return [_alert(*group, nights) for group in groups]
 
 
+def _alike(one: Change, other: Change) -> bool:
+    """Whether both are the machine's, or neither is."""
+    return (one.cause is Cause.MACHINE) is (other.cause is Cause.MACHINE)
+
+
 def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]) -> Alert:
     before = nights[max(first - 1, 0)]
     # GPUs that take turns are told from themselves.
     same = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
     known = [(one, same.get(one.facts.get("gpu_uuid"), before)) for one in nights[first : last + 1]]
+    of_code = all(one.cause is Cause.CODE for one in changes)
+    facts = _COMPILERS if of_code else MACHINE
     machine = tuple(
-        key for key in MACHINE if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
+        key for key in facts if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
     )
+    if changes[0].cause is Cause.MACHINE and not machine:
+        machine = (Cause.MACHINE.value,)
     largest = sorted(changes, key=lambda one: -abs(one.point.change))
     return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
 
@@ -236,6 +249,19 @@ def _differences(residuals: Array, gpus: NDArray[np.intp]) -> Array:
     for gpu in np.unique(gpus[known]):
         found[:, gpus == gpu] = _median(residuals[:, gpus == gpu], 1)[:, None]
     return found
+
+
+def _steadied(
+    values: Array,
+    errors: Array,
+    host: NDArray[np.bool_],
+    gpus: NDArray[np.intp],
+    points: Sequence[Sequence[ChangePoint]],
+) -> tuple[Array, Array, Array, Array]:
+    """Without what tells GPUs apart; then as `_without_common`."""
+    levels = _levels(values, points)
+    alike = values - _differences(values - levels, gpus)
+    return _without_common(alike, errors, host, levels)
 
 
 def _without_common(

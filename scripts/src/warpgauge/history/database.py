@@ -9,6 +9,7 @@ is killed leaves what was there. A file that is damaged, or is none of ours, is 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import sqlite3
@@ -23,13 +24,13 @@ from urllib.parse import quote
 import msgspec
 
 from warpgauge.history import lines
-from warpgauge.history.lines import File
+from warpgauge.history.lines import File, Point, Ratio
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
 
 _FOLDER, _NAME, _UNFINISHED = Path("build", "history"), "nights.sqlite", ".new"
 # Of the file's header, by which a file of this kind is known (sqlite.org/fileformat.html).
-_APPLICATION, _VERSION = 0x77674831, 2
+_APPLICATION, _VERSION = 0x77674831, 3
 
 # A series is one range of keys, and so are all series of a GPU model, in which order the file is
 # written: pages are full, and lie in a row.
@@ -43,9 +44,11 @@ CREATE TABLE gpus (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE);
 CREATE TABLE benchmarks (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
     host INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE nights (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, gpu INTEGER NOT NULL,
-    date TEXT NOT NULL, sha TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL);
+    date TEXT NOT NULL, sha TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL,
+    base TEXT NOT NULL);
 CREATE TABLE points (gpu INTEGER, benchmark INTEGER, night INTEGER, seconds REAL NOT NULL, sd REAL,
-    processes INTEGER NOT NULL, PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
+    processes INTEGER NOT NULL, log_ratio REAL, ratio_sd REAL, pairs INTEGER NOT NULL,
+    PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
 CREATE TABLE unmeasured (gpu INTEGER, benchmark INTEGER, night INTEGER, reason TEXT NOT NULL,
     PRIMARY KEY (gpu, benchmark, night)) WITHOUT ROWID;
 CREATE TABLE faults (file INTEGER NOT NULL, sentence TEXT NOT NULL);
@@ -203,11 +206,30 @@ def _remove(database: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 class _Column:
-    """The points of one benchmark, in the order of their nights; 22 bytes each."""
+    """The points of one benchmark, in the order of their nights; 48 bytes each.
+
+    NaN is NULL in the database.
+    """
 
     def __init__(self) -> None:
-        self.night, self.processes = array("q"), array("i")
+        self.night, self.processes, self.pairs = array("q"), array("i"), array("i")
         self.seconds, self.sd = array("d"), array("d")
+        self.log_ratio, self.ratio_sd = array("d"), array("d")
+
+    def add(self, night: int, point: Point, ratio: Ratio | None) -> None:
+        self.night.append(night)
+        self.seconds.append(point.seconds)
+        self.sd.append(math.nan if point.sd is None else point.sd)
+        self.processes.append(point.processes)
+        self.log_ratio.append(ratio.log_ratio if ratio else math.nan)
+        self.ratio_sd.append(math.nan if ratio is None or ratio.sd is None else ratio.sd)
+        self.pairs.append(ratio.pairs if ratio else 0)
+
+    def rows(self, gpu: int, benchmark: int) -> Iterator[tuple[float, ...]]:
+        """Of the table `points`."""
+        of_pairs = self.log_ratio, self.ratio_sd, self.pairs
+        times = self.night, self.seconds, self.sd, self.processes
+        return zip(repeat(gpu), repeat(benchmark), *times, *of_pairs)
 
 
 def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> None:
@@ -229,30 +251,22 @@ def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> Non
                 database.execute("INSERT INTO faults VALUES (?, ?)", fault)
                 continue
             facts = msgspec.json.encode(night.facts).decode()
-            row = (numbers[file.path], gpu, night.date, night.commit, night.run, facts)
-            at = database.execute(
-                "INSERT INTO nights (file, gpu, date, sha, run, facts) VALUES (?, ?, ?, ?, ?, ?)",
-                row,
-            )
+            row = (numbers[file.path], gpu, night.date, night.commit, night.run, facts, night.base)
+            at = database.execute("INSERT INTO nights VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
             number = at.lastrowid or 0
             for name, point in night.benchmarks.items():
                 key = ids.setdefault(name, len(ids) + 1)
                 column = columns.get(key) or columns.setdefault(key, _Column())
-                column.night.append(number)
-                column.seconds.append(point.seconds)
-                column.sd.append(-1.0 if point.sd is None else point.sd)
-                column.processes.append(point.processes)
+                column.add(number, point, night.ratios.get(name))
             reasons = [
                 (gpu, ids.setdefault(name, len(ids) + 1), number, reason)
                 for name, reason in night.unmeasured.items()
             ]
             database.executemany("INSERT INTO unmeasured VALUES (?, ?, ?, ?)", reasons)
             host.update(night.host)
-        insert = "INSERT INTO points VALUES (?, ?, ?, ?, nullif(?, -1.0), ?)"
+        insert = f"INSERT INTO points VALUES ({', '.join('?' * 9)})"
         for key in sorted(columns):
-            one = columns[key]
-            rows = zip(repeat(gpu), repeat(key), one.night, one.seconds, one.sd, one.processes)
-            database.executemany(insert, rows)
+            database.executemany(insert, columns[key].rows(gpu, key))
     new = list(ids.items())[known:]
     database.executemany("INSERT INTO benchmarks (name, id) VALUES (?, ?)", new)
     timed = [(name,) for name in host]

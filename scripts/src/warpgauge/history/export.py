@@ -19,7 +19,9 @@ from warpgauge.history.lines import FACTS
 from warpgauge.system.errors import UserError
 
 _ROWS = 500_000  # of a group, which a reader takes or leaves as a whole
-COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes", *FACTS)
+_OF_PAIRS = ("log_ratio", "log_ratio_sd", "pairs")
+COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
+           *FACTS, "base", *_OF_PAIRS)  # fmt: skip
 
 
 def parquet(
@@ -40,8 +42,8 @@ def parquet(
     wanted = {number: name for name, number in known.items() if name in names}
     named = _positions(list(wanted))
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    kinds = {"run": pyarrow.int64(), "processes": pyarrow.int32()}
-    kinds |= dict.fromkeys(("seconds", "log_sd"), pyarrow.float64())
+    kinds = {"run": pyarrow.int64(), "processes": pyarrow.int32(), "pairs": pyarrow.int32()}
+    kinds |= dict.fromkeys(("seconds", "log_sd", *_OF_PAIRS[:2]), pyarrow.float64())
     schema = pyarrow.schema([(name, kinds.get(name, text)) for name in COLUMNS])
 
     def strings(index: NDArray[np.int32], values: Sequence[str | None]) -> Any:  # noqa: ANN401
@@ -64,8 +66,9 @@ def parquet(
             placed = _positions([night.id for night in nights])
             runs = np.array([night.run for night in nights])
             found = database.execute(
-                "SELECT benchmark, night, seconds, sd, processes FROM points WHERE gpu = (SELECT "
-                f"id FROM gpus WHERE slug = ?) AND benchmark IN ({','.join(map(str, wanted))})",
+                "SELECT benchmark, night, seconds, sd, processes, log_ratio, ratio_sd, pairs FROM "
+                "points WHERE gpu = (SELECT id FROM gpus WHERE slug = ?) AND benchmark IN "
+                f"({','.join(map(str, wanted))})",
                 (model,),
             )
             while rows := found.fetchmany(_ROWS):
@@ -82,6 +85,13 @@ def parquet(
                     pyarrow.array(table[:, 3], from_pandas=True),  # NaN is null
                     table[:, 4].astype(np.int32),
                     *facts,
+                    strings(
+                        np.where(table[:, 7] > 0, at, len(nights)),
+                        [*(night.base for night in nights), None],
+                    ),
+                    pyarrow.array(table[:, 5], from_pandas=True),
+                    pyarrow.array(table[:, 6], from_pandas=True),
+                    table[:, 7].astype(np.int32),
                 ]
                 writer.write_table(pyarrow.table(columns, schema=schema))
                 count += len(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import stdev
 from typing import Annotated, NamedTuple
@@ -42,7 +42,9 @@ _FILE = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/[A-Za-z0-9._-]+\.jsonl")
 
 # Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
 _SHORTEST, _LONGEST = 1e-12, 1e6
+_MOST_LOG = 50.0
 Seconds = Annotated[float, Meta(ge=_SHORTEST, le=_LONGEST)]
+Sd = Annotated[float, Meta(ge=0.0, le=100.0)] | None
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -57,14 +59,26 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
     """
 
     seconds: Seconds
-    sd: Annotated[float, Meta(ge=0.0, le=100.0)] | None
+    sd: Sd
     processes: Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-class Night(contract.Document, frozen=True, tag="history/3"):
+class Ratio(msgspec.Struct, frozen=True, array_like=True):
+    """What the log ratios of the pairs centre on, above zero where it is slower than the base.
+
+    `sd` is their standard deviation, None for a single pair; `pairs` is their number.
+    """
+
+    log_ratio: Annotated[float, Meta(ge=-_MOST_LOG, le=_MOST_LOG)]
+    sd: Sd
+    pairs: Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class Night(contract.Document, frozen=True, tag="history/4"):
     """What was measured where; `unmeasured` says why a benchmark has no time.
 
-    `host` are the benchmarks that the host's clock timed; the others are device times.
+    `host` are the benchmarks that the host's clock timed; the others are device times. `ratios` are
+    those of benchmarks that were also measured in pairs, to the commit `base`.
 
     `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
     """
@@ -76,10 +90,16 @@ class Night(contract.Document, frozen=True, tag="history/3"):
     benchmarks: dict[Name, Point]
     unmeasured: dict[Name, str]
     host: tuple[Name, ...] = ()
+    base: str = ""
+    ratios: dict[Name, Ratio] = msgspec.field(default_factory=dict)
+
+
+class _NightWithoutRatios(Night, frozen=True, tag="history/3"):
+    """With the same keys, but for the last two."""
 
 
 class _NightOfMedians(Night, frozen=True, tag="history/2"):
-    """With the same keys."""
+    """Likewise."""
 
 
 class _OldNight(contract.Document, frozen=True, tag="history/1"):
@@ -93,7 +113,7 @@ class _OldNight(contract.Document, frozen=True, tag="history/1"):
     unmeasured: dict[Name, str]
 
 
-_DECODER = msgspec.json.Decoder(Night | _NightOfMedians | _OldNight)
+_DECODER = msgspec.json.Decoder(Night | _NightWithoutRatios | _NightOfMedians | _OldNight)
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
@@ -110,19 +130,30 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
         if reason is not None:
             unmeasured[row.name] = cut(reason, LONGEST_REASON)
             continue
-        medians = np.log(row.process_medians[session.key])
-        time = float(np.exp(centre(medians)))
+        medians = np.log(row.process_medians[session.key]).tolist()
+        time = float(np.exp(centre(np.array(medians))))
         if not _SHORTEST <= time <= _LONGEST:
             raise UserError(
                 f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
                 "nothing is added"
             )
-        sd = stdev(medians) if len(medians) > 1 else None
-        short = None if sd is None else _rounded(sd, _SD_DIGITS)
-        benchmarks[row.name] = Point(_rounded(time, _DIGITS), short, len(medians))
+        benchmarks[row.name] = Point(_rounded(time, _DIGITS), _sd(medians), len(medians))
     facts = {key: session.context[key] for key in FACTS if session.context.get(key)}
     host = tuple(row.name for row in record.rows.values() if row.clock is Clock.HOST)
     return Night(date, commit, run, facts, benchmarks, unmeasured, host)
+
+
+def with_ratios(night: Night, base: str, pairs: Mapping[str, Sequence[float]]) -> Night:
+    """With the centres of these log ratios, of benchmarks that have a time. Raises UserError."""
+    ratios = {}
+    for name, logs in pairs.items():
+        if name not in night.benchmarks or not logs:
+            continue
+        if max(map(abs, logs)) > _MOST_LOG:
+            raise UserError(f"{quoted(name)} has a ratio that no benchmark has")
+        ratio = round(float(centre(np.array(logs))), _DIGITS)
+        ratios[name] = Ratio(ratio, _sd(logs), len(logs))
+    return msgspec.structs.replace(night, base=base if ratios else "", ratios=ratios)
 
 
 def line(night: Night) -> str:
@@ -189,6 +220,10 @@ def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night | U
                     yield file, read(text, Place(Path(file.path), f"line {number}"))
                 except UserError as fault:
                     yield file, fault
+
+
+def _sd(logs: Sequence[float]) -> float | None:
+    return _rounded(stdev(logs), _SD_DIGITS) if len(logs) > 1 else None
 
 
 def _rounded(value: float, digits: int) -> float:

@@ -16,13 +16,17 @@ from warpgauge.statistics.log_ratios import Array
 
 @dataclass(frozen=True)
 class Night:
-    """Where and of what a night was measured; `id` is its own in the database."""
+    """Where and of what a night was measured; `id` is its own in the database.
+
+    `base` is the commit that its ratios are to, if it has any.
+    """
 
     id: int
     date: str
     run: int
     commit: str
     facts: Mapping[str, str]
+    base: str
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,16 @@ class Series:
 
     `nights` are indices into `nights_of` the GPU model. `errors` are standard errors of
     `log_seconds`, by the scatter between that night's processes: NaN where that is not known (one
-    process, or a line of history/1).
+    process, or a line of history/1). `log_ratios` are to the night's base, with standard errors by
+    the scatter between pairs: NaN where there were none.
     """
 
     benchmark: str
     nights: tuple[int, ...]
     log_seconds: Array
     errors: Array
+    log_ratios: Array
+    ratio_errors: Array
 
 
 def gpu_models(database: sqlite3.Connection) -> list[str]:
@@ -51,14 +58,14 @@ def gpu_models(database: sqlite3.Connection) -> list[str]:
 def nights_of(database: sqlite3.Connection, gpu_model: str) -> tuple[Night, ...]:
     """All nights of a GPU model, by date and run."""
     found = database.execute(
-        "SELECT id, date, run, sha, facts FROM nights WHERE gpu = (SELECT id FROM gpus WHERE "
+        "SELECT id, date, run, sha, facts, base FROM nights WHERE gpu = (SELECT id FROM gpus WHERE "
         "slug = ?) ORDER BY date, run, id",
         (gpu_model,),
     )
     facts = msgspec.json.Decoder(dict[str, str])
     return tuple(
-        Night(number, date, run, commit, facts.decode(text))
-        for number, date, run, commit, text in found
+        Night(number, date, run, commit, facts.decode(text), base)
+        for number, date, run, commit, text, base in found
     )
 
 
@@ -124,17 +131,18 @@ class _Nights:
     def series(self, benchmark: str, number: int) -> Series:
         """That of the benchmark of this number."""
         rows = self._database.execute(
-            "SELECT night, seconds, sd, processes FROM points WHERE gpu = (SELECT id FROM gpus "
-            "WHERE slug = ?) AND benchmark = ? AND night >= ?",
+            "SELECT night, seconds, sd, processes, log_ratio, ratio_sd, pairs FROM points WHERE "
+            "gpu = (SELECT id FROM gpus WHERE slug = ?) AND benchmark = ? AND night >= ?",
             (self._gpu_model, number, self._oldest),
         ).fetchall()
-        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+        table = np.array(rows, dtype=np.float64).reshape(-1, 7)
         index = self._index[table[:, 0].astype(np.intp)]
         order = np.argsort(index, kind="stable")
         order = order[np.searchsorted(index[order], self._first) :]
-        _, seconds, sd, processes = table[order].T
+        _, seconds, sd, processes, ratios, ratio_sd, pairs = table[order].T
+        errors, ratio_errors = standard_error(sd, processes), standard_error(ratio_sd, pairs)
         places = tuple(index[order].tolist())
-        return Series(benchmark, places, np.log(seconds), standard_error(sd, processes))
+        return Series(benchmark, places, np.log(seconds), errors, ratios, ratio_errors)
 
 
 def standard_error(sd: Array, processes: Array) -> Array:

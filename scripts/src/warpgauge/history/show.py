@@ -76,7 +76,7 @@ def newest(
             (
                 str(len(one.nights)),
                 inert(nights[one.nights[-1]].date[:10]),
-                *_time(one, len(one.nights) - 1),
+                *_time(one, nights, len(one.nights) - 1),
             ),
         )
         for one in series.all_series(database, gpu_model, names, last)
@@ -95,6 +95,7 @@ def every_night(
     first = max(len(nights) - last, 0)
     at = {night: position for position, night in enumerate(told.nights)}
     lines = []
+    in_pairs = bool(np.isfinite(told.log_ratios[np.array(told.nights) >= first]).any())
     for index, night in list(enumerate(nights))[first:]:
         # The digits that tell one GPU of a model from another.
         gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
@@ -105,19 +106,27 @@ def every_night(
             driver,
         )
         if index in at:
-            error = told.errors[at[index]]
-            shown = _UNKNOWN if np.isnan(error) else f"±{error:.2%}".replace("%", " %")
-            time, change = _time(told, at[index], first)
-            cells = (*cells, time, shown, change)
+            own = at[index]
+            time, change = _time(told, nights, own, first)
+            ratio = _UNKNOWN
+            if np.isfinite(told.log_ratios[own]):
+                of_base = percent(math.expm1(told.log_ratios[own]))
+                ratio = f"{of_base} {_error(told.ratio_errors[own])} of {inert(short(night.base))}"
+            ratios = (ratio,) if in_pairs else ()
+            cells = (*cells, time, _error(told.errors[own]), *ratios, change)
         else:
             why = reasons.get(night.id, "not in the suite")
-            cells = (*cells, _UNKNOWN, _UNKNOWN, inert(cut(why, LONGEST_REASON)))
+            nothing = [_UNKNOWN] * (3 if in_pairs else 2)
+            cells = (*cells, *nothing, inert(cut(why, LONGEST_REASON)))
         lines.append(Cells(inert(night.date[:10]), cells))
     print_text(console, _title(nights[first:]), style="bold")
     print_text(console, inert(benchmark))
-    heading = Cells("night", ("commit", "GPU", "driver", "time", "error", "change"))
+    pairs = ("in pairs",) if in_pairs else ()
+    heading = Cells("night", ("commit", "GPU", "driver", "time", "error", *pairs, "change"))
     _print(console, heading, lines, left=(0, 1, 2))
     print_text(console, "error: standard error, by the scatter between processes", style="dim")
+    if in_pairs:
+        print_text(console, "in pairs: beside the base, with its standard error", style="dim")
 
 
 def alerts(
@@ -180,10 +189,21 @@ def _print(
     print_text(console, legend, style="dim")
 
 
-def _time(one: Series, position: int, first: int = 0) -> tuple[str, str]:
-    """The time at a position, and how far it is from those of the nights from `first` on."""
+def _time(one: Series, nights: Sequence[Night], position: int, first: int = 0) -> tuple[str, str]:
+    """The time at a position, and how far it is from those of the nights from `first` on.
+
+    By ratios to its base where nights before have one, too: no machine moves these.
+    """
     begin = int(np.searchsorted(one.nights, first))
-    seconds = np.exp(one.log_seconds)
-    before = seconds[begin:position]
-    change = percent(seconds[position] / np.median(before) - 1) if len(before) else _UNKNOWN
-    return duration(float(seconds[position])), change
+    base = nights[one.nights[position]].base
+    same = np.array([nights[at].base == base for at in one.nights[begin:position]], dtype=bool)
+    now, before = one.log_ratios[position], one.log_ratios[begin:position][same]
+    before = before[np.isfinite(before)]
+    if np.isnan(now) or not len(before):
+        now, before = one.log_seconds[position], one.log_seconds[begin:position]
+    change = percent(math.expm1(now - np.median(before))) if len(before) else _UNKNOWN
+    return duration(math.exp(one.log_seconds[position])), change
+
+
+def _error(error: float) -> str:
+    return _UNKNOWN if np.isnan(error) else f"±{error:.2%}".replace("%", " %")

@@ -48,6 +48,12 @@ def _common(pairing: Pairing) -> list[int]:
     return [number for number in pairing.candidate.rounds if number in theirs]
 
 
+def log_ratios(pairing: Pairing) -> Sequence[float]:
+    """Of the candidate's times over the base's, in each round that both have."""
+    rounds = _common(pairing)
+    return _log_ratios(pairing, rounds, _logs(pairing, rounds)) if rounds else []
+
+
 def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE) -> Tests:
     """The tests of all pairings, in their order; each has `FEWEST_ROUNDS` or more in common."""
     rounds = [_common(pairing) for pairing in pairings]

@@ -37,7 +37,8 @@ def main(
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
-    files = recorded_files.fetch(repository, run.id, wanted)
+    left = recorded_files.fetch(repository, run.id, wanted)
+    files = {name: one.file(recorded_files.RUN_FILE) for name, one in left.items()}
     if not files:
         raise UserError(
             f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The times of a benchmark without their machine, by the nights' ratios to a baseline's commit.
+
+Both programs of a ratio ran in the same minutes on the same GPU: another boot, driver or GPU does
+not move it. Where the base is another commit, nothing tells how the two levels differ but absolute
+times, which the machine moves: the nights of each base are a series of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpgauge.statistics.change_points import ChangePoint
+from warpgauge.statistics.energy_splits import SHORTEST
+from warpgauge.statistics.log_ratios import Array
+
+
+class Cause(Enum):
+    """What the ratios to the base tell: they show a change of the code, and none of the machine."""
+
+    UNKNOWN = "unknown"
+    CODE = "code"
+    MACHINE = "machine"
+
+
+class CodeSeries(NamedTuple):
+    """Of the benchmark in `row`: log times as they would be on one machine, with standard errors.
+
+    They are NaN in nights without a ratio to these bases. `is_quieter`: they scatter less from
+    night to night than the absolute times.
+    """
+
+    row: int
+    log_seconds: Array
+    errors: Array
+    is_quieter: bool
+
+    def cause(self, point: ChangePoint) -> Cause:
+        """Of a change of absolute times, by whether this series changes by more than half of it."""
+        parts = [part[np.isfinite(part)] for part in np.split(self.log_seconds, [point.index])]
+        before, after = parts[0][-_NEAR:], parts[1][:_NEAR]
+        if len(before) < SHORTEST or not len(after):
+            return Cause.UNKNOWN
+        beyond = float(np.median(after) - np.median(before)) / point.change - 0.5
+        sd = _scatter(np.concatenate([before, after])) * _SD_OF_STEPS
+        error = _MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
+        if abs(beyond * point.change) < _SURE * error:
+            return Cause.UNKNOWN
+        return Cause.CODE if beyond > 0.0 else Cause.MACHINE
+
+    def placed(self, point: ChangePoint, log_seconds: Array) -> ChangePoint:
+        """Of the nights without a ratio before it, where absolute times change the most likely."""
+        start = int(np.flatnonzero(np.isfinite(self.log_seconds[: point.index]))[-1]) + 1
+        before = log_seconds[max(start - _NEAR, 0) : start]
+        after = log_seconds[point.index : point.index + _NEAR] - point.change
+        level = float(np.nanmedian([*before, *after]))
+        # By how much the squared distance from the new level is the smaller one, newest first.
+        beyond = log_seconds[start : point.index][::-1] - level - point.change / 2.0
+        gains = np.cumsum([0.0, *np.nan_to_num(beyond * point.change)])
+        return replace(point, index=point.index - int(np.argmax(gains)))
+
+
+_NEAR = 25  # nights on either side
+_SURE = 3.0  # standard errors
+# Of normal values: their standard deviation, by the median step from one to the next, and the
+# standard error of their median, by that of their mean.
+_SD_OF_STEPS, _MEDIAN_SD = 1.0484, 1.2533
+
+
+def found(
+    log_seconds: Array, log_ratios: Array, ratio_errors: Array, bases: Sequence[str]
+) -> list[CodeSeries]:
+    """Those of ten nights or more.
+
+    The arrays have a row a benchmark and a column a night; `bases` are the commits of the ratios'
+    other side.
+    """
+    names, series = np.array(bases), []
+    for first, last in _spans(bases):
+        part = slice(first, last + 1)
+        for row in np.flatnonzero(np.isfinite(log_ratios[:, part]).any(axis=1)).tolist():
+            at = row, part
+            made = _made(log_seconds[at], log_ratios[at], names[part])
+            known = np.isfinite(made)
+            if np.count_nonzero(known) >= 2 * SHORTEST:
+                values = np.full(len(bases), np.nan)
+                values[part] = made
+                is_quieter = _scatter(made[known]) < _scatter(log_seconds[at][known])
+                series.append(CodeSeries(row, values, ratio_errors[row], is_quieter))
+    return series
+
+
+def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
+    """The first and last night of each base; of bases that take turns, of all of them."""
+    nights: dict[str, tuple[int, int]] = {}
+    for at, base in enumerate(bases):
+        if base:
+            nights[base] = (nights.get(base, (at, at))[0], at)
+    spans: list[tuple[int, int]] = []
+    for first, last in sorted(nights.values()):
+        if spans and first <= spans[-1][1]:
+            first, last = spans[-1][0], max(last, spans.pop()[1])
+        spans.append((first, last))
+    return spans
+
+
+def _made(log_seconds: Array, log_ratios: Array, bases: NDArray[np.str_]) -> Array:
+    """The ratios times the base's time, which is the median of that in its nights; as logarithms.
+
+    Of a base of few nights no time is known well enough.
+    """
+    values = np.full_like(log_seconds, np.nan)
+    for base in {*bases.tolist()} - {""}:
+        of_base = np.where(bases == base, log_seconds - log_ratios, np.nan)
+        here = np.isfinite(of_base)
+        if np.count_nonzero(here) >= SHORTEST:
+            values[here] = log_ratios[here] + np.median(of_base[here])
+    return values
+
+
+def _scatter(values: Array) -> float:
+    """From night to night: a change moves one step alone."""
+    return float(np.median(np.abs(np.diff(values))))
