@@ -98,8 +98,7 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
     found = []
     for program in programs:
         in_time = time.monotonic() < until
-        path = program.path
-        own = program.arguments
+        path, own = program.path, program.arguments
         binary = listed(path, scratch, suite, own) if in_time else Binary(path, (), late)
         needs, gpus = program.needs_gpu, program.gpus
         found.append(replace(binary, needs_gpu=needs, gpus=gpus, inputs=program.inputs))
@@ -193,9 +192,7 @@ def together(probes: Sequence[Probe]) -> Probe:
     models = [one.context.get("gpu_name", "") for one in probes]
     uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
     if "" in uuids or len(uuids) < len(probes):
-        why = "; ".join(faults) or (
-            "the driver reports no UUID of one, or the same GPU is named twice"
-        )
+        why = "; ".join(faults) or "the driver reports no UUID of one, or one is named twice"
         raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
     if len({*models}) > 1:
         different = " and ".join(sorted({*models}))
@@ -269,18 +266,14 @@ def listed(
         return Binary(path, (), too_many(names))
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
-            return Binary(
-                path, (), f"cannot list its benchmarks: {quoted(name)} is not a benchmark name"
-            )
+            return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is not a name")
     shuffles, lock_steps = abilities(path, names, scratch, *arguments)
     return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
 
 
-def abilities(
-    path: Path, names: Sequence[str], scratch: Path, *arguments: str
-) -> tuple[bool, bool]:
+def abilities(path: Path, names: Sequence[str], scratch: Path, *own: str) -> tuple[bool, bool]:
     """Whether a program knows --shuffle, and --lock-step."""
-    in_order = [*arguments, "--shuffle=0"]
+    in_order = [*own, "--shuffle=0"]
     ending = _list(path, scratch, *in_order, "--lock-step=0")
     if refused := ending.status == BAD_USAGE:
         ending = _list(path, scratch, *in_order)

@@ -87,7 +87,7 @@ def _fault(path: Path, names: Sequence[str]) -> str | None:
         return too_many(names)
     for name in names:
         if not name.isprintable() or not is_name(f"{path.name}/{name}"):
-            return f"cannot list its benchmarks: {quoted(inert(name))} is not a benchmark name"
+            return f"cannot list its benchmarks: {quoted(inert(name))} is not a name"
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
 
