@@ -102,8 +102,7 @@ class Fidelity:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
         self._require_program(path)
-        if not (folder / trace_file.LIBRARY).exists():
-            raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
+        trace_file.library(path, self.root)
         if self.options.kernels is None:
             all_of_it = discovery.listed(path, scratch)
         else:

@@ -41,7 +41,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.binary = "external"
     if not given.binary or "/" in given.binary:
         raise UserError(
-            f"--binary {typed(given.binary)} is not a family: use a name like elementwise or bench_gemm"
+            f"--binary {typed(given.binary)} is not a family: say elementwise or bench_gemm"
         )
     binary = f"bench_{given.binary.removeprefix('bench_')}"
     options = Options(**{**vars(given), "binary": binary})

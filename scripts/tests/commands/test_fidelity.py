@@ -187,7 +187,7 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
 ) -> None:
     make(repository)
     (repository.built / "benchmarks" / trace_file.LIBRARY).unlink()
-    with pytest.raises(UserError, match="the CUDA toolkit has no CUPTI") as caught:
+    with pytest.raises(UserError, match="there is no libwarpgauge_trace") as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED
     (repository.built / "benchmarks" / "bench_fidelity").unlink()

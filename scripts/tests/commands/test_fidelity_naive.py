@@ -117,7 +117,7 @@ def test_missing_programs_and_cupti_are_told_before_anything_runs(
     monkeypatch.setattr("warpgauge.measurement.runner.run", refuse_to_measure)
     for name, said in (
         ("bench_naive", "bench_naive"),
-        (trace_file.LIBRARY, "the CUDA toolkit has no CUPTI"),
+        (trace_file.LIBRARY, "there is no libwarpgauge_trace"),
         ("bench_fidelity", "bench_fidelity"),
     ):
         (repository.built / "benchmarks" / name).unlink()

@@ -202,7 +202,7 @@ def test_without_a_gpu_machine_code_is_shown_and_nothing_else(
 def test_without_cupti_a_sentence_says_so(repository: Repository) -> None:
     repository.binary("sync", TIMES, trace=TRACE)
     error = refused(repository, NAME)
-    assert "the CUDA toolkit has no CUPTI" in str(error)
+    assert "libwarpgauge_trace.so" in str(error)
     assert error.status is ExitStatus.NOT_MEASURED
 
 

@@ -66,7 +66,7 @@ LISTINGS = {
     "a crash": ("import os; os.abort()", "SIGABRT"),
     "a hang": ("import time; time.sleep(60)", "did not finish within 0.5 s"),
     "one name twice": ('print("BM_x\\nBM_x" * (len(sys.argv) < 3))', "'BM_x' twice: rename one"),
-    "no text": ('sys.stdout.buffer.write(b"BM_\\x1b" * (len(sys.argv) < 3))', "is not a benchmark"),
+    "no text": ('sys.stdout.buffer.write(b"BM_\\x1b" * (len(sys.argv) < 3))', "is not a name"),
 }
 
 

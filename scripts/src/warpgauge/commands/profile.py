@@ -123,19 +123,12 @@ class _Profiling:
     @cached_property
     def trace(self) -> Sequence[Activity]:
         """The activities of one process under CUPTI."""
-        file, library = self.measuring.scratch / "trace.json", self._library()
+        file = self.measuring.scratch / "trace.json"
+        library = trace_file.library(self.binary.path, self.measuring.root)
         ending, failure = self._process((), trace_file.environment(library, file, calls=True))
         if failure or ending.status:
             raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)
         return trace_file.read_trace(file)
-
-    def _library(self) -> Path:
-        """That of the build, which another project has none of. Raises UserError."""
-        ours = self.measuring.root / "build" / "release" / "benchmarks"
-        for folder in (self.binary.path.parent, ours):
-            if (folder / trace_file.LIBRARY).exists():
-                return folder / trace_file.LIBRARY
-        raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
 
     def _report(self, profiler: Profiler, tool: str) -> bytes:
         report = self.measuring.scratch / f"report{profiler.suffix}"

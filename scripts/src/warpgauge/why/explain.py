@@ -56,9 +56,13 @@ def explained(
 
     The folder `traces` gets those of both sides, for Perfetto.
     """
-    library = _library(pair[1], measuring.root)
+    library, missing = None, list[str]()
+    try:
+        library = trace_file.library(pair[1].path, measuring.root)
+    except UserError as fault:
+        missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device
-    gathering = Gathering(measuring.scratch, device, library, seconds, traces)
+    gathering = Gathering(measuring.scratch, device, library, seconds, traces, missing)
     sides = (
         gathering.side(pair[0], name, found.base, "base"),
         gathering.side(pair[1], name, found.candidate, "candidate"),
@@ -72,14 +76,6 @@ def explained(
         tuple(dict.fromkeys(gathering.missing)),
         is_shown=found.is_shown,
     )
-
-
-def _library(binary: Binary, root: Path) -> Path | None:
-    """The trace library of the build, or of this tree's."""
-    for folder in (binary.path.parent, root / "build" / "release" / "benchmarks"):
-        if (folder / trace_file.LIBRARY).exists():
-            return folder / trace_file.LIBRARY
-    return None
 
 
 def by_code(name: str, pair: Pair, why: str) -> Reason:

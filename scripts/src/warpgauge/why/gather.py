@@ -35,7 +35,7 @@ class Gathering:
 
     scratch: Path
     device: int | str | None
-    library: Path | None  # that traces; None where the build made none
+    library: Path | None  # that traces both sides
     seconds: float  # of all, but for the builds
     traces: Path | None = None  # the folder that keeps them, made for the first
     missing: list[str] = field(default_factory=list)
@@ -48,7 +48,9 @@ class Gathering:
         if not binary.needs_gpu:
             return found
         words = self._command(binary, name)
-        trace = self._unless_missing(what, "traced", lambda: self._trace(words))
+        trace = None
+        if (library := self.library) is not None:
+            trace = self._unless_missing(what, "traced", lambda: self._trace(library, words))
         names: Sequence[str] = ()
         if trace is not None:
             if self.traces is not None:
@@ -81,12 +83,10 @@ class Gathering:
         plan = Plan((lane,), range(1), 0, self.scratch, gpu_arguments(self.device))
         return command(plan, lane, binary, (name,))
 
-    def _trace(self, words: Sequence[str]) -> Sequence[Activity]:
-        if self.library is None:
-            raise UserError(trace_file.NO_LIBRARY, ExitStatus.NOT_MEASURED)
+    def _trace(self, library: Path, words: Sequence[str]) -> Sequence[Activity]:
         file = self.scratch / "trace.json"
         file.unlink(missing_ok=True)
-        variables = trace_file.environment(self.library, file, calls=True)
+        variables = trace_file.environment(library, file, calls=True)
         both = {**gpu_environment(self.device), **variables}
         ending = process.run(words, self._left(), self.scratch, both)
         if ending.status:

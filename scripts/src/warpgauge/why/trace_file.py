@@ -21,10 +21,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 
 LIBRARY = "libwarpgauge_trace.so"
-NO_LIBRARY = (
-    f"the build made no {LIBRARY}, because the CUDA toolkit has no CUPTI: install it (e.g. "
-    "cuda-cupti-dev-13-0)"
-)
 # Of a record's kind.
 COPY = "memcpy"
 DEVICE = frozenset({"kernel", COPY, "memset"})
@@ -79,6 +75,18 @@ class TraceFault(UserError):
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ExitStatus.NOT_MEASURED)
+
+
+def library(program: Path, root: Path) -> Path:
+    """Return the trace library beside `program`, or that of the tree `root`. Raises UserError."""
+    for folder in (program.parent, root / "build" / "release" / "benchmarks"):
+        if (folder / LIBRARY).exists():
+            return folder / LIBRARY
+    raise UserError(
+        f"there is no {LIBRARY} beside {program.name} or in build/release/benchmarks: install "
+        "CUPTI (e.g. cuda-cupti-dev-13-0), and the build makes it",
+        ExitStatus.NOT_MEASURED,
+    )
 
 
 def environment(library: Path, trace: Path, *, calls: bool) -> dict[str, str]:
