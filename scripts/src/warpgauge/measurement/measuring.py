@@ -174,11 +174,11 @@ class Measuring:
         return programs or tree
 
     def suite(self, folder: Path) -> Suite:
-        """Return what is selected of `folder`. Raises UserError for what can never be measured."""
+        """Return the selected programs in `folder`. Raises UserError if none can be measured."""
         return self.suite_of(discovery.find(folder, self.scratch, self.options.suite))
 
     def suite_of(self, everything: Sequence[Binary]) -> Suite:
-        """Return the selected benchmarks of these programs. Raises UserError, as `suite` does."""
+        """Select from these programs. Raises UserError, as `suite` does."""
         options = self.options
         wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
         probe = self._probe(everything)

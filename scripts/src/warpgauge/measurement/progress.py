@@ -73,7 +73,7 @@ class TimeLeft:
             self._seconds[outcome.binary.family].append(outcome.seconds)
 
     def seconds(self) -> float | None:
-        """Estimated seconds, or None at first. A new family is assumed to be as fast as the others."""
+        """Estimated seconds; None at first. A new family is assumed to be as fast as the others."""
         known = {family: fmean(times) for family, times in self._seconds.items()}
         if not known:
             return None
