@@ -27,7 +27,7 @@ from warpgauge.system.text import typed
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _KERNELS = ".toml"
-_LARGEST = 2**63 - 1  # benchmarks read values as signed 64-bit integers
+_LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
 
 STREAM = Path("/dev/stdout")  # replaces all names of standard output
 

@@ -80,7 +80,7 @@ class _Rule:
 # Half of the typical variation of the ratio from pair to pair: 0.2 % of device time and 0.8 % of
 # host time on two H200 hosts. More slices would not predict the next pair better.
 _RULES = {"device": _Rule(3, 9, 0.001), "host": _Rule(5, 25, 0.004)}
-# Long slices stop earlier: after this many seconds per side, or four times as many if too few.
+# Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.5
 
 

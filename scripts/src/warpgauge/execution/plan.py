@@ -60,7 +60,7 @@ def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
 
 
 def gpu_environment(device: int | str | None) -> dict[str, str]:
-    """Return the environment that selects GPUs by UUID (``GPU-1,GPU-2``), whatever their order."""
+    """Return the environment that selects GPUs by UUID, ``GPU-1,GPU-2``, whatever others exist."""
     return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
 

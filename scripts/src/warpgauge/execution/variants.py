@@ -100,7 +100,7 @@ def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
 
 
 def point_of(name: str) -> str:
-    """``m:64/n:64`` of ``evaluate/m:64/n:64``."""
+    """Return ``m:64/n:64`` for ``evaluate/m:64/n:64``."""
     return name.partition("/")[2]
 
 
@@ -110,5 +110,5 @@ def axes_of(name: str) -> dict[str, str]:
 
 
 def variant_of(name: str) -> str:
-    """``gemm/cublas/f32`` of ``gemm/cublas/f32/n:64``."""
+    """Return ``gemm/cublas/f32`` for ``gemm/cublas/f32/n:64``."""
     return "/".join(part for part in name.split("/") if ":" not in part)

@@ -117,7 +117,7 @@ class BaselineRun:
     processes: int
 
     def measured(self) -> tuple[Side, PersistentThrottling | None]:
-        """Return the candidate with its results, and the throttling that ended the run early."""
+        """Return the candidate with its results, and the throttling that ended the run, or None."""
         measuring, one = self.beside.measuring, self.beside.candidate
         options, outcomes = measuring.options, list[TurnResult]()
         fills = options.kernels is not None and options.budget_s is not None

@@ -46,7 +46,7 @@ class Suite:
 
     @property
     def size(self) -> str:
-        """``105 benchmarks``."""
+        """The number of benchmarks, as ``105 benchmarks``."""
         return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
 
 
@@ -266,7 +266,7 @@ class Measuring:
         print_line(self.notes, line)
 
     def warn(self, line: str) -> None:
-        """Print what changes the meaning of the result; --quiet does not silence it."""
+        """Print what changes the meaning of the result, even with --quiet."""
         print_line(self.faults, line)
 
     def tell_budget(self) -> None:

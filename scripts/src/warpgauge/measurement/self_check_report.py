@@ -129,7 +129,7 @@ def _cells(one: Detection) -> Cells:
 
 
 def _apart(one: Detection, of: int) -> str:
-    """``3 of 106 have a tolerance of 10 %: 1 % found in 0, 10 % in 3; false alarms in 0.``"""
+    """Return ``3 of 10 have a tolerance of 10 %: found 1 % in 0, 10 % in 3; false alarms in 0.``"""
     assert one.tolerance is not None
     found = (f"{percent(by, sign=False)} in {count}" for by, count in one.found.items())
     have = f"{one.benchmarks} of {of} have a tolerance of {percent(one.tolerance, sign=False)}"
@@ -171,7 +171,7 @@ def _missed(comparison: Comparison) -> Sequence[str]:
 
 
 def _against(screened: Comparison) -> str:
-    """``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
+    """Return ``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
     changed = screened.count(Outcome.REGRESSION, Outcome.IMPROVED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
     sessions = plural(len(screened.baseline.sessions), "session")

@@ -71,7 +71,7 @@ def _full_clock(context: Mapping[str, object]) -> float:
 
 
 def _described(rows: Iterable[Report]) -> str:
-    """``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees Celsius``."""
+    """Return ``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees ...``."""
     seen = [
         {key: float(row[key]) for key in _SHOWN if isinstance(row.get(key), int | float)}
         for row in rows

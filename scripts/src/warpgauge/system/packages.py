@@ -103,7 +103,7 @@ def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None
 
 
 def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
-    """Run apt-get install as root or with sudo. Raises UserError with the command to type."""
+    """Run apt-get install as root or with passwordless sudo. UserError has the line to type."""
     apt_get = shutil.which("apt-get")
     if apt_get is None or not Path("/etc/debian_version").exists():
         raise UserError(f"missing here: {', '.join(packages)} (Debian's names); install them")

@@ -59,7 +59,7 @@ class Ending:
 
     @property
     def how(self) -> str:
-        """``bench_gemm was killed by SIGSEGV``."""
+        """How it ended: ``bench_gemm was killed by SIGSEGV``."""
         if self.ended_for:
             went = " and cannot be killed" if self.runs_on else " and was killed"
             return f"{self.program} {self.ended_for}{went}"

@@ -157,7 +157,7 @@ def span(low: float, high: float) -> str:
 
 
 def plural(count: int, noun: str, plural_noun: str = "") -> str:
-    """``1 row``, ``2 rows``."""
+    """Format a count: ``1 row``, ``2 rows``."""
     return f"{count} {noun if count == 1 else plural_noun or noun + 's'}"
 
 
