@@ -150,7 +150,7 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    # Notes go to standard error if another program reads the results from standard output.
+    # If standard output has a format for programs, everything else goes to standard error.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     one = _AbCommand(options, root, results, notes, argv)
     if options.list or options.dry_run:

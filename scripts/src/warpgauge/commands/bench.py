@@ -37,7 +37,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     if options.resume is not None:
         before = resume.interrupted(options, root / "build" / "runs")
         argv, options = before.argv, before.options
-    # Notes go to standard error if another program reads the results from standard output.
+    # If standard output has a format for programs, everything else goes to standard error.
     shown = Output(stderr=options.formats.shown is not TERMINAL)
     faults = Output(stderr=True)
     notes = Output(stderr=True, quiet=True) if options.quiet else faults

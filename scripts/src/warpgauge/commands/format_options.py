@@ -89,7 +89,7 @@ class Formats:
 
     @property
     def unwritten(self) -> tuple[str, ...]:
-        """A sentence for each requested format: it was not written, as there is no comparison."""
+        """One sentence for each requested format that lacks a comparison to write."""
         on_output = () if self.shown is TERMINAL else (self.shown.name,)
         asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
         return tuple(

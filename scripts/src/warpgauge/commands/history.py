@@ -26,7 +26,7 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
 from warpgauge.verdict import policy
 
-# Number of points, of several GPU models, above which parallel processes save seconds.
+# Number of points above which a process per GPU model saves more than the seconds of its start.
 _WORTH_PROCESSES = 300_000
 _PARQUET = re.compile(rb"\APAR1")
 
@@ -85,7 +85,7 @@ def _changes(asked: sqlite3.Connection, given: Namespace, root: Path, console: O
 def _found(
     path: Path, commit: str, model: str, names: Collection[str], newest: bool
 ) -> list[changes.Change]:
-    """Return a GPU model's changes. Each process reads by itself, as reading takes as long."""
+    """Return a GPU model's changes. Reading takes as long as the search, so each process reads."""
     found = database.opened(path, commit)
     if found is None:
         raise sqlite3.DatabaseError(f"{path} was replaced meanwhile")

@@ -29,7 +29,7 @@ FATBINS = (b".nv_fatbin", b"__nv_relfatbin")
 # Kernel attributes that the author chooses: the maximum and exact number of threads, and the blocks
 # of a cluster. Other attributes repeat what the code says, or number symbols.
 _LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
-_FORMAT_WITH_SIZE = 4  # attribute format
+_FORMAT_WITH_SIZE = 4  # of attributes that have a size
 
 # Sections that belong to one kernel, besides its code.
 _OWN = (b".nv.shared.", *(b".nv.constant%d." % bank for bank in range(18)))

@@ -27,7 +27,7 @@ class GpuWatch:
 
     uuid: str
     say: Callable[[str], None]
-    _staying: frozenset[int] = frozenset()  # pids that did not leave in time: ignored from then on
+    _staying: frozenset[int] = frozenset()  # pids that outlasted `wait`, ignored until the next
 
     def wait(self) -> None:
         """Wait until no other process uses the GPU or time is up; rows then record the sharing."""
@@ -76,8 +76,8 @@ class User:
 def users_now(uuid: str) -> list[User]:
     """Return all processes that now have a context on any of these GPUs (``GPU-1,GPU-2``).
 
-    Empty if the driver does not report them. Call it while no own process runs: in a container,
-    pids do not tell own processes from others.
+    Empty if the driver does not report them. Call it while no process of the run is alive: across
+    containers, pids do not tell which processes are ours.
     """
     with suppress(pynvml.NVMLError), _driver():
         handles = [pynvml.nvmlDeviceGetHandleByUUID(one) for one in uuid.split(",")]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 
-# Seven process medians a side let a t test detect 0.3 % of device time. Three suffice for screening
-# and for a quick run; with fewer, all may be outliers (`screening`).
+# Seven process medians per side let a t test detect 0.3 % of device time. Three suffice for
+# screening and for a quick run; with fewer, all may be outliers (`screening`).
 PROCESSES, QUICK_PROCESSES = 7, 3
 
 # Rounds of pairs before the first look and before the last, after which open rows stay open.

@@ -35,7 +35,7 @@ class Observer(Protocol):
 
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[TurnResult]:
-    """Run the plan and return one result per turn, kept in the journal before the next begins.
+    """Run the plan and return one result per turn; its JSON is on disk before the next begins.
 
     A benchmark that failed in a lane does not run there again: its row is an error anyway, and a
     hang would cost its deadline in every round. A disturbed benchmark is repeated once in all
