@@ -21,7 +21,7 @@ _LONGEST_FAULT = 200  # characters; it may quote the file
 class Document(msgspec.Struct, frozen=True, tag_field=_KEY):
     """The outermost object of a file. `tag` is the format and its version: ``history/1``.
 
-    Within a version keys may be added: a reader passes over those that it does not know.
+    Within a version keys may be added: a reader ignores unknown keys.
     """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters benchmarks by regular expressions, within a time limit, and suggests corrections."""
+"""Filter benchmarks by regular expressions, within a time limit, and suggest corrections."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Request:
         if name in self.left_out:
             return False
         if name in self._names:
-            # What a run measured under this very filter was asked for, even if Python and Google
-            # Benchmark read the expression differently.
+            # A benchmark that a run measured under this very filter was asked for, even if Python
+            # and Google Benchmark read the expression differently.
             return matches(self._filter, name) or self._filter in self._own
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 

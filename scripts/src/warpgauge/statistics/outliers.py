@@ -201,7 +201,7 @@ def _pooled(p: Array, every: Array) -> Array:
     """Return each unit's p from its rows' p.
 
     `every` holds the rows' p with no least excess. If healthy units show more evidence than
-    independent rows would, all evidence is reduced by as much. Farther quantiles may be sick units.
+    independent rows would, all evidence is reduced by as much. Quantiles farther out may be sick.
     """
     shares = np.array([0.5, 0.75, 0.9])
     usual = np.log(np.quantile(_chance(every), 1.0 - shares)) / np.log(1.0 - shares)

@@ -93,9 +93,9 @@ def _covariance(design: Design, resemblance: float) -> Array:
 
 @cache
 def _expected(design: Design, resemblance: float) -> tuple[float, float, float]:
-    """Return the variance of the change in units of a pair's, and its residuals' expectations.
+    """Return the variance of the change relative to a pair's, and the residuals' expectations.
 
-    These are the sum of squares of the residuals and its degrees of freedom (Satterthwaite 1946).
+    These are their sum of squares and its degrees of freedom (Satterthwaite 1946).
     """
     covariance = _covariance(design, resemblance)
     residual = design.residuals @ covariance @ design.residuals

@@ -48,7 +48,7 @@ SAME_CODE = "the same machine code: the cause is outside the kernel"
 
 @dataclass(frozen=True)
 class Change:
-    """A relative change of time (0.05: 5 % slower) and its confidence interval."""
+    """A relative change of time (0.05: 5 % slower) and its 95 % interval."""
 
     ratio: float
     low: float
@@ -102,9 +102,9 @@ class Verdict:
     `minimum_effect` counts. `bound` is the largest slowdown that the data leave possible, with 99 %
     confidence; a PASS has a bound within `tolerance`. Ratios are fractions.
     `by_time` is the outcome by time alone, if resources made it a regression. `accepted` is a
-    policy's reason for not counting a change. `required` is true if a policy requires a benchmark
-    that is missing. `same_machine_code` covers the kernels and their launches; None if a side does
-    not state it. `why` is set for a regression that was investigated. `counters` are the
+    policy's reason for not counting a change. `required` is true if a policy requires the benchmark
+    and it was not measured. `same_machine_code` covers the kernels and their launches; None if a
+    side does not state it. `why` is set for a regression that was investigated. `counters` are the
     candidate's.
     """
 

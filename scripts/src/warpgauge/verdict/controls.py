@@ -26,7 +26,7 @@ _MEMORY = "bytes_per_second"
 _STORAGE = "host/file_sync"
 
 # Factors from a median absolute deviation to the standard deviation of a normal sample, and from
-# the error of a mean to that of a median (Rousseeuw and Croux 1993). One bad process moves neither.
+# the error of a mean to that of a median (Rousseeuw and Croux 1993). One bad value moves neither.
 _NORMAL, _MEDIAN = 1.4826, 1.2533
 
 

@@ -167,7 +167,7 @@ class Kind(Enum):
 
     @property
     def word(self) -> str:
-        """Its name in files."""
+        """The kind's name in files."""
         return self.name.lower()
 
     @cached_property

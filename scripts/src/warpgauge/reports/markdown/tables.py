@@ -108,7 +108,7 @@ def _change(verdict: Verdict, between: str = " ") -> str:
 def _of_limit(verdict: Verdict) -> str:
     """Return the candidate's share of the limit, after the base's if the two differ as shown.
 
-    The base's is shown only for pairs: a baseline's share may be from other sessions than its time.
+    The base's is shown only for pairs, because a baseline's share and time are of other sessions.
     """
     after = values(verdict).limit
     before = of_limit(verdict.baseline_counters.get("limit_fraction"))
