@@ -89,7 +89,7 @@ def author_of(api: GitHub, repository: str, comment: Json) -> str:
 
 
 def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu]) -> Request:
-    """Say on the pull request that the measurement begins, or why not; then raise UserError."""
+    """Announce the measurement on the pull request. A UserError is announced too, and raised."""
     pull = int(text(comment, "issue_url", pattern=_ISSUE).rpartition("/")[2])
     comments = f"/repos/{run.repository}/issues/{pull}/comments"
     try:

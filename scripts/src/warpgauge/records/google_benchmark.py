@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Google Benchmark JSON of any version: one process, with repetitions per benchmark."""
+"""Read Google Benchmark JSON of any version: one process, with repetitions per benchmark."""
 
 from __future__ import annotations
 
