@@ -131,7 +131,7 @@ const GpuBenchmark ladder[] = {
      rung<float>(kernels::gemm_warp_tile)},
 };
 
-// Tensor cores, used by single warps.
+// Tensor cores with warp-level instructions.
 const Axes large{{"n", {4096}, {256, 512, 1024, 2048, 8192}}};
 const Axes every_size{{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}};
 const GpuBenchmark tensor_rungs[] = {
@@ -211,8 +211,8 @@ const GpuBenchmark libraries[] = {
      by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::fastest, GemmB::transposed,
                                       e4m3_in_tensor_cores, std::nullopt, square,
                                       kernels::Fp8Sums::tensor_cores)},
-    // 8-bit floats summed in fp32, B transposed, C as bf16. No other library gives a ceiling. Only
-    // in the full suite, because loading its kernels takes each process 1.6 s.
+    // 8-bit floats summed in fp32, B transposed, C as bf16. No ceiling: it would be its own. In the
+    // full suite only, because loading its kernels takes each process 1.6 s.
     {"gemm/cublaslt/e4m3", every_size,
      by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::first, GemmB::transposed, e4m3,
                                       std::nullopt)},

@@ -16,7 +16,7 @@ struct Arithmetic {
   std::string name;  ///< as in benchmark names
   bool tf32 = false;
   double relative_error = 0;  ///< upper bound of the mean relative error of a product
-  double spread = 0;          ///< upper bound of the standard deviation of a product's error
+  double spread = 0;          ///< upper bound of the standard deviation of a product's other errors
   double spread_of_term = 0;  ///< added to `spread` for each term of the sum
 };
 // A float truncated to 11 bits loses up to 2^-10 of its value, and a product up to 2^-9. The root

@@ -135,7 +135,7 @@ def _made(
 
 
 def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
-    """Put the file of `commit` at `path`; extends the existing file unless `anew`."""
+    """Put the file of `commit` at `path`, from a copy of the old one if faster and not `anew`."""
     for left in path.parent.glob(f"*{_UNFINISHED}"):  # left by a build that was killed
         left.unlink(missing_ok=True)
     descriptor, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
