@@ -116,7 +116,7 @@ def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
     out = repository.root / "host.json"
     assert repository.bench("--quick", "--out", str(out)) is ExitStatus.NOT_MEASURED
     shown, err = repository.output()
-    assert f"No benchmark of a GPU is measured: {NO_GPU}; only the others run." in err
+    assert f"GPU benchmarks are skipped: {NO_GPU}." in err
     assert "RECORDED on NVIDIA H200, not measured here" in shown
     assert "1 regression" in shown
     assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]

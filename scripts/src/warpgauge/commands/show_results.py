@@ -128,7 +128,7 @@ def without_gpu(found: Comparison, probe: Probe) -> Comparison:
 def without_baseline(probe: Probe) -> str:
     """Return why there is no baseline, and what to do."""
     if probe.no_gpu:
-        return "Nothing to compare with: without a GPU model there is no baseline."
+        return "Nothing to compare with: a baseline belongs to a GPU model. ab compares two builds."
     name = probe.context.get("gpu_name")
     if name is None:
         return "Nothing to compare with: no benchmark ran long enough to report its GPU."

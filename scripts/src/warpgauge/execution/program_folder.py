@@ -182,7 +182,8 @@ def _paths(folder: Path) -> list[Path]:
         files = sorted(file for file in there.iterdir() if not file.name.startswith("."))
         found = [file for file in files if _is_program(file)]
     except OSError as fault:
-        raise UserError(f"{folder}: cannot be read ({fault.strerror or fault})") from None
+        why = fault.strerror or fault
+        raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
     for file in found:
         if not file.name.isprintable():
             name = inert(file.name)

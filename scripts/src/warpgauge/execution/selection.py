@@ -114,13 +114,12 @@ def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(part) for part in parts]
 
 
-def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
+def require_injected(regex: str, binaries: Sequence[Binary], no_gpu: str | None) -> None:
     """Raise UserError unless --inject matches a benchmark that will run.
 
     `regex` is searched as is: a leading ``-`` and ``all`` have no special meaning here.
     """
     names = [name for binary in binaries for name in binary.names]
     if not any(benchmark_filter.found("--inject", regex, name) for name in names):
-        raise UserError(
-            f"no benchmark that will run matches --inject {typed(regex)}{hint(regex, names)}"
-        )
+        why = f": {no_gpu}" if no_gpu else hint(regex, names)
+        raise UserError(f"no benchmark that will run matches --inject {typed(regex)}{why}")

@@ -186,10 +186,9 @@ class Measuring:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
         binaries = selection.runnable(wanted, probe)
         if options.inject:
-            selection.require_injected(options.injected_regex, binaries)
+            selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
         if probe.no_gpu:
-            rest = "; only the others run" if any(one.needs_gpu for one in everything) else ""
-            self.warn(f"No benchmark of a GPU is measured: {probe.no_gpu}{rest}.")
+            self.warn(f"GPU benchmarks are skipped: {probe.no_gpu}.")
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
@@ -210,7 +209,7 @@ class Measuring:
         missing = "the GPU benchmarks are not built, because nvcc is missing"
         probe = Probe({}, missing if not_built else "no selected program needs one")
         if not process.has_gpu():
-            probe = Probe({}, "no driver shows one here")
+            probe = Probe({}, "no driver reports a GPU")
         elif any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where)
         found = probe.context.get("gpu_uuid", "")
