@@ -155,6 +155,15 @@ def test_ratios_that_scatter_more_than_the_times_tell_the_cause_where_they_can()
     assert of_machine.cause is Cause.MACHINE
 
 
+def test_a_slowdown_that_comes_back_is_not_the_machine_where_only_slow_nights_have_ratios() -> None:
+    paired = step(1.0, 60) - step(1.0, 90) + step(1.0, 120)
+    paired[10:20] = 1
+    seen = found(0.03 * (step(1.0, 60) - step(1.0, 90) + step(1.0, 120)), BOOTS * 0, ONE, paired)
+    assert [change.point.index for change in seen] == [60, 90, 120]
+    assert Cause.MACHINE not in {change.cause for change in seen}
+    assert all(alert.is_code for alert in told(seen, nights(ONE)))
+
+
 def test_few_nights_in_pairs_change_nothing() -> None:
     paired = np.zeros(NIGHTS)
     paired[:9] = 1

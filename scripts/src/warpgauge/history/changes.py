@@ -130,8 +130,9 @@ def found(
         steadied, widened, together, error = _steadied(values, errors, host, gpus, points)
         points = find_all(steadied, widened, alpha=alpha, newest=newest)
     for row, those in enumerate(points):
-        for point in those:
-            causes = [own.cause(point) for own in code if own.row == row]
+        ends = [0, *(one.index for one in those), len(nights)]
+        for point, start, end in zip(those, ends[:-2], ends[2:], strict=True):
+            causes = [own.cause(point, start, end) for own in code if own.row == row]
             known = [cause for cause in causes if cause is not Cause.UNKNOWN]
             cause = known[0] if known else Cause.UNKNOWN
             changes.append(Change(rows[row].benchmark, point, cause))

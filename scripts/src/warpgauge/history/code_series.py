@@ -42,9 +42,14 @@ class CodeSeries(NamedTuple):
     errors: Array
     is_quieter: bool
 
-    def cause(self, point: ChangePoint) -> Cause:
-        """Of a change of absolute times, by whether this series changes by more than half of it."""
-        parts = [part[np.isfinite(part)] for part in np.split(self.log_seconds, [point.index])]
+    def cause(self, point: ChangePoint, start: int, end: int) -> Cause:
+        """Of a change of absolute times, by whether this series changes by more than half of it.
+
+        The nights from `start` to before `end` are between the changes beside it. Further ones tell
+        nothing: what passes its baseline has no ratio, so all nights with one may be slow ones.
+        """
+        parts = np.split(self.log_seconds[start:end], [point.index - start])
+        parts = [part[np.isfinite(part)] for part in parts]
         before, after = parts[0][-_NEAR:], parts[1][:_NEAR]
         if len(before) < SHORTEST or not len(after):
             return Cause.UNKNOWN
