@@ -136,6 +136,17 @@ def test_bases_that_take_turns_are_one_series() -> None:
     assert alert.bad == "c91"
 
 
+def test_the_machine_of_a_base_between_nights_of_another_one_is_not_the_code() -> None:
+    bases = ("old",) * 50 + ("new",) * 50 + ("old",) * (NIGHTS - 100)
+    seen = found(step(0.0, 0), step(0.1, 50) - step(0.1, 100), bases)
+    assert [(change.point.index, change.cause) for change in seen] == [
+        (50, Cause.UNKNOWN),
+        (100, Cause.UNKNOWN),
+    ]
+    (alert,) = told(found(step(0.03, 120), BOOTS, bases), nights(bases))
+    assert (alert.bad, alert.is_code) == ("c120", True)
+
+
 @pytest.mark.parametrize("first", [91, 94, 99])
 def test_among_nights_without_a_ratio_the_times_place_a_change(first: int) -> None:
     paired = np.ones(NIGHTS)

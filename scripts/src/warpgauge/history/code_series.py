@@ -9,9 +9,11 @@ times, which the machine moves: the nights of each base are a series of their ow
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -103,16 +105,26 @@ def found(
 
 
 def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
-    """The first and last night of each base; of bases that take turns, of all of them."""
-    nights: dict[str, tuple[int, int]] = {}
-    for at, base in enumerate(bases):
-        if base:
-            nights[base] = (nights.get(base, (at, at))[0], at)
+    """The first and last night of each base; of bases that take turns, of all of them.
+
+    A base that comes back but rarely begins anew: what the machine did meanwhile would look like a
+    difference of the two bases.
+    """
+    count = Counter(bases)
+    known = [at for at, base in enumerate(bases) if base and count[base] >= SHORTEST]
+    runs = [[*run] for _, run in groupby(known, key=lambda at: bases[at])]
+    turns = Counter(bases[run[0]] for run in runs)
     spans: list[tuple[int, int]] = []
-    for first, last in sorted(nights.values()):
-        if spans and first <= spans[-1][1]:
-            first, last = spans[-1][0], max(last, spans.pop()[1])
-        spans.append((first, last))
+    for often, group in groupby(runs, key=lambda run: turns[bases[run[0]]] >= SHORTEST):
+        nights: dict[str, tuple[int, int]] = {}
+        for number, run in enumerate(group):
+            name = bases[run[0]] if often else str(number)
+            nights[name] = (nights.get(name, run)[0], run[-1])
+        begun = len(spans)
+        for first, last in sorted(nights.values()):
+            if len(spans) > begun and first <= spans[-1][1]:
+                first, last = spans[-1][0], max(last, spans.pop()[1])
+            spans.append((first, last))
     return spans
 
 
