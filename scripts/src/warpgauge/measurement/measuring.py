@@ -85,9 +85,10 @@ class Measuring:
         if builds and all(source.exists() for source in sources):
             process.require_gpu()
 
-    def host_programs(self) -> list[str]:
-        """The programs of this tree that need no GPU, by name."""
-        return sorted(f"bench_{one.stem}" for one in (self.root / "benchmarks").glob("*.cpp"))
+    def host_programs(self, root: Path | None = None) -> list[str]:
+        """The programs of the tree `root`, or of this one, that need no GPU, by name."""
+        folder = (root or self.root) / "benchmarks"
+        return sorted(f"bench_{one.stem}" for one in folder.glob("*.cpp"))
 
     def built(self, targets: Sequence[str] = ()) -> Built:
         """Up to date unless --no-build was given, or another project's; of this tree `targets`.
@@ -134,18 +135,25 @@ class Measuring:
         return root / "build" / "release"
 
     def of_commit(
-        self, commit: str, what: str, *, kept: int = worktree.KEPT, targets: Sequence[str] = ()
+        self,
+        commit: str,
+        what: str,
+        *,
+        kept: int = worktree.KEPT,
+        targets: Sequence[str] = (),
+        for_gpu: bool = True,
     ) -> list[Binary]:
         """The programs of `commit`, which is `what`, built in a worktree as this tree was.
 
-        As many commits as `kept` stay built. Raises UserError, NOT_MEASURED where it does not
-        build.
+        As many commits as `kept` stay built. Without `for_gpu` only those of its programs are
+        built that need none. Raises UserError, NOT_MEASURED where it does not build.
         """
         shown = short(commit)
         # Of several GPUs that are measured at once each may want one, the same or another.
         with alone(self.root / "build" / "base"):
             root = worktree.provide(self.root, commit, max(kept, self.at_once + 1))
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
+            targets = targets if for_gpu else self.host_programs(root)
             try:
                 folder = self.programs(root, like=self.root, targets=targets)
             except UserError as fault:
