@@ -175,6 +175,16 @@ def test_a_slowdown_that_comes_back_is_not_the_machine_where_only_slow_nights_ha
     assert all(alert.is_code for alert in told(seen, nights(ONE)))
 
 
+@pytest.mark.parametrize("seed", [6, 9])
+def test_nights_whose_times_do_not_show_a_change_tell_no_cause(seed: int) -> None:
+    slower = 0.06 * (step(1.0, 30) - step(1.0, 60) + step(1.0, 90))
+    boots = np.repeat(np.random.default_rng(seed).normal(0.0, 0.02, 8), 20)[:NIGHTS]
+    seen = found(slower, boots, ONE, (np.abs(slower + boots) > 0.03).astype(float))
+    causes = {change.cause for change in seen if abs(change.point.index - 90) <= 1}
+    assert causes
+    assert Cause.MACHINE not in causes
+
+
 def test_few_nights_in_pairs_change_nothing() -> None:
     paired = np.zeros(NIGHTS)
     paired[:9] = 1

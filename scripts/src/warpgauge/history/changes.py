@@ -132,7 +132,8 @@ def found(
     for row, those in enumerate(points):
         ends = [0, *(one.index for one in those), len(nights)]
         for point, start, end in zip(those, ends[:-2], ends[2:], strict=True):
-            causes = [own.cause(point, start, end) for own in code if own.row == row]
+            span = steadied[row], start, end
+            causes = [own.cause(point, *span) for own in code if own.row == row]
             known = [cause for cause in causes if cause is not Cause.UNKNOWN]
             cause = known[0] if known else Cause.UNKNOWN
             changes.append(Change(rows[row].benchmark, point, cause))

@@ -44,21 +44,26 @@ class CodeSeries(NamedTuple):
     errors: Array
     is_quieter: bool
 
-    def cause(self, point: ChangePoint, start: int, end: int) -> Cause:
+    def cause(self, point: ChangePoint, log_seconds: Array, start: int, end: int) -> Cause:
         """Of a change of absolute times, by whether this series changes by more than half of it.
 
-        The nights from `start` to before `end` are between the changes beside it. Further ones tell
-        nothing: what passes its baseline has no ratio, so all nights with one may be slow ones.
+        The nights from `start` to before `end` are between the changes beside it. What passes its
+        baseline has no ratio, so nights with one may all be slow ones: unless the times of these
+        change, too, they tell nothing.
         """
-        parts = np.split(self.log_seconds[start:end], [point.index - start])
-        parts = [part[np.isfinite(part)] for part in parts]
-        before, after = parts[0][-_NEAR:], parts[1][:_NEAR]
+        known = np.flatnonzero(np.isfinite(self.log_seconds[start:end])) + start
+        before, after = np.split(known, [np.searchsorted(known, point.index)])
+        before, after = before[-_NEAR:], after[:_NEAR]
         if len(before) < SHORTEST or not len(after):
             return Cause.UNKNOWN
-        beyond = float(np.median(after) - np.median(before)) / point.change - 0.5
-        sd = _scatter(np.concatenate([before, after])) * _SD_OF_STEPS
+        of_code, of_times = (
+            float(np.median(values[after]) - np.median(values[before])) / point.change
+            for values in (self.log_seconds, log_seconds)
+        )
+        sd = _scatter(self.log_seconds[[*before, *after]]) * _SD_OF_STEPS
         error = _MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
-        if abs(beyond * point.change) < _SURE * error:
+        beyond = of_code - 0.5
+        if not of_times >= 0.5 or abs(beyond * point.change) < _SURE * error:
             return Cause.UNKNOWN
         return Cause.CODE if beyond > 0.0 else Cause.MACHINE
 
