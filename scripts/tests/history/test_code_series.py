@@ -201,6 +201,15 @@ def test_the_newest_changes_are_not_those_of_an_earlier_base() -> None:
     assert alert.bad == "c130"
 
 
+def test_the_newest_changes_are_not_those_of_few_ratios_from_long_ago() -> None:
+    paired = np.zeros(NIGHTS)
+    paired[:35] = 1
+    paired[105] = 1
+    code = step(0.05, 20) - step(0.05, 35)
+    assert found(code, step(0.0, 0), ONE, paired, 0.001)
+    assert found(code, step(0.0, 0), ONE, paired, 0.001, newest=True) == []
+
+
 def test_recorded_noise_in_many_boots_places_what_pairs_show() -> None:
     setting = "many boots, 8 pairs"
     unchanged = simulated_histories.counted(setting, False, 1)
