@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B: bound by arithmetic, 2 m n k operations, where the matrices are large; by device memory,
-// the bytes of B, where A has few rows (skinny); by starting and ending where all are small.
+// C = A B. Large matrices are bound by arithmetic, 2 m n k operations; an A with few rows (skinny)
+// by device memory, the bytes of B; small matrices by startup and teardown.
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -24,8 +24,6 @@ using kernels::GemmShape;
 template <class T>
 using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
 
-// Bodies of benchmarks, to be registered by name below.
-
 template <class T>
 void multiply_by(GpuCase& gpu, GemmShape shape, Launcher<T> launch,
                  const Arithmetic& arithmetic = of_elements<T>(),
@@ -37,8 +35,7 @@ void multiply_by(GpuCase& gpu, GemmShape shape, Launcher<T> launch,
       GemmB::row_major, cache_state);
 }
 
-/// A rung of a ladder, a block of which takes `shared_bytes` of shared memory where that is more
-/// than every GPU has.
+/// A rung of a ladder. `shared_bytes`: shared memory per block if not every GPU has that much.
 template <class T>
 auto rung(Launcher<T> launch, std::size_t shared_bytes = 0,
           const Arithmetic& arithmetic = of_elements<T>()) {
@@ -54,7 +51,7 @@ void require_wgmma() {
   }
 }
 
-/// A rung of Hopper's ladder.
+/// A rung of the Hopper ladder.
 template <class T>
 auto wgmma_rung(Launcher<T> launch, ShapeOf shape_of = square,
                 CacheState cache_state = CacheState::cold) {
@@ -64,7 +61,7 @@ auto wgmma_rung(Launcher<T> launch, ShapeOf shape_of = square,
   };
 }
 
-/// The last rung with B as [n,k].
+/// The last Hopper rung, with B as [n,k].
 template <class In, class Out>
 auto wgmma_k_major(const Arithmetic& arithmetic, const std::optional<ComputeCeiling>& ceiling) {
   return [=](GpuCase& gpu) {
@@ -79,7 +76,7 @@ auto wgmma_k_major(const Arithmetic& arithmetic, const std::optional<ComputeCeil
   };
 }
 
-/// By cuBLAS, `batch` products in one call.
+/// cuBLAS: `batch` products in one call.
 template <class T>
 void multiply_by_cublas(GpuCase& gpu, GemmShape shape, std::size_t batch,
                         const Arithmetic& arithmetic, CacheState cache_state = CacheState::cold) {
@@ -103,7 +100,7 @@ auto batched(const Arithmetic& arithmetic = of_elements<T>()) {
   };
 }
 
-/// One row, without a library.
+/// A has one row; this repository's gemv kernel.
 template <class T>
 void one_row(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
@@ -116,8 +113,8 @@ void one_row(GpuCase& gpu) {
 using bf16 = __nv_bfloat16;
 using f16 = __half;
 
-// fp32 without tensor cores, from the first idea on. Bound by: see each rung's source. The slower
-// the kernel, the smaller its largest size.
+// fp32 without tensor cores, starting with the simplest kernel. Each rung's source says what bounds
+// it. Slower kernels have smaller largest sizes.
 const Axes middle{{"n", {2048}, {256, 1024, 4096}}};
 const GpuBenchmark ladder[] = {
     {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive)},
@@ -134,7 +131,7 @@ const GpuBenchmark ladder[] = {
      rung<float>(kernels::gemm_warp_tile)},
 };
 
-// On tensor cores by warps.
+// Tensor cores with warp-level instructions.
 const Axes large{{"n", {4096}, {256, 512, 1024, 2048, 8192}}};
 const Axes every_size{{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}};
 const GpuBenchmark tensor_rungs[] = {
@@ -152,7 +149,7 @@ const GpuBenchmark tensor_rungs[] = {
      rung<float>(kernels::gemm_mma_sync_tf32, kernels::gemm_mma_sync_shared_bytes, tf32)},
 };
 
-// By Hopper's own instructions. All are row-major ("NN"), as cuBLAS below.
+// Hopper's wgmma and TMA. Row-major ("NN") like cuBLAS below, except k_major.
 const Axes from_2048{{"n", {}, {2048, 4096, 8192}}};
 const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma)},
@@ -169,7 +166,7 @@ const GpuBenchmark wgmma_rungs[] = {
      {{"n", {4096, 8192}, {256, 512, 1024, 2048}}},
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix)},
     {"gemm/wgmma_stmatrix/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_stmatrix)},
-    // B transposed, as cublaslt_k_major has it.
+    // B transposed, as in cublaslt_k_major.
     {"gemm/wgmma_k_major/tf32", from_2048,
      wgmma_k_major<float, float>(tf32, cublas_ceiling<float>(tf32))},
     {"gemm/wgmma_k_major/e4m3", from_2048,
@@ -178,7 +175,7 @@ const GpuBenchmark wgmma_rungs[] = {
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
-/// cuBLASLt's algorithm for the shape, which the row's label names.
+/// cuBLASLt with the algorithm that `choice` selects for the shape; the row's label names it.
 template <class In, class Out>
 auto by_cublaslt(kernels::LtChoice choice, GemmB layout, const Arithmetic& arithmetic,
                  const std::optional<ComputeCeiling>& ceiling, ShapeOf shape_of = square,
@@ -202,26 +199,26 @@ const GpuBenchmark libraries[] = {
     {"gemm/cublas/tf32", large, by_cublas<float>(square, tf32)},
     {"gemm/cublas/f16", every_size, by_cublas<f16>()},
     {"gemm/cublas/bf16", {{"n", {1024, 4096, 8192}, {256, 512, 2048}}}, by_cublas<bf16>()},
-    // The best that NVIDIA's heuristic knows, which is what a rung is to reach.
+    // The fastest algorithm that NVIDIA's heuristic proposes: the target of the ladder.
     {"gemm/cublaslt_best/bf16", from_2048,
      by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
                              cublas_ceiling<bf16>(of_elements<bf16>()))},
     {"gemm/cublaslt_k_major/tf32", from_2048,
      by_cublaslt<float, float>(kernels::LtChoice::fastest, GemmB::transposed, tf32,
                                cublas_ceiling<float>(tf32))},
-    // The whole sum left to the tensor cores, as the rung does.
+    // The tensor cores alone keep the sum, as in gemm/wgmma_k_major/e4m3.
     {"gemm/cublaslt_k_major/e4m3", from_2048,
      by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::fastest, GemmB::transposed,
                                       e4m3_in_tensor_cores, std::nullopt, square,
                                       kernels::Fp8Sums::tensor_cores)},
-    // 8-bit floats summed in fp32, B transposed, C as bf16. It has no ceiling but itself. Of the
-    // full suite alone, for loading its kernels takes a process 1.6 s.
+    // 8-bit floats summed in fp32, B transposed, C as bf16. No ceiling: it would be its own. In the
+    // full suite only, because loading its kernels takes each process 1.6 s.
     {"gemm/cublaslt/e4m3", every_size,
      by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::first, GemmB::transposed, e4m3,
                                       std::nullopt)},
 };
 
-// Many small products in one call, as attention has them: bound by memory and by starting up.
+// Many small products in one call, as in attention: bound by memory and startup.
 const Axes batches{{"batch", {64}, {512}}, {"n", {256}, {64, 128}}};
 const Axes batches_in_full{{"batch", {}, {64, 512}}, {"n", {}, {64, 128, 256}}};
 const GpuBenchmark in_batches[] = {
@@ -231,14 +228,14 @@ const GpuBenchmark in_batches[] = {
     {"gemm/cublas_batched/tf32", batches_in_full, batched<float>(tf32)},
 };
 
-// A few rows times a large matrix, as each step of decoding has it: bound by reading B once.
+// A few rows times a large matrix, as in each decoding step: bound by reading B once.
 const Axes few_rows{{"m", {1}, {8, 16}}, {"n", {8192}, {4096}}};
 const Axes few_rows_in_full{{"m", {}, {1, 8, 16}}, {"n", {}, {4096, 8192}}};
 const GpuBenchmark with_few_rows[] = {
     {"gemm/cublas_skinny/bf16", few_rows, by_cublas<bf16>(rows_times_square)},
     {"gemm/cublas_skinny/f16", few_rows_in_full, by_cublas<f16>(rows_times_square)},
     {"gemm/cublas_skinny/f32", few_rows_in_full, by_cublas<float>(rows_times_square)},
-    // By a rung of Hopper's ladder whose clusters split the terms.
+    // The Hopper kernel in which the blocks of a cluster split the terms.
     {"gemm/wgmma_split_k/bf16", few_rows_in_full,
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, rows_times_square)},
     {"gemm/wgmma_split_k/f16", few_rows_in_full,
@@ -253,7 +250,7 @@ const GpuBenchmark with_many_rows[] = {
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, rows_times_square)},
 };
 
-// A transformer's: one token, a few sequences' next tokens, a prompt.
+// Shapes of a transformer: one token, the next tokens of a few sequences, a prompt.
 const Axes tokens{{"m", {}, {1, 16, 128, 4096}}, {"n", {}, {4096, 14'336}}};
 const GpuBenchmark in_transformers[] = {
     {"gemm/cublas_feed_forward/bf16", tokens, by_cublas<bf16>(feed_forward)},
@@ -266,13 +263,13 @@ const GpuBenchmark in_transformers[] = {
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, feed_forward)},
 };
 
-// The same of one row, without a library.
+// One row, with this repository's gemv kernel.
 const GpuBenchmark with_one_row[] = {
     {"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, one_row<bf16>},
     {"gemm/gemv/f16", {{"n", {}, {4096, 8192}}}, one_row<f16>},
 };
 
-// Without rests: what the power limit leaves. Reaching its steady state takes half a second.
+// Without rests: the rate that the power limit allows. The steady state takes half a second.
 const Axes sustained_sizes{{"n", {}, {4096, 8192}}};
 const GpuBenchmark sustained[] = {
     {"gemm/cublas_sustained/bf16", sustained_sizes,

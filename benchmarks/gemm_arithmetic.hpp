@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of arithmetic of the family gemm: what they are called, how much of it a product is,
-// and how far its results may lie from the exact ones.
+// Arithmetic of the gemm benchmarks: name, operation count, and tolerance of the results.
 #pragma once
 
 #include <cmath>
@@ -12,22 +11,22 @@
 
 namespace warpgauge {
 
-/// What the hardware multiplies: the type of the elements, but for floats as TF32.
+/// The type that the hardware multiplies: the element type, or TF32 for some float benchmarks.
 struct Arithmetic {
-  std::string name;  ///< as names of benchmarks have it
+  std::string name;  ///< as in benchmark names
   bool tf32 = false;
-  double relative_error = 0;  ///< of a product, before it is added: its mean, at most
-  double spread = 0;          ///< of what else a product errs by: its standard deviation, at most
+  double relative_error = 0;  ///< upper bound of the mean relative error of a product
+  double spread = 0;          ///< upper bound of the standard deviation of a product's other errors
   double spread_of_term = 0;  ///< added to `spread` for each term of the sum
 };
-// A float of which 11 bits are left loses up to 2^-10 of its value, a product 2^-9, and a product
-// is 1.09 in the root mean square (half of that each where floats are rounded and not cut off).
+// A float truncated to 11 bits loses up to 2^-10 of its value, and a product up to 2^-9. The root
+// mean square of a product is 1.09. (Rounding instead of truncation halves both errors.)
 inline const Arithmetic tf32{"tf32", true, 0x1p-9, 1.09 * 0x1p-10};
-// Sums of a few dozen products keep 13 bits below their leading one before they are added in fp32:
-// below 128, of products that are multiples of 2^-8, the last bit is lost or not.
+// Sums of a few dozen products keep 13 bits below their leading bit before they are added in fp32.
+// Such a sum is below 128 and a multiple of 2^-8, so only its last bit may be lost.
 inline const Arithmetic e4m3{"e4m3", false, 0, 0x1p-9};
-// Where the tensor cores keep the whole sum: each 32 terms cut it off by up to 2^-13 of itself, and
-// it is within 3 * 1.09 sqrt(k) on its way. tolerance() allows 8 sqrt(k) times the spread.
+// The tensor cores keep the whole sum: every 32 terms truncate it by up to 2^-13 of its value, and
+// partial sums are within 3 * 1.09 sqrt(k). tolerance() allows 8 sqrt(k) times the spread.
 inline const Arithmetic e4m3_in_tensor_cores{"e4m3", false, 0, e4m3.spread,
                                              0x1p-13 / 32 * 3 * 1.09 / 8};
 template <class T>
@@ -40,13 +39,13 @@ inline double flops(kernels::GemmShape shape) {
          static_cast<double>(shape.k);
 }
 
-/// Sums in fp32: a dot product of k terms of at most 2.25 errs by at most k u sum|a b| (u = 2^-24;
-/// Higham 2002, "Accuracy and Stability of Numerical Algorithms", 3.1), typically by u sqrt(k) |c|
-/// or about u k: eight times 2.25 u k is far above that and far below one wrong term, 0.25 or more.
-/// Stored as T it is rounded once more; as bf16 by up to 0.3 at k = 4096, where |c| is about 70, so
-/// that there several terms must be wrong to show.
-/// What products err by on average moves the sum by as much of itself; the rest is a random walk of
-/// k steps, and allowed eight times its standard deviation.
+/// Sums in fp32: the error of a dot product of k terms of at most 2.25 is at most k u sum|a b|
+/// (u = 2^-24; Higham 2002, "Accuracy and Stability of Numerical Algorithms", 3.1), and typically
+/// u sqrt(k) |c|, about u k. The tolerance, 8 * 2.25 u k, is far above that and far below one wrong
+/// term, 0.25 or more. Storing as T rounds once more. For bf16 that is up to 0.3 at k = 4096, where
+/// |c| is about 70, so there an error shows only if several terms are wrong.
+/// The mean error of the products scales the sum. The rest is a random walk of k steps; the
+/// tolerance is eight times its standard deviation.
 template <class T>
 Tolerance tolerance(std::size_t k, const Arithmetic& arithmetic) {
   const auto terms = static_cast<double>(k);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the family gemm measures a product, and the ceiling that cuBLAS is.
+// Measurement of matrix products, with cuBLAS as their ceiling.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 
 namespace warpgauge {
 
-/// What bounds a product: arithmetic at the ceiling's rate, or the memory that it is read from.
+/// What bounds a product: arithmetic at the ceiling's rate, or memory traffic.
 struct Limits {
   std::optional<ComputeCeiling> arithmetic;
   std::optional<Traffic> memory = Traffic::device_copy;
 };
 
-/// What a case's axes say of the shape.
+/// Reads the shape from the axes of a case.
 using ShapeOf = kernels::GemmShape (*)(const GpuCase&);
 
 inline kernels::GemmShape square(const GpuCase& gpu) {
@@ -30,21 +30,21 @@ inline kernels::GemmShape square(const GpuCase& gpu) {
   return {n, n, n};
 }
 
-/// A few rows times a square matrix, or many.
+/// A has m rows, few or many; B is square.
 inline kernels::GemmShape rows_times_square(const GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
   return {gpu.param("m"), n, n};
 }
 
-/// One of the two large products of a transformer's layer (4096 features, 14336 hidden ones), of m
-/// tokens: n columns, and so the other number of terms.
+/// One of the two large products of a transformer layer (4096 features, 14336 hidden) for m tokens.
+/// n is one of these numbers, and k is the other.
 inline kernels::GemmShape feed_forward(const GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
   return {gpu.param("m"), n, std::size_t{4096} * 14'336 / n};
 }
 
-/// What bounds a product of this shape beside arithmetic at the ceiling's rate: reading B where A
-/// and C are small, else copying. Nothing is known of what has no ceiling.
+/// The bounds of a product of this shape: arithmetic at the ceiling's rate, and memory traffic:
+/// reading B if A and C are small, otherwise copying. Without a ceiling there are no bounds.
 inline Limits limits_of(kernels::GemmShape shape, const std::optional<ComputeCeiling>& ceiling) {
   if (!ceiling) {
     return {std::nullopt, std::nullopt};
@@ -52,8 +52,8 @@ inline Limits limits_of(kernels::GemmShape shape, const std::optional<ComputeCei
   return {ceiling, shape.m * 16 < shape.n ? Traffic::device_read : Traffic::device_copy};
 }
 
-/// Measures operation(a, b, c, stream) that makes `batch` products of one shape, each C of type
-/// Out.
+/// Measures operation(a, b, c, stream), which computes `batch` products of one shape; each C has
+/// elements of type Out.
 template <class In, class Out, class Operation>
 void measure(GpuCase& gpu, kernels::GemmShape shape, std::size_t batch, Tolerance tolerance,
              const Limits& limits, const Operation& operation,
@@ -70,7 +70,7 @@ void measure(GpuCase& gpu, kernels::GemmShape shape, std::size_t batch, Toleranc
   gpu.computes_flops(static_cast<double>(batch) * flops(shape), limits.arithmetic);
   gpu.verify(c, tolerance, [=](const Iteration& at, Window window, double* expected) {
     const std::size_t end = window.first + window.count;
-    for (std::size_t i = window.first; i < end;) {  // one product of the batch after the other
+    for (std::size_t i = window.first; i < end;) {  // one product of the batch per pass
       const std::size_t of_batch = i / c_count;
       const std::size_t count = std::min(end, (of_batch + 1) * c_count) - i;
       kernels::gemm_reference(a[at] + of_batch * a_count, b[at] + of_batch * b_count,
@@ -89,7 +89,7 @@ auto seeded(std::size_t count, std::uint64_t seed, cudaStream_t stream) {
   return values;
 }
 
-/// The vendor's libraries, as measure() takes operations.
+/// cuBLAS as an operation for measure().
 template <class T>
 auto cublas(kernels::GemmShape shape, const Arithmetic& arithmetic, std::size_t batch = 1) {
   const auto gemm = std::make_shared<kernels::CublasGemm>(
@@ -100,9 +100,9 @@ auto cublas(kernels::GemmShape shape, const Arithmetic& arithmetic, std::size_t 
   };
 }
 
-/// What cuBLAS reaches with floats at 4096, with 16 bits at 8192: a millisecond or more, for
-/// the clock is not steady in shorter operations. Tensor cores multiply f16 and bf16 at
-/// one rate, so bf16 stands for both.
+/// The rate of cuBLAS, with floats at n = 4096 and with 16-bit types at 8192. That takes a
+/// millisecond or more, because the clock is not steady in shorter operations. Tensor cores
+/// multiply f16 and bf16 at the same rate, so bf16 stands for both.
 template <class T>
 ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -110,7 +110,7 @@ ComputeCeiling cublas_ceiling(const Arithmetic& arithmetic) {
   } else {
     constexpr std::size_t n = std::is_same_v<T, float> ? 4096 : 8192;
     const kernels::GemmShape shape{n, n, n};
-    // In TF32 that takes a third of a millisecond.
+    // One product in TF32 takes only a third of a millisecond.
     const int times = arithmetic.tf32 ? 4 : 1;
     return {"cuBLAS " + arithmetic.name, times * flops(shape),
             [=](cudaStream_t stream) -> Operation {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between host and device, and on the device. Bound by the bus; pageable copies by the
-// host's memory; small copies by the driver's time per call; copies on the device by device memory
-// (reads and writes). `bytes` are those of one direction: `pieces` of `piece_bytes` each if a copy
-// has many.
+// Copies between host and device, and on the device. Bound by the bus; pageable copies by host
+// memory; small copies by the driver's time per call; copies on the device by device memory (reads
+// and writes). `bytes` counts one direction. A copy in many pieces has `pieces` of `piece_bytes`.
 #include <vector>
 
 #include <warpgauge/core/units.hpp>
@@ -28,12 +27,12 @@ void copy_elements(GpuCase& gpu, Way way, std::size_t bytes) {
   if (kind_of(way.from).is_capturable && kind_of(way.to).is_capturable) {
     gpu.replay(operation);
   } else {
-    // The driver stages it through its own memory while the caller waits.
+    // The driver stages the copy through its own memory while the caller waits.
     gpu.host_calls(synchronised(operation));
   }
 }
 
-/// Asynchronous: the copy engine's time, except for pageable memory.
+/// cudaMemcpyAsync: the copy engine's time, except for pageable memory.
 void copy(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   if (bytes % sizeof(float) == 0) {
@@ -43,12 +42,12 @@ void copy(GpuCase& gpu, Way way) {
   }
 }
 
-/// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns after the copy
-/// has ended: for small sizes the driver's time per call, from a few MiB on the same as an
-/// asynchronous copy. Otherwise (CUDA Runtime API, "API synchronization behavior") the time is that
-/// of the call alone, and no rate is stated: from pageable memory it returns when the driver has
-/// staged all of it, for small sizes before the copy has ended; on the device it does not wait. The
-/// engine then waits for the end after each call, untimed, so that every call finds an idle device.
+/// cudaMemcpy. To and from page-locked memory, and to pageable memory, it returns after the copy:
+/// small sizes show the driver's time per call, and from a few MiB on the time equals that of an
+/// asynchronous copy. In the other cases only the call is timed and no rate is stated (CUDA Runtime
+/// API, "API synchronization behavior"): from pageable memory it returns once the driver has staged
+/// all data, for small sizes before the copy ends; on the device it does not wait. After each such
+/// call the engine waits, untimed, so that every call finds an idle device.
 void copy_blocking(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<std::uint8_t>(bytes, way.from);
@@ -72,7 +71,7 @@ void copy_blocking(GpuCase& gpu, Way way) {
   gpu.host_calls(call, wait);
 }
 
-/// By the multiprocessors, which access page-locked host memory: the same bound as the copy engine.
+/// Copy by the multiprocessors, which access page-locked memory. Same bound as the copy engine.
 void copy_by_kernel(GpuCase& gpu, Way way) {
   const std::size_t bytes = gpu.param("bytes");
   const auto source = gpu.input<float>(bytes / sizeof(float), way.from);
@@ -83,9 +82,9 @@ void copy_by_kernel(GpuCase& gpu, Way way) {
       [=](const Iteration& at) { kernels::copy_bytes(source[at], target[at], bytes, at.stream); });
 }
 
-/// Managed memory moved by cudaMemPrefetchAsync, which no graph can hold: bound by the driver,
-/// which maps and unmaps pages. Every call finds its pages on the other side. This is verified by
-/// separate calls, because comparing the contents moves the pages to the device.
+/// Managed memory moved by cudaMemPrefetchAsync, which cannot be captured. Bound by the driver,
+/// which maps and unmaps pages. Every call finds its pages on the other side. Separate calls verify
+/// this, because comparing contents would move the pages to the device.
 void prefetch_managed(GpuCase& gpu, Side to, Traffic traffic) {
   const std::size_t bytes = gpu.param("bytes");
   const auto data = gpu.input<float>(bytes / sizeof(float), Memory::managed);
@@ -106,7 +105,7 @@ void prefetch_managed(GpuCase& gpu, Side to, Traffic traffic) {
   gpu.host_calls(there, back);
 }
 
-/// Both directions at once, each by its own copy engine; the time is that of the later one.
+/// Both directions at once, each on its own copy engine. The time is that of the slower copy.
 void copy_both_ways(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
   const std::size_t count = bytes / sizeof(float);
@@ -127,8 +126,8 @@ void copy_both_ways(GpuCase& gpu) {
                }});
 }
 
-/// 16 MiB of rows in one call. Over the bus it is as fast as a plain copy, except for the shortest
-/// rows; on the device it uses another path, which reaches 0.4 of the rate on an H200.
+/// Copies 16 MiB of rows in one call. Over the bus this is as fast as a plain copy, except for the
+/// shortest rows. On the device it uses another path, at 0.4 of the rate on an H200.
 void copy_2d(GpuCase& gpu, Way way) {
   const std::size_t width = gpu.param("row_bytes", sizeof(float), 16 * mebi);
   const Rows rows(gpu, way, 16 * mebi / width, width);
@@ -138,7 +137,7 @@ void copy_2d(GpuCase& gpu, Way way) {
   });
 }
 
-/// Small copies, one call each: bound by the driver's time per call.
+/// Small copies with one call each. Bound by the driver's time per call.
 void copy_in_a_loop(GpuCase& gpu, Way way) {
   const Rows pieces(gpu, way, gpu.param("pieces"), gpu.param("piece_bytes"));
   gpu.host_calls(synchronised([=](const Iteration& at) {
@@ -149,7 +148,7 @@ void copy_in_a_loop(GpuCase& gpu, Way way) {
   }));
 }
 
-/// The same in one cudaMemcpyBatchAsync, which no graph can hold.
+/// The same copies in one cudaMemcpyBatchAsync, which cannot be captured.
 void copy_in_a_batch(GpuCase& gpu, Way way) {
 #if CUDART_VERSION >= 12080
   constexpr int first_driver = 12080;
@@ -186,7 +185,7 @@ void copy_in_a_batch(GpuCase& gpu, Way way) {
 #endif
 }
 
-/// Zeros, bound by device memory: bytes written.
+/// cudaMemset. Bound by device memory: bytes written.
 void fill(GpuCase& gpu) {
   const std::size_t bytes = gpu.param("bytes");
   const auto target = gpu.output<std::uint8_t>(bytes);
@@ -199,7 +198,7 @@ void fill(GpuCase& gpu) {
   });
 }
 
-/// The body that measures `copy` in one way.
+/// A benchmark body that calls `copy` with `way`.
 auto by(void (*copy)(GpuCase&, Way), Way way) {
   return [=](GpuCase& gpu) { copy(gpu, way); };
 }
@@ -213,7 +212,7 @@ const GpuBenchmark plain[] = {
     {"memcpy/h2d_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, h2d(pageable))},
     {"memcpy/d2h_pageable", bytes({4 * kibi, 16 * mebi}, 1, gibi), by(copy, d2h(pageable))},
     {"memcpy/h2d_pinned", bytes({4 * kibi, mebi, 16 * mebi}, 1, gibi), by(copy, h2d(pinned))},
-    // In the full suite only: 4 KiB take 7 % longer on a host with two H200s than with one.
+    // 4 KiB only in the full suite: it takes 7 % longer on a host with two H200s than with one.
     {"memcpy/d2h_pinned", bytes({16 * mebi}, 1, gibi), by(copy, d2h(pinned))},
     {"memcpy/h2d_write_combined", bytes({16 * mebi}, 1, gibi), by(copy, h2d(write_combined))},
     {"memcpy/d2h_write_combined", bytes({}, 1, gibi), by(copy, d2h(write_combined))},

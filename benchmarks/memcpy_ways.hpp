@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directions, sizes and strided shapes of the family memcpy.
+// Directions, sizes and strided shapes of the memcpy benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace warpgauge {
 
-/// From one kind of memory to another.
+/// Source and target memory of a copy.
 struct Way {
   Memory from;
   Memory to;
@@ -32,13 +32,13 @@ constexpr Way d2h(Memory host) {
 }
 inline constexpr Way d2d{Memory::device, Memory::device};
 
-/// The bytes that a copy of `bytes` moves: on the device, reads and writes both count.
+/// States the traffic of a copy of `bytes`. On the device, both reads and writes count.
 inline void moves(GpuCase& gpu, Way way, std::size_t bytes) {
   const bool on_device = way.traffic() == Traffic::device_copy;
   gpu.moves_bytes(on_device ? 2 * bytes : bytes, way.traffic());
 }
 
-/// The default suite has `values`; the full suite has every size from `least` to `most`.
+/// The default suite measures `values`; the full suite every size from `least` to `most`.
 inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std::size_t most) {
   Axis axis{"bytes", values};
   for (const std::size_t size :
@@ -51,12 +51,12 @@ inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std
   return {axis};
 }
 
-/// Copies every other row of a matrix, or piece of a buffer, into packed memory.
+/// Buffers for copying every other row of a matrix, or piece of a buffer, into packed memory.
 struct Rows {
   Buffer<float> source;
   Buffer<float> target;
   std::size_t count;
-  std::size_t bytes;  ///< of one; they lie twice as far apart in the source
+  std::size_t bytes;  ///< of one row; the source has twice this distance between rows
 
   Rows(GpuCase& gpu, Way way, std::size_t rows, std::size_t row_bytes)
       : source(gpu.input<float>(product({2, rows, row_bytes}) / sizeof(float), way.from)),

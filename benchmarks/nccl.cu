@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's collectives over all visible GPUs, as nccl-tests counts them: `bytes` are its size, and
-// bytes_per_second is its bus bandwidth (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bound
-// by the links between the GPUs; small ones by the latency of NCCL's protocols. One process drives
-// all ranks. In a graph, an operation begins on all ranks when the one before has ended on all, so
-// that its time is the slowest rank's, and a replay pipelines nothing
-// (github.com/NVIDIA/nccl/issues/1984).
-// `_issued` is call by call without these barriers, as nccl-tests does. NCCL is loaded at run time.
+// NCCL's collectives over all visible GPUs. As in nccl-tests, `bytes` is the size and
+// bytes_per_second the bus bandwidth (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bound by
+// the links between the GPUs; small collectives by the latency of NCCL's protocols. One process
+// drives all ranks. In a graph, an operation starts on all ranks after the previous one has ended
+// on all of them. Its time is therefore the slowest rank's, and nothing is pipelined
+// (github.com/NVIDIA/nccl/issues/1984). `_issued` benchmarks make single calls without these
+// barriers, as nccl-tests does. NCCL is loaded at run time.
 // Needs 2 GPUs.
 #include <memory>
 #include <source_location>
@@ -35,7 +35,7 @@ auto body(Collective collective, How how) {
     const auto issue = [=, &ranks](const Iteration& at) {
       return issue_of(*shape, *buffers, ranks.nccl(), at.slot);
     };
-    // NCCL connects ranks at the first call of a kind, which allocates and cannot be captured.
+    // The first call of each kind connects the ranks. It allocates and cannot be captured.
     const Stream first;
     ranks.issue(Iteration{first.get(), 0}, issue(Iteration{first.get(), 0}));
     ranks.synchronize();
@@ -60,10 +60,10 @@ constexpr std::size_t mi = std::size_t{1} << 20;
 const Axis sizes{
     "bytes", {8, 64 * ki, 16 * mi, 256 * mi}, {ki, 8 * ki, 512 * ki, 2 * mi, 64 * mi, 1024 * mi}};
 const Axis large{"bytes", {256 * mi}, {8, 64 * ki, 16 * mi, 1024 * mi}};
-// A stream takes about a thousand calls, and those of large operations fill seconds.
+// stream_period() makes about a thousand calls, which would take seconds for larger sizes.
 const Axis small{"bytes", {8, 64 * ki}, {ki, 512 * ki, 16 * mi}};
 
-/// The default suite has one type of most collectives.
+/// The default suite contains most collectives with one type only.
 Axes in_suites(const Axis& axis, bool in_default) {
   return in_default ? Axes{axis} : Axes{axis, in_full_suite};
 }
@@ -86,7 +86,7 @@ const Table registered = [] {
     table.push_back(benchmark<float>(one, "", {sizes}, How::captured));
     table.push_back(benchmark<__nv_bfloat16>(one, "", in_suites(sizes, first), How::captured));
     table.push_back(benchmark<float>(one, "_issued", {small}, How::issued));
-    if (one != Collective::all_to_all) {  // which NCCL has not in place
+    if (one != Collective::all_to_all) {  // not available in place
       table.push_back(benchmark<float>(one, "_in_place", {large}, How::in_place));
       table.push_back(
           benchmark<__nv_bfloat16>(one, "_in_place", in_suites(large, false), How::in_place));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks' buffers, on their devices: filled, poisoned, and compared there. For .cu files.
+// The ranks' buffers, filled, poisoned and compared on their devices. For .cu files.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ __global__ void fill_inputs(T* values, std::size_t count, std::uint64_t seed, st
   }
 }
 
-/// The lowest index of what differs, of all elements in `*wrong`.
+/// Lowers *wrong to the smallest index of an element that differs.
 template <class T>
 __global__ void find_wrong(const T* values, std::size_t count, Shape shape, bool maximum,
                            std::uint64_t seed, std::size_t rank, unsigned long long* wrong) {
@@ -39,15 +39,15 @@ __global__ void find_wrong(const T* values, std::size_t count, Shape shape, bool
 
 }  // namespace detail
 
-/// Inputs and outputs of every rank, in as many slots as cover `rotation_bytes`; in place both are
-/// in one buffer, and reductions take the maximum: a sum would grow with every repetition.
+/// Inputs and outputs of every rank, in enough slots to cover `rotation_bytes`. In place, both
+/// share a buffer, and reductions take the maximum because a sum would grow with each repetition.
 template <class T>
 class RankBuffers {
  public:
-  /// Throws std::runtime_error when a device has not that much memory.
+  /// Throws std::runtime_error if a device has too little memory.
   RankBuffers(const Ranks& ranks, const Shape& shape, bool in_place, std::size_t rotation_bytes)
       : ranks_(ranks), shape_(shape), in_place_(in_place) {
-    // 256 bytes: as cudaMalloc aligns. No more slots than a replay has operations.
+    // 256 bytes: the alignment of cudaMalloc. A replay has no more operations than most_slots.
     constexpr std::size_t alignment = 256 / sizeof(T);
     constexpr std::size_t most_slots = 512;
     const auto aligned = [](std::size_t count) {
@@ -89,7 +89,7 @@ class RankBuffers {
     return in_place_ ? Nccl::Reduction::max : Nccl::Reduction::sum;
   }
 
-  /// Other inputs in every slot of every rank, and outputs that nobody wrote.
+  /// Writes new inputs to every slot of every rank and poisons the outputs.
   void renew() {
     ++seed_;
     ranks_.on_each([&](std::size_t rank) {
@@ -110,7 +110,7 @@ class RankBuffers {
     });
   }
 
-  /// Throws WrongResult unless every rank has in this slot what the collective has to give.
+  /// Throws WrongResult unless every rank's output in this slot is correct.
   void require_right(std::size_t slot) {
     constexpr unsigned long long none = ~0ULL;
     ranks_.synchronize();
@@ -159,7 +159,7 @@ class RankBuffers {
   std::vector<Arrays> arrays_;
 };
 
-/// One collective of all ranks on the slot of the iteration, to be given to Ranks.
+/// One collective of all ranks on `slot`, to be passed to Ranks::issue() or Ranks::run().
 template <class T>
 Ranks::Issue issue_of(const Shape& shape, RankBuffers<T>& buffers, const Nccl& nccl,
                       std::size_t slot) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each collective reads, writes and has to give, by rank. No NCCL, and no device.
+// The inputs, outputs and expected results of each collective, by rank. Needs no NCCL or device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,16 +20,15 @@ enum class Collective : std::uint8_t {
   all_to_all,
 };
 
-/// As the names of benchmarks have it.
+/// As in benchmark names.
 inline std::string name_of(Collective collective) {
   constexpr std::array<const char*, 5> names{"all_reduce", "all_gather", "reduce_scatter",
                                              "broadcast", "all_to_all"};
   return names.at(static_cast<std::size_t>(collective));
 }
 
-/// A collective of `bytes` over `ranks` ranks. The bytes are what nccl-tests calls its size
-/// (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md): what every rank has before, or has behind,
-/// whichever is more.
+/// A collective of `bytes` over `ranks` ranks. `bytes` is the size of nccl-tests
+/// (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md): the larger of a rank's input and output.
 class Shape {
  public:
   Shape(Collective which, std::size_t of_ranks, std::size_t bytes, std::size_t of_element)
@@ -38,13 +37,13 @@ class Shape {
         block(std::max<std::size_t>(1, bytes / of_element / (in_blocks() ? of_ranks : 1))),
         element_bytes(of_element) {}
 
-  /// Elements that a rank gives and gets.
+  /// Elements that a rank sends and receives.
   std::size_t inputs() const { return sends_blocks() ? ranks * block : block; }
   std::size_t outputs() const { return gets_blocks() ? ranks * block : block; }
   std::size_t bytes() const { return std::max(inputs(), outputs()) * element_bytes; }
 
-  /// Bytes a second over the slowest link are these over the time: nccl-tests' bus bandwidth, which
-  /// does not depend on the number of ranks.
+  /// These bytes divided by the time are the bandwidth of the slowest link: nccl-tests' bus
+  /// bandwidth, which does not depend on the number of ranks.
   double bus_bytes() const {
     const double others = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
     const double share = collective == Collective::all_reduce  ? 2 * others
@@ -53,13 +52,13 @@ class Shape {
     return share * static_cast<double>(bytes());
   }
 
-  /// Where in the one buffer of an operation in place a rank's input and its output begin.
+  /// Offsets of a rank's input and output in the shared buffer of an in-place operation.
   std::size_t input_in_place(std::size_t rank) const { return sends_blocks() ? 0 : own(rank); }
   std::size_t output_in_place(std::size_t rank) const { return gets_blocks() ? 0 : own(rank); }
 
   Collective collective;
   std::size_t ranks;
-  std::size_t block;  ///< elements of a rank's part
+  std::size_t block;  ///< elements per rank
   std::size_t element_bytes;
 
  private:
@@ -73,8 +72,8 @@ class Shape {
   std::size_t own(std::size_t rank) const { return in_blocks() ? rank * block : 0; }
 };
 
-/// Element `index` of a rank's input: 1 to 8, so that sums of 32 ranks are exact in every type.
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014) over seed, rank and index.
+/// Element `index` of a rank's input: an integer from 1 to 8, so that sums of 32 ranks are exact in
+/// every type. SplitMix64's finaliser (Steele, Lea, Flood 2014) over seed, rank and index.
 __host__ __device__ inline float input_value(std::uint64_t seed, std::size_t rank,
                                              std::size_t index) {
   std::uint64_t z = seed + rank * 0xd1342543de82ef95ULL + (index + 1) * 0x9e3779b97f4a7c15ULL;
@@ -83,7 +82,7 @@ __host__ __device__ inline float input_value(std::uint64_t seed, std::size_t ran
   return static_cast<float>(1 + (z >> 61));
 }
 
-/// Element `index` of a rank's output. `maximum`: reductions take it in place of the sum.
+/// Element `index` of a rank's output. `maximum`: reductions take the maximum instead of the sum.
 __host__ __device__ inline float output_value(const Shape& shape, bool maximum, std::uint64_t seed,
                                               std::size_t rank, std::size_t index) {
   const std::size_t block = shape.block;

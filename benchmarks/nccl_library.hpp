@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL as it is found at run time: a program that links it would not start where it is missing.
+// NCCL, loaded at run time: a program that links it would not start on machines without it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,21 +22,20 @@ class NcclError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// libnccl.so.2, looked for as the dynamic linker does (LD_LIBRARY_PATH). Its names and numbers are
-/// declared after nccl.h of NCCL 2.28 (docs.nvidia.com/deeplearning/nccl); all that stands here has
-/// kept its meaning since 2.10.
+/// libnccl.so.2, found by the dynamic linker (LD_LIBRARY_PATH). The declarations follow nccl.h of
+/// NCCL 2.28 (docs.nvidia.com/deeplearning/nccl) and have kept their meaning since 2.10.
 class Nccl {
  public:
   using Communicator = void*;  // ncclComm_t
   using Result = int;          // ncclResult_t
-  // ncclDataType_t and ncclRedOp_t, as large as C's enumerations are.
+  // ncclDataType_t and ncclRedOp_t, which have the size of C enumerations.
   // NOLINTBEGIN(performance-enum-size)
   enum class Type : int { float32 = 7, bfloat16 = 9 };
   enum class Reduction : int { sum = 0, max = 2 };
   // NOLINTEND(performance-enum-size)
   static constexpr Result success = 0;
 
-  /// The library of the process. Throws Unsupported where it is missing or too old.
+  /// The library, loaded at the first call. Throws Unsupported if it is missing or too old.
   static const Nccl& loaded() {
     static const Nccl library;
     if (library.fault_.empty()) {
@@ -45,7 +44,7 @@ class Nccl {
     throw Unsupported(library.fault_);
   }
 
-  /// "2.28.9"; empty where there is no NCCL.
+  /// For example "2.28.9"; empty without NCCL.
   static std::string version() {
     try {
       int code = 0;
@@ -57,8 +56,8 @@ class Nccl {
     }
   }
 
-  /// The variables that change what NCCL does, as "NAME=value", with the one that this program
-  /// sets: NVLink SHARP needs multicast objects, which machines that share an NVSwitch refuse.
+  /// The environment variables that configure NCCL, as "NAME=value". Sets one first: NVLink SHARP
+  /// is off because it needs multicast objects, which machines that share an NVSwitch refuse.
   static std::string environment() {
     setenv("NCCL_NVLS_ENABLE", "0", 1);
     std::vector<std::string> found;
@@ -84,7 +83,7 @@ class Nccl {
     }
   }
 
-  // Each as NCCL's function of that name; what they return must be given to require().
+  // NCCL's functions of these names. Pass their results to require().
   Result (*init_all)(Communicator*, int count, const int* devices) = nullptr;
   Result (*group_start)() = nullptr;
   Result (*group_end)() = nullptr;
@@ -104,7 +103,7 @@ class Nccl {
  private:
   Nccl() {
     environment();                                                        // before NCCL reads it
-    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // for good: see Ranks
+    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // never closed, see Ranks
     if (library == nullptr) {
       fault_ = "needs NCCL: libnccl.so.2 is not found (add its folder to LD_LIBRARY_PATH)";
       return;

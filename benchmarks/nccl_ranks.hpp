@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of the process: a visible device, a communicator and a stream each.
+// The ranks of the process. Each has a visible device, a communicator and a stream.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace warpgauge {
 
-/// All visible devices; rank 0 is the current one, and uses the stream of the iteration. One for
-/// the process, never given back: to make one takes a second, and at the end of the process CUDA
-/// may be gone before it.
+/// All visible devices. Rank 0 is the current device and uses the iteration's stream. There is one
+/// object per process, because creating it takes a second. It is never destroyed, because at
+/// process exit CUDA may be gone first.
 class Ranks {
  public:
   struct Rank {
@@ -25,7 +25,7 @@ class Ranks {
   };
   using Issue = std::function<void(std::size_t rank, const Rank&)>;
 
-  /// Throws Unsupported without NCCL, and for fewer than two devices.
+  /// Throws Unsupported without NCCL or with fewer than two devices.
   static const Ranks& of_process() {
     static const auto* const ranks = new Ranks(Nccl::loaded());
     return *ranks;
@@ -35,8 +35,8 @@ class Ranks {
 
   const Nccl& nccl() const { return nccl_; }
 
-  /// `issue` for each rank, as one group of NCCL's: every rank takes part when its stream comes to
-  /// it, and the iteration's stream goes on when rank 0 has ended.
+  /// Calls `issue` for each rank, as one NCCL group. Each rank takes part when its stream reaches
+  /// the operation; the iteration's stream continues when rank 0 has ended.
   void issue(const Iteration& at, const Issue& issue) const {
     nccl_.require(nccl_.group_start(), "ncclGroupStart");
     try {
@@ -51,8 +51,8 @@ class Ranks {
     nccl_.require(nccl_.group_end(), "ncclGroupEnd");
   }
 
-  /// The same between two barriers: all ranks begin behind what is on the iteration's stream, which
-  /// goes on when the slowest of them has ended.
+  /// The same between two barriers: all ranks wait for earlier work on the iteration's stream,
+  /// which continues when the slowest rank has ended.
   void run(const Iteration& at, const Issue& issue_rank) const {
     begun_.record(at.stream);
     for (const Other& other : others_) {
@@ -65,7 +65,7 @@ class Ranks {
     }
   }
 
-  /// `work` with each rank's device current, and then waits for all devices.
+  /// Calls `work` with each rank's device current, then waits for all devices.
   void on_each(const std::function<void(std::size_t rank)>& work) const {
     for (std::size_t rank = 0; rank < count(); ++rank) {
       const OnDevice on(devices_[rank]);
@@ -108,7 +108,7 @@ class Ranks {
   const Nccl& nccl_;
   std::vector<int> devices_;
   std::vector<Nccl::Communicator> communicators_;
-  std::vector<Other> others_;  ///< of ranks 1 and on
+  std::vector<Other> others_;  ///< ranks 1 and up
   Event begun_{cudaEventDisableTiming};
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between two GPUs: copies by the copy engines and by the multiprocessors, atomic additions, and
-// latency. Bound by the link, NVLink or PCI Express, whose rate limit_fraction is of (both ways
-// where both are used); small copies and latency by the way there and back. This device is the one
-// that acts: it pushes to its peer (the next visible device), or pulls from it. One graph works on
-// both devices, and an operation begins when all of the one before has ended on both: a replay
-// pipelines nothing (github.com/NVIDIA/nccl/issues/1984). `bytes` are those of one way. Skipped
-// where no two GPUs reach each other's memory.
+// Between two GPUs: copies by copy engines and by multiprocessors, atomic additions, and latency.
+// Bound by the link, NVLink or PCI Express; small copies and latency by the round trip.
+// limit_fraction is the fraction of the link's rate, in both directions if both are used. The
+// current device pushes to its peer (the next visible device) or pulls from it. One graph works on
+// both devices, and an operation starts after the previous one has ended on both, so nothing is
+// pipelined (github.com/NVIDIA/nccl/issues/1984). `bytes` counts one direction. Skipped without two
+// GPUs that can access each other's memory.
 // Needs 2 GPUs.
 #include <memory>
 
@@ -29,8 +29,8 @@ constexpr Way pull{Memory::peer, Memory::device};
 using Floats = Buffer<float>;
 using Copy = Operation (*)(const Floats& from, const Floats& to);
 
-/// By a copy engine of the stream's device. With unified addressing this call is the same as
-/// cudaMemcpyPeerAsync, which no graph can hold.
+/// Uses a copy engine of the stream's device. With unified addressing this call is equivalent to
+/// cudaMemcpyPeerAsync, which cannot be captured.
 Operation by_engine(const Floats& from, const Floats& to) {
   return [=](const Iteration& at) {
     WARPGAUGE_CHECK(cudaMemcpyAsync(to[at], from[at], from.count() * sizeof(float),
@@ -38,14 +38,14 @@ Operation by_engine(const Floats& from, const Floats& to) {
   };
 }
 
-/// By the multiprocessors of the stream's device, 16 bytes a thread.
+/// Uses the multiprocessors of the stream's device, 16 bytes per thread.
 Operation by_kernel(const Floats& from, const Floats& to) {
   return [=](const Iteration& at) {
     kernels::copy_bytes(from[at], to[at], from.count() * sizeof(float), at.stream);
   };
 }
 
-/// A copy whose result is verified, not timed yet.
+/// A copy with verification registered; the caller times it.
 Operation verified_copy(GpuCase& gpu, Copy copy, Way way) {
   const std::size_t count = gpu.param("bytes") / sizeof(float);
   const auto from = gpu.input<float>(count, way.from);
@@ -61,7 +61,7 @@ auto one_way(Copy copy, Way way) {
   };
 }
 
-/// Each device pushes to the other, or pulls from it, at once; the time is that of the later one.
+/// Both devices push to or pull from each other at once. The time is that of the slower copy.
 auto both_ways(Copy copy, Way here, Way there) {
   return [=](GpuCase& gpu) {
     const Peer& peer = gpu.peer();
@@ -72,8 +72,8 @@ auto both_ways(Copy copy, Way here, Way there) {
   };
 }
 
-/// One thread, one load after the other through a ring in the peer's memory: the row's time over
-/// its number of loads is the latency of a read.
+/// One thread makes dependent loads through a ring in the peer's memory. The row's time divided by
+/// `loads` is the latency of a read.
 auto chase(CacheState cache_state) {
   return [=](GpuCase& gpu) {
     const std::size_t bytes = gpu.param("bytes");
@@ -84,14 +84,14 @@ auto chase(CacheState cache_state) {
     gpu.verify(out, {}, [=](const Iteration& at, Window, double* expected) {
       ring->reference((at.slot + 1) * loads, expected, at.stream);
     });
-    // Each goes on where the one before it ended, so that none meets what that one has read.
+    // Each operation starts where the previous one ended, so it does not reload the same lines.
     gpu.replay([=](const Iteration& at) { (*ring)(at.slot* loads, loads, out[at], at.stream); },
                cache_state);
   };
 }
 
-/// A flag to and fro between a kernel on each device: the row's time over `rounds` is twice the
-/// latency of a write. Where the two do not run at once both give up, and the row is an error.
+/// A flag goes back and forth between kernels on both devices. Time divided by `rounds` is twice
+/// the latency of a write. If the kernels do not overlap, both give up and the row is an error.
 void ping_pong(GpuCase& gpu) {
   const Peer& peer = gpu.peer();
   const std::size_t rounds = gpu.param("rounds");
@@ -118,8 +118,8 @@ void ping_pong(GpuCase& gpu) {
   });
 }
 
-/// Additions to integers in the peer's memory: with `returning` each of a thread's waits for the
-/// one before, so that of one thread the time over `adds` is the latency of one.
+/// Additions to integers in the peer's memory. With `returning` each addition of a thread waits for
+/// its previous one, so with one thread the time divided by `adds` is the latency of an addition.
 auto atomic_adds(bool returning) {
   return [=](GpuCase& gpu) {
     const Peer& peer = gpu.peer();
@@ -130,7 +130,7 @@ auto atomic_adds(bool returning) {
     });
     const auto values = gpu.input<std::int32_t>(shape.threads);
     const auto out = gpu.output<std::int32_t>(shape.threads);
-    // The packets' headers are more than what is added: the link's rate is no ceiling.
+    // Packet headers are larger than the added values, so the link's rate is not the ceiling.
     gpu.moves_bytes(product({shape.threads, shape.adds, sizeof(std::int32_t)}), std::nullopt);
     gpu.verify(out, {}, [=](const Iteration& at, std::size_t i) {
       const auto value = static_cast<std::uint32_t>(static_cast<std::int32_t>(values(at, i)));
@@ -161,7 +161,7 @@ const GpuBenchmark copies_by_kernel[] = {
     {"p2p/pull_both_ways_by_kernel", bytes({}, 4 * kibi, gibi), both_ways(by_kernel, pull, push)},
 };
 
-// More than the peer's L2 holds, and what it holds but no L1.
+// 256 MiB and 1 GiB exceed the peer's L2; 2 MiB fits in it but not in an L1.
 const GpuBenchmark chase_memory{
     "p2p/chase", {{"bytes", {256 * mebi}, {gibi}}, {"loads", {1000}}}, chase(CacheState::cold)};
 const GpuBenchmark chase_l2{

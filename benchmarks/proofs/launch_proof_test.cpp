@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that are none, too many or another kernel's are found out.
+// The launch checks detect missing launches, extra launches and launches of another kernel.
 #include "benchmarks/launch_proof.hpp"
 
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@ class LaunchProofTest : public CaseRequired {
       operation(at);
     };
   }
-  /// What is said of `operation` that is to launch the empty kernel without arguments so often.
+  /// The failure if `operation` does not launch the empty kernel without arguments `times` times.
   std::string said_of(const Operation& operation, std::size_t times = 1) {
     return failure(
         [&] { require_launches(operation, kernels::empty_kernel(0), times, {gpu().stream(), 0}); });
   }
-  /// What is said of a graph of `kernels` kernels that is to be launched once, and is so often.
+  /// The failure of a graph of `kernels` kernels, expected to run once, after `launches` launches.
   std::string said_of_graph(std::size_t kernels, const Operation& kernel, int launches) {
     const Graph graph = graph_of(kernels, kernel);
     ExecutableGraph executable(graph);

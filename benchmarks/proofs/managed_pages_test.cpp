@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of managed memory that were not moved, or not all, are found out.
+// require_pages() detects managed memory of which some or all pages were not moved.
 #include "benchmarks/managed_pages.hpp"
 
 #include <gtest/gtest.h>

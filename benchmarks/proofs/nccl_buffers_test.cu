@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the family nccl sees what is wrong on any rank, and that NCCL's own results are right.
+// The nccl benchmarks detect a wrong element on any rank, and NCCL's own results are correct.
 #include <gtest/gtest.h>
 
 #include <warpgauge/cuda/graph.hpp>
@@ -31,7 +31,7 @@ class NcclRequired : public DeviceRequired {
     return {collective, ranks().count(), bytes, sizeof(T)};
   }
 
-  /// Captures one operation, and launches it `times`.
+  /// Captures one operation and launches it `times` times.
   template <class T>
   void launch(const Shape& shape, RankBuffers<T>& buffers, std::size_t slot, int times = 1) {
     const Stream stream;
@@ -74,7 +74,7 @@ TEST_P(EveryCollective, IsRightInBf16) {
 
 TEST_P(EveryCollective, IsRightInPlaceHoweverOften) {
   if (GetParam() == Collective::all_to_all) {
-    return;  // NCCL has none in place
+    return;  // not available in place
   }
   const Shape it = shape<float>(GetParam());
   RankBuffers<float> buffers(ranks(), it, true, 1 << 20);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Nccl, EveryCollective,
 TEST_F(NcclRequired, AFailedCallSaysWhichAndWhy) {
   const Nccl& nccl = ranks().nccl();
   try {
-    nccl.require(nccl.group_end(), "ncclGroupEnd");  // none began
+    nccl.require(nccl.group_end(), "ncclGroupEnd");  // without ncclGroupStart
     FAIL() << "a group that did not begin ended";
   } catch (const NcclError& error) {
     EXPECT_EQ(std::string(error.what()).find("ncclGroupEnd: invalid"), 0) << error.what();

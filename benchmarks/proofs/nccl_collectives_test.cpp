@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the family nccl expects of each collective, against the collectives done by hand.
+// The results that the nccl benchmarks expect match collectives computed by hand.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -96,7 +96,7 @@ TEST_P(Collectives, GiveWhatIsExpectedOfEveryRank) {
 TEST_P(Collectives, InPlaceCanBeRepeatedWithTheSameResult) {
   const Shape it = shape(4096);
   if (it.collective == Collective::all_to_all) {
-    return;  // NCCL has none in place
+    return;  // not available in place
   }
   std::vector<Values> buffers(it.ranks, Values(std::max(it.inputs(), it.outputs()), -1));
   const auto at = [](Values& buffer, std::size_t first) {
@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name_of(std::get<0>(one.param)) + "_" + std::to_string(std::get<1>(one.param));
     });
 
-// The factors of nccl-tests, doc/PERFORMANCE.md, for 8 ranks and a size of 1 MiB.
+// The factors are those of nccl-tests, doc/PERFORMANCE.md, for 8 ranks and 1 MiB.
 TEST(BusBytes, AreThoseOfNcclTests) {
   constexpr std::size_t size = std::size_t{1} << 20;
   const auto bytes = [](Collective one) { return Shape(one, 8, size, sizeof(float)).bus_bytes(); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A largest element that is not that of all of them is found out, where random ones do not show it.
+// verify_largest() detects a maximum over only some elements, which random inputs rarely reveal.
 #include "benchmarks/reduce_proof.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class ReduceProofTest : public CaseRequired {
  protected:
   using Max = std::function<void(const float*, float*, std::size_t, cudaStream_t)>;
 
-  /// What becomes of a benchmark of `max`, which is given all elements.
+  /// The failure message of a benchmark of `max`, which receives all elements.
   std::string said_of(const Max& max) {
     return failure([&] {
       GpuCase fixture = make();
@@ -34,7 +34,7 @@ class ReduceProofTest : public CaseRequired {
     });
   }
 
-  /// Looks at `size` elements from `first` on alone.
+  /// A maximum over only the `size` elements from `first` on.
   static Max of_window(std::size_t first, std::size_t size) {
     return [=, reduction = std::make_shared<kernels::GridReduction>()](
                const float* in, float* out, std::size_t, cudaStream_t stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that waits in another way than it is said to is found out.
+// require_waiting() detects a thread that waits differently than stated.
 #include "benchmarks/sync_threads.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class SyncThreadsTest : public CaseRequired {
  protected:
-  /// A wait for whatever is launched while it is looked at.
+  /// A wait; the check supplies the kernel to wait for.
   static Timed of(const Wait& way) {
     return launch_and_wait([](const Iteration&) {}, way);
   }

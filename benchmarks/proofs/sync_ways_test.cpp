@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that do not wait, or for something else, are found out.
+// The checks detect waits that return too early or wait for something else.
 #include "benchmarks/sync_ways.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class SyncWaysTest : public CaseRequired {
 
   Iteration iteration() { return {gpu().stream(), 0}; }
 
-  /// `make` as what is timed.
+  /// Wraps `make` as the timed call.
   static Timed timed(const Make& make) {
     const auto kernel = std::make_shared<Operation>();
     return {kernel, [=](const Iteration& at) { make(*kernel, at); }};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp adds to 32 integers in a row, 128 bytes, and nobody else to the same: bound by what the
-// link carries, or, where each addition waits for the one before, by its latency.
+// A warp adds to 32 contiguous integers (128 bytes) that no other warp touches. Bound by the link's
+// bandwidth or, if each addition waits for the previous one, by its latency.
 #include <warpgauge/cuda/arguments.hpp>
 #include "kernels/launch_elements.cuh"
 #include "kernels/p2p/p2p.hpp"
@@ -9,7 +9,7 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned atomic_add_threads = 256;
 
-/// `none` is 0, which the compiler does not know: with it an addition depends on the one before.
+/// `none` is 0, unknown to the compiler: it makes each addition depend on the previous one.
 template <bool returning>
 __global__ __launch_bounds__(atomic_add_threads) void atomic_add_kernel(
     const std::int32_t* __restrict__ values, std::uint32_t* counters, std::int32_t* out,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one GPU does in the memory of another, besides copies: signals and atomic additions.
+// Access of one GPU to the memory of another, besides copies: signals and atomic additions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,30 +9,29 @@
 
 namespace warpgauge::kernels {
 
-// Both below: pointers are to memory that the current device reaches, its own or a peer's with peer
-// access. Asynchronous on stream, can be captured into a graph. Throw std::invalid_argument for a
-// null or misaligned pointer and for what is more than the limit named, std::runtime_error for a
-// refused launch.
+// Both launchers: pointers are to memory that the current device can access, its own or, with peer
+// access, a peer's. Launches are asynchronous on stream and can be captured into a graph. Throw
+// std::invalid_argument for a null or misaligned pointer or a value above its limit, and
+// std::runtime_error if CUDA refuses the launch.
 
-/// One side of a signal that goes to and fro `rounds` times between two devices, by one thread on
-/// each: it looks into its own memory and writes into the other's. Of the two calls, which run at
-/// the same time, one `serves`, and writes first; the inbox of the one is the outbox of the other.
-/// *done = the rounds that were completed: fewer than `rounds` where nothing came for about a
-/// second, so that a device which waits alone comes to an end. Both inboxes are 0 before and, after
-/// all rounds, again. rounds <= 2^31 - 1.
+/// One side of a signal that goes back and forth `rounds` times between two devices. One thread per
+/// device polls its own memory and writes to the other's. The two calls run at the same time; the
+/// inbox of one is the outbox of the other, and the one that `serves` writes first. Sets *done to
+/// the number of completed rounds, which is below `rounds` if no signal came for about a second, so
+/// that a device without a partner stops. Both inboxes must be 0 and are 0 again after all rounds.
+/// rounds <= 2^31 - 1.
 void ping_pong(std::uint32_t* inbox, std::uint32_t* outbox, std::size_t rounds, bool serves,
                std::int32_t* done, cudaStream_t stream);
 
-/// The additions of atomic_add: `adds` by each of `threads` threads, to an integer of its own.
+/// The additions of atomic_add: each of `threads` threads adds `adds` times to its own integer.
 struct AddShape {
   std::size_t threads, adds;
 };
 
-/// Adds values[i], adds times, to counters[i], for i < threads, modulo 2^32, atomically for all
-/// devices; out[i] = the difference between counters[i] after and before. `returning`: each
-/// addition returns the value before, and the next waits for it; else nothing waits, and the
-/// additions are bound by what the link carries. No threads: nothing happens. threads <= 256 *
-/// (2^31 - 1), adds <= 2^31 - 1.
+/// For i < threads, adds values[i] `adds` times to counters[i], modulo 2^32 and atomically across
+/// devices; out[i] is the increase of counters[i]. With `returning` each addition returns the
+/// previous value and the next one waits for it. Otherwise nothing waits, and the link's bandwidth
+/// is the bound. Does nothing for 0 threads. threads <= 256 * (2^31 - 1), adds <= 2^31 - 1.
 void atomic_add(const std::int32_t* values, std::uint32_t* counters, std::int32_t* out,
                 AddShape shape, bool returning, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers between two GPUs refuse before any CUDA call: needs no GPU.
+// Arguments for which the peer-to-peer launchers throw before any CUDA call. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Never read or written: every call below ends before a launch.
+// Never read or written: every call below returns before a launch.
 std::int32_t memory[8];
 std::int32_t* const whole = memory;
 auto* const flags = reinterpret_cast<std::uint32_t*>(memory);

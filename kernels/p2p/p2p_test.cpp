@@ -13,7 +13,7 @@ namespace {
 constexpr int home = 0;
 constexpr int away = 1;
 
-/// Skips the test where there are no two GPUs that reach each other's memory.
+/// Skips the test unless there are two GPUs that can access each other's memory.
 class TwoDevicesTest : public DeviceTest {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class TwoDevicesTest : public DeviceTest {
 
   cudaStream_t away_stream() const { return away_stream_.value().get(); }
 
-  /// What `make` makes on the second device.
+  /// Returns make(), called with the second device current.
   template <class Make>
   static auto on_peer(const Make& make) {
     const OnDevice there(away);
@@ -70,7 +70,7 @@ class PingPongTest : public TwoDevicesTest {
     }
     home_box_ = zeroed<std::uint32_t>(1);
     away_box_ = on_peer([] { return zeroed<std::uint32_t>(1); });
-    // A kernel that is loaded while another waits for it would wait for that one.
+    // Load both kernels first: loading waits for running kernels, and one would wait for the other.
     serve(0, GuardedOutput<std::int32_t>(1));
     answer(0, on_peer([] { return GuardedOutput<std::int32_t>(1); }));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flag in the memory of the one that waits for it, so that only the write crosses the link: bound
-// by the latency of a write, there and back.
+// Each flag lies in the memory of the device that waits for it, so only the writes cross the link.
+// Bound by the latency of two writes, there and back.
 #include <cuda/atomic>
 
 #include <warpgauge/cuda/arguments.hpp>
@@ -11,7 +11,7 @@ namespace warpgauge::kernels {
 
 using SharedFlag = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
 
-/// Whether the flag becomes `value`. A look takes an H200 about 0.3 us, and all of them a second.
+/// Whether the flag becomes `value`. One poll takes about 0.3 us on an H200, all polls a second.
 __device__ inline bool arrives(const SharedFlag& flag, std::uint32_t value) {
   constexpr unsigned most_looks = 1U << 22U;
   for (unsigned look = 0; look < most_looks; ++look) {
@@ -39,7 +39,7 @@ __global__ void ping_pong_kernel(std::uint32_t* inbox, std::uint32_t* outbox, st
       out.store(round, cuda::memory_order_relaxed);
     }
   }
-  // The other side has seen the last value sent, and sends none any more.
+  // The other side has sent its last value, so nothing overwrites this reset.
   in.store(0, cuda::memory_order_relaxed);
   *done = static_cast<std::int32_t>(round);
 }

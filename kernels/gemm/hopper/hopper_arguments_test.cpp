@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs for Hopper refuse, or have nothing to do for, before any launch: needs no GPU.
+// Arguments for which the Hopper launchers throw or do nothing before any launch. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-// Never read or written: every call below ends before a launch.
+// Never read or written: every call below returns before a launch.
 alignas(16) float memory[8];
 
 constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
@@ -32,7 +32,7 @@ std::string refusal_of(const WgmmaRung<T>& rung, Pointers pointers, GemmShape sh
   });
 }
 
-/// expect(rung, what begins its messages) of every rung of either type.
+/// Calls expect(rung, prefix of its messages) for every rung of both types.
 template <class Expect>
 void for_each_rung(const Expect& expect) {
   for (const auto& rung : wgmma_ladder<__nv_bfloat16>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last rung of TF32 and e4m3 against the reference, exactly, on its own and captured.
+// gemm_wgmma_k_major equals the reference exactly, for TF32 and e4m3, launched and captured.
 #include "kernels/device_test.hpp"
 #include "kernels/gemm/hopper/hopper.hpp"
 
@@ -15,12 +15,12 @@ class GemmKMajorTest : public DeviceTest {
     }
   }
 
-  /// Of integers up to 8, every sum below is an integer of at most 12 bits with very great
-  /// likelihood, and so exact, also in what tensor cores keep of e4m3.
+  /// Inputs are integers up to 8. Every sum is very probably an integer of at most 12 bits, and
+  /// therefore exact even with the precision that the tensor cores keep for e4m3.
   template <class In, class Out>
   void expect_exact() {
-    // The smallest; edges within a box, a tile and a stage; terms that go round the ring and end
-    // in its middle; more tiles than two of every multiprocessor.
+    // The smallest shape; edges inside a box, a tile and a stage; terms that wrap around the ring
+    // and end in its middle; more than two tiles per multiprocessor.
     for (const GemmShape shape : {GemmShape{1, 8, 16},
                                   {128, 256, 128},
                                   {65, 136, 48},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rung for Hopper against the reference, on its own and captured.
+// Every Hopper rung matches the reference, launched and captured.
 #include "kernels/gemm/hopper/hopper.hpp"
 
 #include <cmath>
@@ -10,9 +10,9 @@
 namespace warpgauge::kernels {
 namespace {
 
-// The smallest; a tile of the first rung; edges within an instruction, a box, a tile and a stage;
-// terms that go round the ring several times, and end in its middle; clusters of which one block
-// has nothing to make.
+// The smallest shape; one tile of the first rung; edges inside an instruction, a box, a tile and a
+// stage; terms that wrap around the ring several times and end in its middle; clusters in which one
+// block has no outputs.
 constexpr GemmShape shapes[] = {{1, 8, 8},       {64, 128, 64},   {63, 120, 56},
                                 {65, 136, 72},   {128, 256, 256}, {129, 264, 200},
                                 {257, 520, 648}, {300, 72, 1032}, {17, 264, 4104}};
@@ -26,8 +26,8 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// Expects of every rung of T, on its own and captured, of inputs(n, seed), that expect(results,
-  /// the reference's, shape) holds.
+  /// Runs every rung of T on inputs(n, seed), launched and captured, and calls
+  /// expect(results, reference results, shape) for each.
   template <class T, class Expect>
   void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), GemmShape shape,
                            const Expect& expect) {
@@ -52,7 +52,7 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// Tolerance as in tensor_test.cpp.
+  /// The tolerance is that of tensor_test.cpp.
   template <class T>
   void expect_all_rungs_match_the_reference() {
     for (const GemmShape shape : shapes) {
@@ -67,8 +67,8 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// Of integers up to 8, products and sums of up to 2^18 are exact in fp32 in any order, so that a
-  /// result is the exact one rounded to T.
+  /// Inputs are integers up to 8. Products and sums up to 2^18 are exact in fp32 in any order, so
+  /// each result is the exact one rounded to T.
   template <class T>
   static void expect_exact(const std::vector<T>& got, std::vector<double> expected, GemmShape) {
     for (double& value : expected) {
@@ -94,15 +94,15 @@ TEST_F(GemmWgmmaTest, RungsAreExactForSmallIntegers) {
   }
 }
 
-// More tiles than two of every multiprocessor, in an odd number of rows of tiles: blocks go round,
-// the ring goes on from tile to tile, and groups of rows of tiles end short.
+// More than two tiles per multiprocessor and an odd number of tile rows: persistent blocks make
+// several tiles, the ring continues from tile to tile, and the last group of tile rows is short.
 TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
   expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, {4104, 2568, 136},
                                      expect_exact<__nv_bfloat16>);
 }
 
-// What is outside of the matrices counts as 0, and not as what lies beside them: a NaN or an
-// infinity in one row of A shows in that row of C, all of it, and in no other.
+// Elements outside the matrices count as 0, whatever lies there in memory: a NaN or an infinity in
+// one row of A appears in all of that row of C and in no other row.
 TEST_F(GemmWgmmaTest, WhatIsNotFiniteShowsInItsRow) {
   using T = __nv_bfloat16;
   constexpr GemmShape shape{33, 40, 24};

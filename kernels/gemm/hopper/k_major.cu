@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last rung, of floats as TF32 and of e4m3. Bound by the rate of wgmma at the clock that the
-// power limit leaves: half and twice that of 16 bits, for the same bytes of a stage.
+// gemm_wgmma_stmatrix for TF32 and e4m3. Bound by the wgmma rate at the clock that the power limit
+// allows: half (TF32) and twice (e4m3) the rate of 16-bit types, with the same bytes per stage.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/l2_order.cuh"
 

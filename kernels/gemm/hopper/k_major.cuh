@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma of floats as TF32 and of e4m3, which take A and B only where both are contiguous along k:
-// B is given as [n,k]. A row of a box is 128 bytes of either, 32 or 128 terms, and one instruction
-// adds 32 bytes of it, so all lies and steps as A of 16 bits does.
+// wgmma for TF32 and e4m3. It requires A and B contiguous along k, so B is stored as [n,k]. A row
+// of a box is 128 bytes: 32 terms of TF32 or 128 of e4m3. One instruction adds 32 bytes of terms,
+// so both matrices have the layout and the steps of A with 16-bit types.
 #pragma once
 
 #include <cuda_fp8.h>
@@ -10,12 +10,12 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// In place of a type of elements: In, with B as [n,k].
+/// Stands for element type In with B stored as [n,k].
 template <class In>
 struct KMajor {};
 
-/// d[64, 256] = A[64, 32 bytes] B[256, 32 bytes]^T, plus d where `add`. Of a float the tensor cores
-/// ignore the 13 lowest bits.
+/// d[64, 256] = A[64, 32 bytes] B[256, 32 bytes]^T, plus d if `add`. The tensor cores ignore the 13
+/// lowest bits of a float.
 template <class In>
 __device__ inline void multiply_k_major_async(float (&d)[128], std::uint64_t a, std::uint64_t b,
                                               bool add) {
@@ -111,7 +111,7 @@ __device__ inline void multiply_k_major_async(float (&d)[128], std::uint64_t a, 
   }
 }
 
-/// As multiply_stage() of wgmma.cuh, chosen by its first template argument.
+/// Overload of multiply_stage() in wgmma.cuh.
 template <class In, unsigned Blocks, unsigned Sums>
 __device__ inline void multiply_stage(KMajor<In>, float (&sums)[Blocks][Sums], unsigned a,
                                       unsigned b, bool add) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that run at one time are a square of C, not a strip: 8 clusters of rows by 8 columns of
-// tiles need 4096 rows and columns of A and B where two columns of 32 clusters, at 8192, need 8704.
-// Bound by the end of tiles, when no product runs.
+// Tiles that run at the same time form a square of C instead of a strip. 8 rows of clusters by 8
+// columns of tiles read 4096 rows of A plus columns of B; at n = 8192, two columns of 32 clusters
+// read 8704. Bound by the end of each tile, when no product runs.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/l2_order.cuh"
 #include "kernels/gemm/hopper/persistent.cuh"

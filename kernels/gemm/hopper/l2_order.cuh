@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of tiles that keeps what is read in the L2.
+// The order of tiles that keeps their inputs in the L2.
 #pragma once
 
 #include "kernels/gemm/hopper/persistent.cuh"
 
 namespace warpgauge::kernels::hopper {
 
-/// Down `Rows` rows, then the next column, and so through all columns; then the next rows.
+/// Goes down `Rows` rows of one column, then through all columns, then to the next `Rows` rows.
 template <unsigned Rows>
 struct GroupOrder {
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned columns) {

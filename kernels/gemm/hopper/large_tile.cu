@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A larger tile, 128 x 128: a byte that is loaded is used in 64 operations and not in 43. Bound by
+// A larger tile, 128 x 128: each loaded byte is used in 64 operations instead of 43. Bound by
 // waiting, as the rung before.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/one_stage.cuh"

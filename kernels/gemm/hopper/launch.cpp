@@ -23,11 +23,10 @@ bool has_wgmma() {
 namespace hopper {
 namespace {
 
-constexpr unsigned box_row_bytes = 128;  // the widest that the swizzle takes
+constexpr unsigned box_row_bytes = 128;  // the widest row that the swizzle supports
 constexpr unsigned box_rows = 64;
 
-/// TMA counts rows and columns in 32 bits with a sign, and the last tile begins below, but ends
-/// past, the last element.
+/// TMA takes signed 32-bit coordinates, and the last tile may reach past the last element.
 constexpr std::size_t most_elements = 2'147'483'647 - 1024;
 
 void require_shape(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
@@ -53,7 +52,7 @@ void require_wgmma(const char* launcher) {
   }
 }
 
-/// A row-major matrix in boxes of 128 bytes a row, zeros outside.
+/// Describes a row-major matrix in boxes of 128 bytes per row; elements outside read as zero.
 CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
                        std::size_t columns, unsigned rows_of_box, unsigned element_bytes) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -82,18 +81,18 @@ CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t row
   return map;
 }
 
-/// As few blocks as need no more turns than all that fit would: the last turn is then full, and the
-/// multiprocessors left over spare power.
+/// The fewest clusters that need no more turns than the most that fit. The last turn is then nearly
+/// full, and the unused multiprocessors save power.
 unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
   const unsigned at_once = std::max(sm_count() / blocks_of_cluster, 1U);
   const unsigned turns = (clusters - 1) / at_once + 1;
   return (clusters - 1) / turns + 1;
 }
 
-/// Blocks for each tile: the power of two that comes nearest to two blocks a multiprocessor from
-/// below, but leaves each four stages of 64 terms.
+/// Blocks per tile: the largest power of two with at most two blocks per multiprocessor and at
+/// least four stages of 64 terms per block.
 unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
-  constexpr unsigned most = 8;  // of a cluster, on every device with clusters
+  constexpr unsigned most = 8;  // blocks of a cluster that every device with clusters allows
   const std::size_t at_once = std::size_t{2} * sm_count();
   unsigned blocks = 1;
   while (blocks < most && std::size_t{tiles} * blocks * 2 <= at_once &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two blocks, one below the other, are a cluster and share B: each reads half of it from the L2 and
-// sends it to both, so that a stage costs the L2 32 KiB and not 48. Bound by the stores.
+// A cluster of two blocks, one below the other, shares B: each block reads half of it from the L2
+// and multicasts it to both, so a stage costs the L2 32 KiB instead of 48. Bound by the stores.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/persistent.cuh"
 

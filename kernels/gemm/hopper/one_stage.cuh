@@ -6,7 +6,7 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// Loads a stage, waits, multiplies, waits. Other blocks of the multiprocessor fill the pauses.
+/// Loads a stage, waits, multiplies, waits. Other blocks on the multiprocessor fill the pauses.
 template <class T, class Tile>
 __global__ __launch_bounds__(warpgroup_threads) void gemm_wgmma_kernel(
     const __grid_constant__ WgmmaArguments arguments) {
@@ -30,7 +30,7 @@ __global__ __launch_bounds__(warpgroup_threads) void gemm_wgmma_kernel(
     multiply_stage(T{}, sums, stage, stage + Tile::a_bytes, k > 0);
     wait_for_products<0>();
     pin_sums(sums);
-    // Each warp's wgmmas have read the stage: thread 0 may have it written again.
+    // After the barrier every warp's wgmmas have read the stage, so thread 0 may overwrite it.
     __syncthreads();
     parity ^= 1;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks stay and go from tile to tile: the next tile's stages are loaded while this one is stored,
-// and nothing is set up again. Bound by the stores, from registers, in which no product runs.
+// Persistent blocks go from tile to tile: the next tile's stages load while this tile is stored,
+// and setup runs once. Bound by the stores from registers, during which no product runs.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/persistent.cuh"
 

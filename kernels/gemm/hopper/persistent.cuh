@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of the persistent rungs: blocks that stay, and make one tile of C after the other.
+// The kernel of the persistent rungs: each block makes one tile of C after the other.
 #pragma once
 
 #include "kernels/gemm/hopper/stores.cuh"
 
 namespace warpgauge::kernels::hopper {
 
-/// Where the tiles of a cluster begin, counted in clusters' tiles.
+/// Position of a cluster's tiles, in units of a cluster's extent in C.
 struct TilePlace {
   unsigned row, column;
 };
 
-/// Down one column of tiles after the other.
+/// Goes down one column of tiles after the other.
 struct ColumnOrder {
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned) {
     return {index % rows, index / rows};
   }
 };
 
-/// Registers of a thread of the producer and of two consumers, which share 168 each.
+/// Registers per thread of the producer and of the two consumers. Launched with 168 per thread.
 inline constexpr unsigned producer_registers = 24;
 inline constexpr unsigned consumer_registers = 240;
 
-/// The producer runs ahead into the next tile while the consumers store this one. A cluster's
-/// blocks lie one below the other, and go through the same columns at the same time.
+/// The producer runs ahead into the next tile while the consumers store this one. The tiles of a
+/// cluster's blocks lie one below the other, and the blocks work on the same columns together.
 template <class In, class Out, class Tile, class Store, class Order, unsigned Cluster>
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
@@ -50,7 +50,7 @@ __global__ __launch_bounds__(
                      place.column * Tile::n, rank);
       }
       if constexpr (Cluster > 1) {
-        ring.drain();  // what others write to this block's stages, its consumers have waited for
+        ring.drain();  // consumers have already waited for the others' writes to this block
       }
     }
   } else {
@@ -73,7 +73,7 @@ __global__ __launch_bounds__(
   }
 }
 
-/// Product: In, or KMajor<In> where B is [n,k].
+/// Product is In, or KMajor<In> if B is [n,k].
 template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1, class In,
           class Out>
 void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, GemmShape shape,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ping-pong, the other last rung: each of two consumers makes a tile of its own, 128 x 128, and
-// they take turns at the tensor cores, so that one stores while the other multiplies. A byte that
-// is loaded is used less often, in 85 operations and not in 128. Bound by the L2 where that is too
-// little, else as the rung before.
+// Ping-pong, the alternative last rung: two consumers each make their own 128 x 128 tile and take
+// turns at the tensor cores, so that one stores while the other multiplies. Each loaded byte is
+// used in 85 operations instead of 128. Bound by the L2 if that reuse is too low, otherwise as the
+// rung before.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/ping_pong.cuh"
 

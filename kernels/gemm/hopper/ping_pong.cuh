@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The persistent kernel whose two consumers make a tile each, in turns.
+// The persistent kernel in which two consumers take turns, each with its own tile.
 #pragma once
 
 #include "kernels/gemm/hopper/l2_order.cuh"
@@ -8,12 +8,12 @@ namespace warpgauge::kernels::hopper {
 
 inline constexpr unsigned ping_pong_consumers = 2;
 
-/// A block's tiles go to its consumers in turn, and its stages through the ring in that order.
+/// The tiles of a block alternate between its consumers; the ring's stages follow that order.
 ///
-/// Turns: a consumer multiplies a whole tile before the other one begins, else both would take half
-/// as long again and store at the same time. `turn` of a consumer has an arrival of each warp of
-/// the other one, made when that has issued all products of its tile. The first consumer's first
-/// turn waits for the phase before the first, which counts as ended.
+/// Turns: a consumer multiplies a whole tile before the other one begins. Otherwise both would take
+/// half as long again and store at the same time. Each warp of one consumer arrives at the `turn`
+/// barrier of the other once it has issued all products of its tile. For its first turn, the first
+/// consumer waits for the phase before the first, which counts as complete.
 template <class T, class Tile, class Store, class Order, unsigned Cluster>
 __global__ __launch_bounds__(
     (ping_pong_consumers + 1) * warpgroup_threads,

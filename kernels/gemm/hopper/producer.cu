@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warpgroup that only loads, stages ahead, and one that only multiplies, a ring of barriers
-// between them, and the loader's registers given to the other: loads and products overlap. Bound by
-// the products' own pauses, at the ends of tiles and where a second tensor instruction is not in
-// line.
+// One warpgroup only loads, several stages ahead; another only multiplies. A ring of barriers
+// connects them, and the loader gives registers to the multiplier. Loads and products overlap.
+// Bound by pauses of the products: at the ends of tiles, and where no second tensor instruction is
+// queued.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/ring.cuh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper's asynchronous instructions as functions: barriers in shared memory, bulk copies of tiles
-// by tensor maps (TMA), clusters, registers given from warpgroup to warpgroup. Written from the PTX
-// ISA, version 9.0. Addresses in shared memory are 32-bit; a barrier is 8 bytes at a multiple of 8.
+// Hopper's asynchronous instructions as functions: barriers in shared memory, bulk copies with
+// tensor maps (TMA), clusters, register reallocation between warpgroups. Source: PTX ISA 9.0.
+// Shared memory addresses are 32-bit; a barrier is 8 bytes, aligned to 8.
 #pragma once
 
 #include <cuda.h>
@@ -11,23 +11,23 @@ namespace warpgauge::kernels::hopper {
 inline constexpr unsigned warpgroup_threads = 128;
 inline constexpr unsigned barrier_bytes = 8;
 
-// Barriers. A barrier's phase ends when its arrivals are in and the bytes that they announced have
-// been written. Phases are told apart by parity: the first has parity 0, and waiting for parity 1
-// of a new barrier returns at once.
+// Barriers. A phase of a barrier completes when all arrivals have been made and the bytes that they
+// announced have been written. Parity distinguishes phases: the first has parity 0, and waiting for
+// parity 1 of a new barrier returns at once.
 
-/// By one thread, before fence_barriers() and a synchronisation of all who use it.
+/// Call from one thread, then call fence_barriers() and synchronise all threads that use it.
 __device__ inline void init_barrier(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-/// Makes the barriers that this thread initialised visible to its cluster and to copies (the async
-/// proxy).
+/// Makes the barriers that this thread initialised visible to its cluster and to the async proxy
+/// (bulk copies).
 __device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Arrives, and announces bytes that copies will write in this phase.
+/// Arrives and announces how many bytes copies will write in this phase.
 __device__ inline void arrive_and_expect(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
@@ -37,9 +37,9 @@ __device__ inline void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Arrives at the barrier that lies at the same place in block `rank` of the cluster. For what
-/// other blocks do next it orders no ordinary loads or stores of this one, which at the cluster's
-/// scope would cost a fence of the whole GPU (by nvcc 13.0).
+/// Arrives at the barrier at the same address in block `rank` of the cluster. It does not order
+/// this block's ordinary loads and stores before later ones of other blocks: release at cluster
+/// scope would cost a GPU-wide fence (nvcc 13.0).
 __device__ inline void arrive_in_cluster(unsigned barrier, unsigned rank) {
   asm volatile(
       "{\n"
@@ -51,7 +51,7 @@ __device__ inline void arrive_in_cluster(unsigned barrier, unsigned rank) {
       : "memory");
 }
 
-/// Waits until the phase of this parity has ended.
+/// Waits until the phase of this parity is complete.
 __device__ inline void wait(unsigned barrier, unsigned parity) {
   asm volatile(
       "{\n"
@@ -66,14 +66,14 @@ __device__ inline void wait(unsigned barrier, unsigned parity) {
       : "memory");
 }
 
-// Copies by tensor maps. x is the column of the tile's first element and y its row; what is outside
-// of the matrix is read as zeros, counts as bytes all the same, and is not written.
+// Copies with tensor maps. x and y are the column and row of the box's first element. Elements
+// outside the matrix read as zero, still count as bytes, and are never written.
 
 __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-/// Begins to copy a box to shared memory, and tells the barrier its bytes.
+/// Starts copying a box to shared memory; the barrier counts its bytes.
 __device__ inline void load_box(unsigned to, const CUtensorMap& map, unsigned x, unsigned y,
                                 unsigned barrier) {
   asm volatile(
@@ -83,8 +83,8 @@ __device__ inline void load_box(unsigned to, const CUtensorMap& map, unsigned x,
       : "memory");
 }
 
-/// The same into every block of the cluster whose bit is set in `blocks`: to the same place in its
-/// shared memory, telling the barrier at the same place there.
+/// The same into every block of the cluster whose bit is set in `blocks`, at the same address of
+/// its shared memory; the barrier at the same address there counts the bytes.
 __device__ inline void load_box_into(unsigned blocks, unsigned to, const CUtensorMap& map,
                                      unsigned x, unsigned y, unsigned barrier) {
   asm volatile(
@@ -94,7 +94,7 @@ __device__ inline void load_box_into(unsigned blocks, unsigned to, const CUtenso
       : "memory");
 }
 
-/// Begins to copy a box from shared memory.
+/// Starts copying a box from shared memory.
 __device__ inline void store_box(const CUtensorMap& map, unsigned x, unsigned y, unsigned from) {
   asm volatile(
       "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
@@ -103,12 +103,12 @@ __device__ inline void store_box(const CUtensorMap& map, unsigned x, unsigned y,
       : "memory");
 }
 
-/// Closes a group of this thread's stores.
+/// Closes this thread's current group of stores.
 __device__ inline void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Waits until all but this thread's latest `Pending` groups of stores have read shared memory.
+/// Waits until all groups of this thread's stores but the latest `Pending` have read shared memory.
 template <unsigned Pending>
 __device__ inline void wait_until_stores_have_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
@@ -119,18 +119,17 @@ __device__ inline void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/// Lets copies and wgmma (the async proxy) read what this thread has stored to shared memory before
-/// (through the generic proxy). A barrier then carries that on to the thread that begins the copy.
+/// Makes this thread's earlier stores to shared memory (generic proxy) visible to copies and wgmma
+/// (async proxy). A barrier must then order them before the thread that starts the copy.
 __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Bar.sync among one warpgroup; `number` is 1 to 15, for 0 is __syncthreads()'s.
+/// bar.sync for one warpgroup; `number` is 1 to 15, because __syncthreads() uses 0.
 __device__ inline void synchronize_warpgroup(unsigned number) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(warpgroup_threads) : "memory");
 }
 
-/// The rank of this block in its cluster.
 __device__ inline unsigned cluster_rank() {
   unsigned rank = 0;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -143,18 +142,18 @@ __device__ inline unsigned cluster_size() {
   return size;
 }
 
-/// Waits for all threads of the cluster, whose stores to shared memory all of it then sees.
+/// Waits for all threads of the cluster. Their stores to shared memory are then visible to it.
 __device__ inline void exchange_in_cluster() {
   asm volatile("barrier.cluster.arrive.release;\n barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/// Stores two floats to shared memory, at a multiple of 8 bytes.
+/// Stores two floats to shared memory; `address` is aligned to 8 bytes.
 __device__ inline void store_two(unsigned address, float first, float second) {
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second)
                : "memory");
 }
 
-/// Two floats that lie at `address` in the shared memory of block `rank` of the cluster.
+/// Loads two floats from `address` in the shared memory of block `rank` of the cluster.
 __device__ inline float2 load_from_cluster(unsigned address, unsigned rank) {
   float2 loaded;
   asm volatile(
@@ -169,14 +168,14 @@ __device__ inline float2 load_from_cluster(unsigned address, unsigned rank) {
   return loaded;
 }
 
-/// Waits for all threads of the cluster. It publishes no ordinary stores, which would cost a fence
-/// of the whole GPU; fence_barriers() has published barriers.
+/// Waits for all threads of the cluster. It does not publish ordinary stores, which would cost a
+/// GPU-wide fence; fence_barriers() publishes the barriers.
 __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed;\n barrier.cluster.wait;" ::: "memory");
 }
 
-/// Lowers, or raises, this warpgroup's registers a thread. All of it executes this, and those to be
-/// raised wait until others have let enough go.
+/// Lowers or raises this warpgroup's registers per thread. All its threads must execute this. A
+/// warpgroup that claims registers waits until others have released enough.
 template <unsigned Count>
 __device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of the rungs with a producer and consumers, a block for each tile.
+// The kernel of the rungs with a producer, consumers, and one block per tile.
 #pragma once
 
 #include "kernels/gemm/hopper/stores.cuh"
 
 namespace warpgauge::kernels::hopper {
 
-/// How many blocks a multiprocessor has at once, and what registers a thread of the two roles gets.
+/// Blocks per multiprocessor, and registers per thread of each role.
 template <unsigned Blocks, unsigned Producer, unsigned Consumer>
 struct Roles {
   static constexpr unsigned blocks_per_sm = Blocks, producer = Producer, consumer = Consumer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For few tiles: the blocks of a cluster share one tile of C, and each adds up a part of its terms.
-// They exchange their sums through each other's shared memory, so nothing goes to device memory but
-// C. Bound by reading the larger matrix once, where the other has few rows.
+// For few tiles: the blocks of a cluster share one tile of C, and each sums a share of its terms.
+// They exchange sums through each other's shared memory, so only C goes to device memory. If A has
+// few rows, bound by reading B once.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/split_k.cuh"
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel whose clusters split the terms of a tile.
+// The kernel in which the blocks of a cluster split the terms of a tile.
 #pragma once
 
 #include "kernels/gemm/hopper/stores.cuh"
 
 namespace warpgauge::kernels::hopper {
 
-/// A producer and a consumer in each block, as gemm_wgmma_ring_kernel has them, for an equal share
-/// of the stages of one tile; the last blocks' may be less, or none.
+/// Each block has a producer and a consumer, as in gemm_wgmma_ring_kernel, for an equal share of
+/// one tile's stages; the last blocks may get fewer stages, or none.
 ///
-/// Hand-over of sums: once all of a block's products are complete, nothing reads or writes its ring
-/// any more, and its consumer writes its sums there. A barrier of the cluster, which releases and
-/// acquires, comes before each block adds up its share of the rows, always in the order of ranks,
-/// and another before any block ends, and its shared memory with it.
+/// Hand-over of sums: once a block's products are complete, nothing accesses its ring any more, and
+/// its consumer writes the sums there. After a cluster barrier (release and acquire) each block
+/// adds up its share of the rows, always in rank order. A second cluster barrier keeps each block's
+/// shared memory alive until all blocks have read it.
 template <class T, class Tile>
 __global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kernel(
     const __grid_constant__ WgmmaArguments arguments) {
   static_assert(Tile::consumers == 1 && Tile::blocks == 1);
-  // Eight floats more than a row has: four rows, which half a warp writes, lie in different banks.
+  // Eight floats of padding: the four rows that half a warp writes lie in different banks.
   constexpr unsigned row_floats = Tile::n + 8;
   static_assert(Tile::m * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
   const unsigned memory = tile_memory();
@@ -46,7 +46,7 @@ __global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kern
     if (stages > 0) {
       consume_tile<T>(sums, ring, 0, stages);
     }
-    // All four warps' wgmmas have read the ring before any warp overwrites it.
+    // The wgmmas of all four warps must have read the ring before any warp overwrites it.
     synchronize_warpgroup(1);
     const unsigned own = memory + ((threadIdx.x / 32 * 16 + lane / 4) * row_floats + lane % 4 * 2) *
                                       static_cast<unsigned>(sizeof(float));
@@ -60,7 +60,7 @@ __global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kern
     }
   }
   exchange_in_cluster();
-  // Neighbouring threads make neighbouring pairs of columns; a block, every split-th row.
+  // Neighbouring threads handle neighbouring pairs of columns; a block handles every split-th row.
   constexpr unsigned pairs = Tile::n / 2;
   for (unsigned i = threadIdx.x; i < Tile::m / split * pairs; i += 2 * warpgroup_threads) {
     const unsigned in_row = i / pairs * split + rank;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stmatrix writes the sums to shared memory with a quarter of the instructions. Bound by the rate
-// of wgmma at the clock that the power limit leaves.
+// stmatrix writes the sums to shared memory with a quarter of the instructions. Bound by the wgmma
+// rate at the clock that the power limit allows.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/l2_order.cuh"
 #include "kernels/gemm/hopper/persistent.cuh"

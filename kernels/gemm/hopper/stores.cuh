@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a warpgroup's sums, as wgmma leaves them in its registers, get to C: 64 rows at a time.
+// Ways to store a warpgroup's sums from wgmma's register layout to C, 64 rows at a time.
 #pragma once
 
 #include "kernels/gemm/hopper/tiles.cuh"
@@ -7,10 +7,10 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// From each thread's registers, two neighbours at once: four lanes make 32 contiguous bytes of a
-/// row. n is a multiple of 8, so both neighbours are inside or outside.
+/// Stores from registers, two neighbouring elements at once: four lanes cover 16 contiguous bytes
+/// of a row. n is a multiple of 8, so both neighbours are inside or outside.
 struct DirectStore {
-  static constexpr unsigned bytes = 0;  ///< of shared memory, for each warpgroup
+  static constexpr unsigned bytes = 0;  ///< shared memory per warpgroup
 
   template <class T, unsigned Sums>
   static __device__ void store(const float (&sums)[Sums], const WgmmaArguments& arguments,
@@ -39,8 +39,8 @@ struct DirectStore {
 };
 
 /// Writes 64 rows x 64 columns, sums `first` to `first` + 31 of each thread, to a box in shared
-/// memory, swizzled as TMA reads it: 32 bits at a time. The eight rows of a store lie in eight
-/// different chunks of the 128 bytes of all banks.
+/// memory with TMA's swizzle, 32 bits at a time. The eight rows that a warp stores at once lie in
+/// different 16-byte chunks, so they use different banks.
 struct WordWriter {
   template <class T, unsigned Sums>
   static __device__ void write(const float (&sums)[Sums], unsigned first, unsigned box) {
@@ -61,8 +61,8 @@ struct WordWriter {
   }
 };
 
-/// The same by stmatrix: a warp stores four 8 x 8 matrices at once, of its 16 rows and 16 columns.
-/// Lane i names row i % 16 of those, in the left chunk or, from lane 16 on, in the right.
+/// The same with stmatrix: a warp stores four 8 x 8 matrices at once, which are 16 rows x 16
+/// columns. Lane i addresses row i % 16: its left chunk, or from lane 16 on its right chunk.
 struct MatrixWriter {
   template <class T, unsigned Sums>
   static __device__ void write(const float (&sums)[Sums], unsigned first, unsigned box) {
@@ -82,7 +82,7 @@ struct MatrixWriter {
   }
 };
 
-/// The same of floats, a box of which has 32 columns: 64 bits at a time.
+/// The same for floats, 64 bits at a time; a box has 32 columns.
 struct FloatWriter {
   template <class T, unsigned Sums>
   static __device__ void write(const float (&sums)[Sums], unsigned first, unsigned box) {
@@ -101,14 +101,14 @@ struct FloatWriter {
   }
 };
 
-/// By way of shared memory and TMA, in boxes of 128 bytes a row: whole lines, bounded by the tensor
-/// map, and nobody waits for the writes. Buffers go round among `Buffers`, which divide a row of
-/// boxes.
+/// Stores through shared memory and TMA in boxes of 128 bytes per row: TMA writes whole lines,
+/// clips them to the matrix, and no thread waits for the writes. Boxes rotate through `Buffers`
+/// buffers, which must divide the number of boxes in a row.
 ///
-/// Hand-over, threads to copies: each thread writes its part of the box, then its
-/// fence.proxy.async lets the async proxy see it, then the warpgroup's barrier tells the one thread
-/// that begins the copy. Copies to threads: that thread waits until the group that last read the
-/// buffer has (at most the Buffers - 1 later ones may still read), then the barrier tells all.
+/// Hand-over from threads to copies: each thread writes its share of the box, makes it visible with
+/// fence.proxy.async, and arrives at the warpgroup's barrier; then one thread starts the copy.
+/// Hand-over back: that thread waits until the copy that last used the buffer has read it (at most
+/// Buffers - 1 later copies may still be reading), then the barrier releases all threads.
 template <class Writer, unsigned Buffers>
 struct BoxStore {
   static constexpr unsigned box_bytes = wgmma_m * box_row_bytes;
@@ -138,7 +138,7 @@ struct BoxStore {
     }
   }
 
-  /// Before the block ends, and its shared memory with it.
+  /// Call before the block exits, because copies still read its shared memory.
   static __device__ void finish() {
     if (threadIdx.x % warpgroup_threads == 0) {
       wait_for_stores();

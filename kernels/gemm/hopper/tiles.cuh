@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs for Hopper share on the device: how a stage of A and B lies in shared memory, is
-// loaded and multiplied, and the ring of stages between one producer and its consumers.
+// Device code that the Hopper rungs share: the layout of a stage of A and B in shared memory,
+// loading and multiplying it, and the ring of stages between one producer and its consumers.
 #pragma once
 
 #include "kernels/gemm/copies.cuh"
@@ -11,19 +11,19 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// What a block makes of C, how many stages of 128 bytes a row of A lie in shared memory, and how
-/// many warpgroups multiply, each as many rows. A stage of B is as large row-major, 64 terms of N
-/// columns, as K-major, N columns of 128 bytes.
+/// A block makes an M x N tile of C from a ring of `Stages` stages. `Consumers` warpgroups multiply
+/// equal numbers of rows. A stage has 128 bytes per row of A. A stage of B has the same size
+/// row-major (64 terms of N 2-byte columns) and K-major (N columns of 128 bytes).
 template <unsigned M, unsigned N, unsigned Stages, unsigned Consumers, unsigned StageK = stage_k,
           bool BIsKMajor = false>
 struct WgmmaTile {
   static constexpr unsigned m = M, n = N, stages = Stages, consumers = Consumers;
-  static constexpr unsigned terms = StageK;  ///< of a stage
+  static constexpr unsigned terms = StageK;  ///< per stage
   static constexpr bool b_is_k_major = BIsKMajor;
   static constexpr unsigned consumer_m = M / Consumers;
   static constexpr unsigned consumer_threads = Consumers * warpgroup_threads;
-  static constexpr unsigned blocks = consumer_m / wgmma_m;  ///< of 64 rows, of a consumer
-  static constexpr unsigned sums = N / 2;                   ///< of a thread, of each of them
+  static constexpr unsigned blocks = consumer_m / wgmma_m;  ///< of 64 rows per consumer
+  static constexpr unsigned sums = N / 2;                   ///< per thread and block of 64 rows
   static constexpr unsigned a_bytes = M * box_row_bytes;
   static constexpr unsigned b_boxes = N / box_columns;
   static constexpr unsigned stage_bytes = a_bytes + b_boxes * b_box_bytes;
@@ -32,22 +32,22 @@ struct WgmmaTile {
   static_assert(stage_bytes % pattern_bytes == 0, "the swizzle is a function of the address");
 };
 
-/// The block's dynamic shared memory, which begins a pattern of the swizzle.
+/// The block's dynamic shared memory, aligned to the swizzle pattern.
 __device__ inline unsigned tile_memory() {
   extern __shared__ __align__(1024) unsigned char wgmma_memory[];
   return shared_address(wgmma_memory);
 }
 
-/// Begins to load the tiles of A and B with terms from k on into `stage`, by one thread, for all of
-/// which `full` then waits. Blocks of a cluster lie one below the other: they share B, of which
-/// each loads its part into all of them, so that it is read once from the L2.
+/// Starts loading the tiles of A and B with terms from k on into `stage`; barrier `full` counts
+/// their bytes. Call from one thread. The blocks of a cluster lie one below the other and share B:
+/// each loads its share into all of them, so B is read once from the L2.
 ///
-/// Hand-over, copies to consumers: `full` has one arrival, here, which announces all bytes of the
-/// stage, this block's and those from its cluster. (Bytes outside of the matrices count, too, as
-/// zeros are written for them.) Its phase ends, and consumers go on, once all are written. Bytes
-/// from the cluster may come before the arrival: they belong to the same phase, for that of the
-/// turn before has ended before this block's consumers released the stage, which the sender waited
-/// for.
+/// Hand-over from copies to consumers: `full` expects one arrival, made here, which announces all
+/// bytes of the stage: those this block loads and those from its cluster. (Bytes outside the
+/// matrices count too, because zeros are written for them.) The phase completes when all bytes are
+/// written; then the consumers go on. Bytes from the cluster may come before the arrival. They
+/// still belong to this phase: a sender waits until this block's consumers have released the stage,
+/// and that happens only after the previous phase is complete.
 template <class Tile, unsigned Cluster = 1>
 __device__ inline void load_stage(const WgmmaArguments& arguments, unsigned stage, unsigned full,
                                   unsigned row, unsigned column, unsigned k, unsigned rank = 0) {
@@ -77,19 +77,19 @@ __device__ inline void load_stage(const WgmmaArguments& arguments, unsigned stag
   }
 }
 
-/// The stages in shared memory, each with a barrier that it is full and one that it is empty; one
-/// thread, or warp, has a copy of its own that says where it is.
+/// The stages in shared memory, each with a `full` and an `empty` barrier. Each thread holds a copy
+/// of this with its own position in the ring.
 ///
-/// Hand-over, consumers to copies: each warp of each consumer of the cluster arrives at `empty` of
-/// every block whose copies write to its stages, once wgmma.wait_group has told that its wgmmas of
-/// that stage are complete, and so have read it. The producer waits for that phase before it loads
-/// again. Reads and writes are both made through the async proxy, so no proxy fence is due, and no
-/// ordinary loads or stores are, so that barriers need no wider scope than they have.
+/// Hand-over from consumers to copies: each warp of each consumer in the cluster arrives at `empty`
+/// of every block whose copies write to its stages, once wgmma.wait_group reports that its wgmmas
+/// have completed and therefore read the stage. The producer waits for that phase before it loads
+/// again. Reads and writes both use the async proxy, so no proxy fence is needed. There are no
+/// ordinary loads or stores, so the barriers need no wider scope.
 template <class Tile, unsigned Cluster = 1>
 struct Ring {
   unsigned memory;
   unsigned stage = 0;
-  unsigned parity = 0;  ///< of the phase of `full` that fills the stage in this turn
+  unsigned parity = 0;  ///< of the phase of `full` that fills the current stage
 
   __device__ unsigned a() const { return memory + stage * Tile::stage_bytes; }
   __device__ unsigned b() const { return a() + Tile::a_bytes; }
@@ -99,7 +99,7 @@ struct Ring {
   }
   __device__ unsigned empty_of(unsigned which) const { return full_of(Tile::stages + which); }
 
-  /// By all threads of the cluster, before all else. `consumers`: warpgroups that read a stage.
+  /// Call first, from all threads of the cluster. `consumers`: warpgroups that read each stage.
   __device__ void init(unsigned consumers = Tile::consumers) const {
     if (threadIdx.x == 0) {
       for (unsigned i = 0; i < Tile::stages; ++i) {
@@ -111,7 +111,7 @@ struct Ring {
     if constexpr (Cluster == 1) {
       __syncthreads();
     } else {
-      synchronize_cluster();  // others write and arrive here
+      synchronize_cluster();  // other blocks write to this block and arrive at its barriers
     }
   }
 
@@ -122,19 +122,19 @@ struct Ring {
     }
   }
 
-  /// As `count` advances.
+  /// Same as `count` calls of advance().
   __device__ void skip(unsigned count) {
     const unsigned to = stage + count;
     parity ^= to / Tile::stages % 2;
     stage = to % Tile::stages;
   }
 
-  /// For the producer: until the stage may be written. In the first turn that is at once: the phase
-  /// before a barrier's first counts as ended.
+  /// For the producer: waits until the stage may be overwritten. The first time round it returns at
+  /// once, because the phase before a barrier's first counts as complete.
   __device__ void wait_until_empty() const { wait(empty_of(stage), parity ^ 1); }
 
-  /// For the producer of a cluster, at its end: until all arrivals at this block's barriers are in,
-  /// also those of others, which must not find its shared memory gone.
+  /// For the producer of a cluster, at its end: waits for all arrivals at this block's barriers.
+  /// Those of other blocks need this block's shared memory to be alive.
   __device__ void drain() {
     for (unsigned i = 0; i < Tile::stages; ++i) {
       wait_until_empty();
@@ -142,7 +142,7 @@ struct Ring {
     }
   }
 
-  /// For consumers, by whole warps.
+  /// For consumers: call from whole warps.
   __device__ void release(unsigned which) const {
     const unsigned lane = threadIdx.x % 32;
     if constexpr (Cluster == 1) {
@@ -155,12 +155,12 @@ struct Ring {
   }
 };
 
-/// Stages that hold `terms` terms.
+/// The number of stages that hold `terms` terms.
 __device__ inline unsigned stages_of(unsigned terms, unsigned of_stage = stage_k) {
   return (terms + of_stage - 1) / of_stage;
 }
 
-/// Loads all stages of a tile, by one thread.
+/// Loads all stages of a tile. Call from one thread.
 template <class Tile, unsigned Cluster>
 __device__ inline void produce_tile(const WgmmaArguments& arguments, Ring<Tile, Cluster>& ring,
                                     unsigned row, unsigned column, unsigned rank = 0) {
@@ -171,9 +171,9 @@ __device__ inline void produce_tile(const WgmmaArguments& arguments, Ring<Tile, 
   }
 }
 
-/// Multiplies all stages of a tile, by a warpgroup whose rows of A begin at a_offset in each. One
-/// group of wgmmas stays in flight: while it runs, the next is issued, and the stage of the one
-/// before is released. all_issued() is called once the last one is issued.
+/// Multiplies all stages of a tile. Call from a warpgroup whose rows of A begin at byte a_offset of
+/// each stage. While one group of wgmmas runs, the next is issued and the previous stage is
+/// released. all_issued() is called once the last group is issued.
 template <class T, class Tile, unsigned Cluster, class AllIssued>
 __device__ inline void consume_tile(float (&sums)[Tile::blocks][Tile::sums],
                                     Ring<Tile, Cluster>& ring, unsigned a_offset, unsigned stages,

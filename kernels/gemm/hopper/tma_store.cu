@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C goes to shared memory and is stored by TMA, behind the consumers' backs: whole lines, and the
-// next tile begins once registers are free. Bound by the L2, whose lines come back to be read once
-// more.
+// The consumers write C to shared memory, and TMA stores it asynchronously in whole lines. The next
+// tile begins as soon as registers are free. Bound by the L2: evicted inputs must be read again.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/persistent.cuh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two consumers share B: a tile of 128 x 256 by instructions of 64 x 256, which read 80 bytes of
-// shared memory a cycle and not 96, and half as many bytes of B from the L2. Bound by the beginning
-// and the end of tiles, when the one block of a multiprocessor does not multiply.
+// Two consumers share B: a tile of 128 x 256 with instructions of 64 x 256, which read 80 bytes of
+// shared memory per cycle instead of 96, and half as many bytes of A from the L2. Bound by the
+// start and end of tiles, when the only block of a multiprocessor does not multiply.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/ring.cuh"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper's own instruction: a warpgroup, 128 threads, multiplies from shared memory and waits for
-// nothing; TMA brings the tiles there by one thread's order. Bound by waiting: loads and products
-// of a block take turns.
+// Hopper's wgmma: a warpgroup of 128 threads multiplies tiles in shared memory asynchronously. One
+// thread has TMA load them. Bound by waiting: loads and products of a block alternate.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/one_stage.cuh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma of 16-bit types: a warpgroup multiplies a tile of A, K-major, by a tile of B, MN-major,
-// both in shared memory as TMA writes them with its 128-byte swizzle, into sums in its registers.
-// Written from the PTX ISA, version 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate".
+// wgmma for 16-bit types: a warpgroup multiplies a K-major tile of A by an MN-major tile of B, both
+// in shared memory with TMA's 128-byte swizzle, into sums in registers. Source: PTX ISA 9.0,
+// "Asynchronous Warpgroup Level Matrix Multiply-Accumulate".
 #pragma once
 
 #include <cuda_bf16.h>
@@ -12,50 +12,50 @@
 
 namespace warpgauge::kernels::hopper {
 
-// How the tiles lie. Both matrices are row-major, so rows of A are contiguous along k, and rows of
-// B along n. A box is as many rows as wanted of 128 bytes, 64 elements: the widest that the swizzle
-// takes. In it the eight chunks of 16 bytes of row r are permuted by XOR with r % 8. That pattern
-// repeats every 8 rows, 1024 bytes, and is a function of the address, so that boxes begin at
-// multiples of 1024 bytes.
+// Layout of the tiles. Both matrices are row-major: A is contiguous along k, B along n. A box has
+// rows of 128 bytes (64 elements), the widest that the swizzle supports. The swizzle XORs the index
+// of each 16-byte chunk in row r with r % 8. The pattern repeats every 8 rows (1024 bytes) and
+// depends on the address, so boxes are aligned to 1024 bytes.
 inline constexpr unsigned box_row_bytes = 128;
 inline constexpr unsigned box_columns = box_row_bytes / 2;
 inline constexpr unsigned pattern_bytes = 8 * box_row_bytes;
 inline constexpr unsigned stage_k = 64;  ///< terms of a stage: a row of A's box, 64 rows of B's
-inline constexpr unsigned wgmma_m = 64;  ///< rows of A and of the sums of one instruction
-inline constexpr unsigned wgmma_k = 16;  ///< terms that it adds
+inline constexpr unsigned wgmma_m = 64;  ///< rows of A per instruction
+inline constexpr unsigned wgmma_k = 16;  ///< terms per instruction
 inline constexpr unsigned b_box_bytes = stage_k * box_row_bytes;
 
-/// A matrix descriptor: bits 0 to 13 the address, 16 to 29 the leading and 32 to 45 the stride byte
-/// offset, each without its lowest 4 bits; 49 to 51 the base offset, 0 as patterns begin at
-/// multiples of their size; 62 and 63 the swizzle, 1 of 128 bytes.
+/// A matrix descriptor. Bits 0-13: address; 16-29: leading byte offset; 32-45: stride byte offset;
+/// each without its lowest 4 bits. Bits 49-51: base offset, 0 because patterns are aligned to their
+/// size. Bits 62-63: swizzle, 1 for 128 bytes.
 __device__ inline std::uint64_t descriptor(unsigned address, unsigned leading, unsigned stride) {
   constexpr auto field = [](unsigned bytes) { return std::uint64_t{(bytes & 0x3FFFFU) >> 4}; };
   return field(address) | field(leading) << 16 | field(stride) << 32 | std::uint64_t{1} << 62;
 }
 
-/// Of A, K-major: 8 rows further lies a pattern further. One instruction's 16 terms are 32 bytes of
-/// a row, so the leading offset, from 128 bytes to the next, is not used.
+/// For A, K-major: the stride offset leads to the next 8 rows, one pattern further. The 16 terms of
+/// an instruction are 32 bytes of a row, so the leading offset (to the next 128 bytes) is unused.
 __device__ inline std::uint64_t descriptor_a(unsigned address) {
   return descriptor(address, 16, pattern_bytes);
 }
-/// Of B, MN-major: 8 terms further lies a pattern further (the stride offset), 64 columns further
-/// the next box (the leading offset).
+/// For B, MN-major: the stride offset leads to the next 8 terms, one pattern further; the leading
+/// offset to the next 64 columns, one box further.
 __device__ inline std::uint64_t descriptor_b(unsigned address) {
   return descriptor(address, b_box_bytes, pattern_bytes);
 }
 
-/// What a descriptor grows by from one instruction's terms to the next: 32 bytes of each row of A,
-/// which the swizzle, a function of the address, still finds; 16 rows of B.
+/// Increments of a descriptor from one instruction's terms to the next: 32 bytes of each row of A
+/// (the swizzle depends on the address, so it stays correct), 16 rows of B.
 inline constexpr unsigned a_step = wgmma_k * 2 / 16;
 inline constexpr unsigned b_step = wgmma_k * box_row_bytes / 16;
-/// And from 64 rows of A to the next.
+/// Increment from 64 rows of A to the next 64.
 inline constexpr unsigned a_block = wgmma_m * box_row_bytes / 16;
 
-// Sums of m64nN: thread t of the warpgroup holds rows 16 (t / 32) + t % 32 / 4, and 8 further, in
-// columns 8 j + 2 (t % 4) and the next, as d[4 j], d[4 j + 1] and, 8 rows further, d[4 j + 2],
-// d[4 j + 3]. Of the last operands below: neither A nor B negated, A not transposed, B transposed.
+// Sums of m64nN: thread t of the warpgroup holds row r = 16 (t / 32) + t % 32 / 4 and row r + 8, in
+// columns 8 j + 2 (t % 4) and the next one: d[4 j] and d[4 j + 1] of row r, d[4 j + 2] and
+// d[4 j + 3] of row r + 8. The last operands below: A and B not negated, A not transposed, B
+// transposed.
 
-/// d[64, 128] = A[64, 16] B[16, 128], plus d where `add`.
+/// d[64, 128] = A[64, 16] B[16, 128], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[64], std::uint64_t a, std::uint64_t b, bool add) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
@@ -115,7 +115,7 @@ __device__ inline void multiply_async(float (&d)[64], std::uint64_t a, std::uint
   }
 }
 
-/// d[64, 256] = A[64, 16] B[16, 256], plus d where `add`.
+/// d[64, 256] = A[64, 16] B[16, 256], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[128], std::uint64_t a, std::uint64_t b, bool add) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
@@ -209,7 +209,7 @@ __device__ inline void multiply_async(float (&d)[128], std::uint64_t a, std::uin
   }
 }
 
-/// Before the first wgmma, and after other instructions wrote the sums.
+/// Call before the first wgmma and after other instructions have written the sums.
 __device__ inline void begin_products() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -219,15 +219,15 @@ __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Waits until all but the latest `Pending` groups of this warp are complete.
+/// Waits until all groups of this warp but the latest `Pending` are complete.
 template <unsigned Pending>
 __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-/// Stands where the sums change hands, from instructions of other kinds to wgmma and, after
-/// wait_for_products<0>(), back: the compiler, which takes an asynchronous sum for computed where
-/// wgmma is issued, may then move no use of it across.
+/// Call where the sums pass from other instructions to wgmma and, after wait_for_products<0>(),
+/// back. The compiler assumes that the sums are computed when wgmma is issued; this keeps it from
+/// moving uses of the sums across the call.
 template <unsigned Blocks, unsigned Sums>
 __device__ inline void pin_sums(float (&sums)[Blocks][Sums]) {
 #pragma unroll
@@ -239,7 +239,7 @@ __device__ inline void pin_sums(float (&sums)[Blocks][Sums]) {
   }
 }
 
-/// Begins to multiply a stage: Blocks times 64 rows of A at a by the tile of B at b.
+/// Starts multiplying a stage: Blocks times 64 rows of A at `a` by the tile of B at `b`.
 template <class T, unsigned Blocks, unsigned Sums>
 __device__ inline void multiply_stage(T, float (&sums)[Blocks][Sums], unsigned a, unsigned b,
                                       bool add) {

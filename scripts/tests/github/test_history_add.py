@@ -144,7 +144,7 @@ def test_what_was_confirmed_in_pairs_has_its_ratio_to_the_base(project: Nights) 
         ({"run_confirm_base": json.dumps(run([row("memcpy/a")])).encode()}, "are no pairs of"),
         ({"run_confirm": json.dumps(run([row("memcpy/a")])).encode()}, "are no pairs of"),
         ({"base": "main"}, "are no pairs of"),
-        ({"logs": (80.0, 81.0)}, "'memcpy/a' has a ratio that no benchmark has"),
+        ({"logs": (80.0, 81.0)}, "'memcpy/a' has an impossible ratio"),
     ],
 )
 def test_pairs_that_cannot_be_used_cost_their_ratios_alone(
@@ -201,7 +201,6 @@ def test_another_gpu_and_a_time_that_no_benchmark_takes_are_refused(project: Nig
         project.night(project.recorded(factor))
         sentence = project.refused()
         assert "'memcpy/a' takes 1e" in sentence
-        assert "which no benchmark does" in sentence
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from warpgauge.verdict.controls import is_control
 def check(
     folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
-    """Check each, and say all; raises UserError for one that cannot be read, after the others."""
+    """Check and report each baseline. Raises UserError at the end for unreadable ones."""
     release = root / "build" / "release"
     everything, built = _built(release)
     readable, faults = open_readable(folders)
@@ -71,7 +71,7 @@ def check(
 
 
 def _built(folder: Path) -> tuple[list[Binary], list[Binary]]:
-    """The programs with all their benchmarks, and with those of the default suite, if any."""
+    """Return the programs with all benchmarks, and with the default suite; empty if not built."""
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         try:
             everything = discovery.find(folder, Path(scratch), FULL_SUITE)
@@ -93,9 +93,9 @@ def _heading(folder: Folder, now: datetime) -> str:
 def _compared(
     names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary], gpus: int
 ) -> tuple[list[str], list[str]]:
-    """Warnings and remarks on a baseline's names beside those of the programs of a build.
+    """Return warnings and remarks from comparing a baseline's names with those of a build.
 
-    `wanted` has of these programs what belongs into the baseline, which is of so many `gpus`.
+    `wanted` are the programs whose benchmarks the baseline, made on `gpus` GPUs, should have.
     """
     listed = {name for binary in built for name in binary.names}
     silent = {binary.family for binary in built if binary.fault is not None}
@@ -128,7 +128,7 @@ def _compared(
 
 
 def _findings(folder: Folder, now: datetime, stale_days: float) -> Iterator[str]:
-    """Everything that a user of this baseline must know, the weightiest first."""
+    """Yield all warnings about a baseline, the most important first."""
     yield from _dates(folder.whole, now, stale_days)
     yield from _sessions(folder.whole)
     yield from _gpus(folder)
@@ -151,7 +151,7 @@ def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
 
 
 def _sessions(record: Record) -> Iterator[str]:
-    """Sessions that would not be recorded today, or are there twice."""
+    """Yield sessions that would not be recorded today, and duplicates."""
     for session in newest_last(record.sessions.values()):
         faults = [reason for reason, _ in spoilt(session.context)]
         rows = record.rows.items()
@@ -194,7 +194,7 @@ def _gpus(folder: Folder) -> Iterator[str]:
 
 
 def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
-    """Names that are no family, and what the files of one folder contradict each other in."""
+    """Yield misnamed files, and contradictions between the files of one folder."""
     for file in files:
         families = {row.family for row in file.record.rows.values()}
         if families != {file.path.stem}:
@@ -204,7 +204,7 @@ def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
     ordered = [session.key for session in newest_last(everything.values())]
     for file in files:
         own = file.record.sessions
-        # A family may have begun later than the others, and has then all that follow.
+        # A family may have begun later than the others, but must have all later sessions.
         since = min(ordered.index(key) for key in own)
         lacks = [key for key in ordered[since:] if key not in own]
         if lacks:
@@ -231,10 +231,10 @@ def _rows(record: Record) -> Iterator[str]:
 
 
 def _drowned(record: Record) -> Iterator[str]:
-    """Rows whose minimum effect drowns in their own scatter: no fault, but worth knowing."""
+    """Yield a remark on rows whose scatter hides their minimum effect."""
     blind: dict[str, tuple[float, float]] = {}
     for name, row in record.rows.items():
-        if row.error is not None or is_control(row):  # a control judges nobody
+        if row.error is not None or is_control(row):  # controls decide nothing
             continue
         seen, wanted = spread.smallest_visible(row), spread.wanted(row)
         if seen is not None and seen > wanted:

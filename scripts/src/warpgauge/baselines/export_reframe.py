@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A baseline as references for ReFrame: by system and partition, the time and how far it may go."""
+"""Exports a baseline as ReFrame references: times and their limits by system and partition."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _WHERE = re.compile(r"[\w.-]+:[\w.-]+")
 
 
 def references(baseline: Record, where: str) -> str:
-    """JSON for a test's `reference`; `where` is ``SYSTEM:PARTITION``. Raises UserError.
+    """Return JSON for a test's `reference`; `where` is ``SYSTEM:PARTITION``. Raises UserError.
 
-    Each benchmark has its median over the sessions (in us), no lower limit, and an upper one (a
-    fraction) that another healthy GPU of the model exceeds in any benchmark with a chance of 1 %.
+    Each benchmark has its median over the sessions (us), no lower limit, and an upper limit (a
+    fraction). Another healthy GPU of the model exceeds any of the limits with a probability of 1 %.
     """
     if not _WHERE.fullmatch(where):
         raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
@@ -39,7 +39,7 @@ def _reference(row: Row, chance: float) -> tuple[float, None, float, str]:
     least = minimum_effect(row.clock, Comparability.SIBLING, seconds)
     sessions, scatter = len(row.process_medians), between(row)
     if scatter is not None:
-        # Student's prediction interval of one more session.
+        # Student's t prediction interval for one more session.
         reach = float(special.stdtrit(sessions - 1, 1.0 - chance))
         least = max(least, math.expm1(min(reach * scatter * math.sqrt(1 + 1 / sessions), 1.0)))
     return float(f"{1e6 * seconds:.7g}"), None, round(least, 4), "us"

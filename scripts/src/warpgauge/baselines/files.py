@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A baseline's files: what they hold, and their text, stable so that a diff reads well."""
+"""The files of a baseline: their contents, and their text, which is stable for readable diffs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
 
-# Seven digits lie a hundred times below what any benchmark repeats to.
+# Seven digits are a hundred times finer than the repeatability of any benchmark.
 _DIGITS = 7
 _LINES = ",\n"
 
-# What a context says about the place and the minute of a run, and not about its times.
+# Context fields about the place and time of a run rather than about its results.
 _NOT_KEPT = OF_THE_MOMENT.union(
     (BUILD_DIR, MANIFEST, BASELINES, "pair_id", "pair_side"),
     "warpgauge_format host_name executable json_schema_version order_seed".split(),
-    # How Google Benchmark's package was built ("debug" on Debian), and not how the benchmarks were.
+    # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
     ("library_build_type",),
 )
 
-# A session's processes are no one's pair.
+# A session's processes are not measured in pairs.
 _FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios"}
 
 Times = Mapping[str, Sequence[float]]
@@ -45,9 +45,9 @@ _REMEDY = {
 
 @dataclass(frozen=True)
 class FamilyFile:
-    """One file: what it tells, and its rows by name as the JSON objects that they are.
+    """One file: its record, and its rows by name as JSON objects.
 
-    `gpu_name` is the file's own word, beside those of its sessions; empty where it has none.
+    `gpu_name` is from the file's own context; empty if it has none.
     """
 
     path: Path
@@ -58,32 +58,32 @@ class FamilyFile:
 
 @dataclass(frozen=True)
 class Folder:
-    """All files of one GPU model's baseline, and what they tell together."""
+    """All files of one GPU model's baseline, and their combined record."""
 
     path: Path
     whole: Record
     files: tuple[FamilyFile, ...]
 
     def session(self, family: str, key: str) -> Session:
-        """A session as the file of a family tells it; as all do together where it does not."""
+        """Return a session as the family's file has it, or else as the whole baseline has it."""
         own = (file.record.sessions for file in self.files if file.path.stem == family)
         return {**self.whole.sessions, **next(own, {})}[key]
 
     @property
     def gpu_names(self) -> tuple[str, ...]:
-        """The GPU models that its sessions name; one, in a good baseline."""
+        """The GPU models of its sessions; a good baseline has one."""
         names = {session.gpu_name for session in self.whole.sessions.values()}
         return tuple(sorted(name for name in names if name))
 
 
 def open_folder(path: Path) -> Folder:
-    """The baseline in a folder, or in one file of it. Raises UserError."""
+    """Load the baseline in a folder, or one file of it. Raises UserError."""
     files = tuple(_family_file(file) for file in json_files(path))
     return Folder(path, load(path), files)
 
 
 def open_readable(paths: Iterable[Path]) -> tuple[list[Folder], list[str]]:
-    """The baselines that can be read, and a sentence on each that cannot."""
+    """Load all readable baselines; also return a sentence on each unreadable one."""
     folders: list[Folder] = []
     faults: list[str] = []
     for path in paths:
@@ -109,9 +109,9 @@ def _family_file(path: Path) -> FamilyFile:
 def family_text(
     gpu_name: str, sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]
 ) -> str:
-    """A file of `rows`, each a run file's row and its process medians (seconds) by session.
+    """Return the text of a file. `rows` are a run file's rows with process medians (s) by session.
 
-    One session a line, oldest first; one row a line, in the order given.
+    Sessions are one per line, oldest first; rows are one per line, in the given order.
     """
     context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": gpu_name}
     session_lines = [
@@ -139,7 +139,7 @@ def _row(row: Object, times: Times, order: Mapping[str, int]) -> Object:
     kept = {
         key: _rounded(value) if isinstance(value, float) and key not in RESOURCES else value
         for key, value in row.items()
-        # An absent counter may be Google Benchmark's NaN.
+        # Drop NaN, which Google Benchmark may write for an absent counter.
         if key not in _FIELDS_NOT_KEPT
         and not (isinstance(value, float) and not math.isfinite(value))
     }

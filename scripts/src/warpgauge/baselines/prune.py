@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge baseline prune: what goes, what that leaves, and the files that say so."""
+"""warpgauge baseline prune: decides what to remove, and produces the new files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warpgauge.verdict import staleness
 
 @dataclass(frozen=True)
 class Criteria:
-    """What to remove; each criterion adds to the others."""
+    """What to remove: everything that meets at least one criterion."""
 
     keep: int | None = None
     sessions: Sequence[str] = ()
@@ -30,7 +30,7 @@ class Criteria:
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes from one baseline; a text of None deletes its file."""
+    """Changes to one baseline; a text of None deletes its file."""
 
     folder: Path
     sessions: tuple[Session, ...]
@@ -38,7 +38,7 @@ class Plan:
     texts: Mapping[Path, str | None]
 
     def lines(self, now: datetime) -> list[str]:
-        """The changes for people, one a line."""
+        """Describe the changes, one per line."""
         told = [
             f"removes session {one.key} ({staleness.told(one, now)}; {one.gpu_uuid or 'no GPU'})"
             for one in self.sessions
@@ -53,7 +53,7 @@ class Plan:
 
 
 def plans(folders: Sequence[Folder], criteria: Criteria, now: datetime) -> list[Plan]:
-    """What goes from each. Raises UserError for what must not go, or is not there."""
+    """Plan the removals. Raises UserError for what must not be removed or does not exist."""
     for key in criteria.sessions:
         keys = [one for folder in folders for one in folder.whole.sessions]
         if key not in keys:
@@ -86,7 +86,7 @@ def _plan(folder: Folder, criteria: Criteria, now: datetime) -> Plan:
             inert(f"{folder.path} would have no session of {named(bare)}")
             + "; keep one, or name benchmarks that are no longer measured with --removed"
         )
-    # A session all of whose benchmarks go, goes with them.
+    # A session is removed once all its benchmarks are.
     touched = going | {key for name in removed for key in rows[name].process_medians}
     gone_keys = touched - {key for keys in staying.values() for key in keys}
     sessions = [s for s in newest_last(folder.whole.sessions.values()) if s.key in gone_keys]
@@ -110,7 +110,7 @@ def _going(folder: Folder, criteria: Criteria, now: datetime) -> list[Session]:
 
 
 def _text(file: FamilyFile, going: set[str], removed: set[str]) -> str | None:
-    """The file without these; None where nothing is left."""
+    """Return the file's new text; None if nothing is left."""
     sessions = [s for s in newest_last(file.record.sessions.values()) if s.key not in going]
     rows = [
         (row, {k: times for k, times in medians.items() if k not in going})
@@ -123,19 +123,19 @@ def _text(file: FamilyFile, going: set[str], removed: set[str]) -> str | None:
     return family_text(gpu_name or "", sessions, rows)
 
 
-# Enough sessions to know how far one boot or GPU lies from the next; few enough to keep the files
-# small and the accepted times from being those of last year's code.
+# Enough sessions to know how much boots and GPUs differ; few enough to keep the files small, and to
+# keep the accepted times recent.
 SESSIONS_KEPT = 8
 
 
 def surplus(
     sessions: Iterable[Session], keep: int = SESSIONS_KEPT, staying: str | None = None
 ) -> list[Session]:
-    """Those to drop, in the order of dropping, so that at most `keep` are left.
+    """Return the sessions to drop, in order, so that at most `keep` are left.
 
-    The oldest session of the GPU that has most goes first, for the verdict learns from different
-    GPUs how those of one model differ; so the oldest of all goes only where each has as many. The
-    session with the key `staying` stays.
+    The oldest session of the GPU with the most sessions is dropped first, because the verdict
+    learns from different GPUs how much they vary. The oldest of all is dropped only if all GPUs
+    have equally many. The session with the key `staying` stays.
     """
     left, dropped = newest_last(sessions), []
     while len(left) > keep:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses what must not become a baseline, before measuring if possible."""
+"""Rejects what must not become a baseline, before measuring if possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.staleness import is_future, measured
 
-# Fewer say too little about the spread that every later comparison leans on.
+# Fewer processes say too little about the scatter, on which every later comparison depends.
 FEWEST_PROCESSES = 5
 
 _FAMILY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -32,14 +32,14 @@ def require_suite(
     folder: Path,
     old: Record | None,
 ) -> None:
-    """Raise UserError for what would spoil a recording that has not begun yet.
+    """Raise UserError for problems that are known before a recording begins.
 
-    `context` and `faults` are what a first short process told of the GPU and of itself; `old` is
-    the baseline in `folder`, which the recording is for.
+    `context` and `faults` come from a short first process; `old` is the baseline in `folder`, which
+    the recording will extend.
     """
     for fault in (*(f"{b.path.name} {b.fault}" for b in binaries if b.fault), *faults):
         raise _refusal("this build", fault, "correct it first")
-    _require_context("this build", {"dirty": "false", **context})  # it was asked for already
+    _require_context("this build", {"dirty": "false", **context})  # `dirty` was checked already
     names = [name for binary in binaries for name in binary.names]
     for name in names:
         require_family(name)
@@ -48,9 +48,9 @@ def require_suite(
 
 
 def require_run(run: Record, now: datetime | None = None) -> Session:
-    """The session of a run that may become a baseline. Raises UserError with the reason.
+    """Return the session of a run that may become a baseline. Raises UserError with the reason.
 
-    `now`, with a zone, is what its date must not lie behind.
+    If `now`, with a time zone, is given, a run dated later is rejected.
     """
     what = str(run.path)
     if run.source is not Source.RUN:
@@ -87,7 +87,7 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
 
 
 def spoilt(context: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Why a run in this context cannot be a baseline, each with a remedy."""
+    """Yield reasons why a run with this context cannot be a baseline, each with a remedy."""
     if context.get("build_type") != "Release":
         build = quoted(context.get("build_type") or "unknown")
         yield f"its build type is {build}", "build Release and measure again"
@@ -100,13 +100,13 @@ def spoilt(context: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def require_family(name: str) -> None:
-    """Raise UserError unless the family of a benchmark can name a baseline's file."""
+    """Raise UserError unless the benchmark's family can be a file name."""
     if not _FAMILY.fullmatch(name.split("/", 1)[0]):
         raise UserError(inert(f"the family of {quoted(name)} cannot be a file name; rename it"))
 
 
 def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) -> None:
-    """Raise UserError where the baseline in `folder` is `there`, of another GPU model."""
+    """Raise UserError if the GPU models `there`, of the baseline in `folder`, differ."""
     for other in set(there) - {gpu_name}:
         reason = f"it was measured on {quoted(gpu_name)}, but {folder} holds {quoted(other)}"
         raise _refusal(what, reason, "move the existing files to another folder")
@@ -115,9 +115,9 @@ def require_gpu(what: str, gpu_name: str, folder: Path, there: Collection[str]) 
 def require_no_losses(
     what: str, names: Collection[str], folder: Path, old: Record, suite: str
 ) -> None:
-    """A baseline only grows: what it holds and `names` lacks, somebody must have removed.
+    """Raise UserError if `names` lacks benchmarks of the baseline, which only grows by recording.
 
-    Unless `suite`, which was run, does not have it.
+    If `suite`, which was run, does not have them, the message suggests the full suite.
     """
     lost = [name for name in old.rows if name not in names]
     if lost:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a baseline holds, for people: its sessions, its families, and with --rows every time."""
+"""Shows a baseline: its sessions, its families, and with --rows every time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from warpgauge.system.text import duration, inert, plural
 from warpgauge.verdict import staleness
 
 _HEADINGS = ("measured", "commit", "GPU", "boot", "driver", "processes", "rows")
-_TO_THE_LEFT = range(5)  # the last two are numbers
+_TO_THE_LEFT = range(5)  # the last two columns are numbers
 _UNKNOWN = "–"
-_DIGITS = 8  # of what identifies a GPU or a boot: enough to tell them apart
+_DIGITS = 8  # characters shown of a GPU's or boot's identifier
 
 
 def show(folder: Folder, now: datetime, console: Console, rows: bool) -> None:
-    """Print one baseline; `now` is what ages are counted to."""
+    """Print one baseline; ages are relative to `now`."""
     record = folder.whole
     sessions = newest_last(record.sessions.values())
     gpu = inert(", ".join(folder.gpu_names)) or "no GPU"
@@ -50,7 +50,7 @@ def show(folder: Folder, now: datetime, console: Console, rows: bool) -> None:
 
 
 def _print_sessions(lines: Sequence[Cells], console: Console) -> None:
-    """A table where there is room for one, else a paragraph a session."""
+    """Print a table if it fits, otherwise one paragraph per session."""
     heading = Cells("  session", _HEADINGS)
     columns = Columns.fitting([heading, *lines], console.width)
     needed = max(columns.line(line, left=_TO_THE_LEFT).cell_len for line in (heading, *lines))
@@ -89,11 +89,11 @@ def _start(text: str) -> str:
 
 
 def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -> None:
-    """A line a row, a column a session in the order given, a family a block."""
+    """Print one line per row and one column per session, in the given order, by family."""
     titles = tuple(inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
     heading = Cells("benchmark", (*titles, "within", "between"))
     cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
-    older = range(len(sessions) - 1)  # the newest stays
+    older = range(len(sessions) - 1)  # the newest session is always shown
     columns = Columns.fitting([heading, *cells.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
     for family, rows in by_family(record.rows.values()).items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scatter of a baseline's times, between processes and between sessions.
 
-Standard deviations of logarithms, which are fractions of the time. Pure functions.
+Scatter is the standard deviation of logarithms, a fraction of the time. All functions are pure.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import statistics
 from warpgauge.records.model import Row
 from warpgauge.verdict.comparability import Comparability, minimum_effect
 
-# A difference of less than three standard errors is missed more often than found.
+# A difference smaller than three standard errors is missed more often than it is found.
 _STANDARD_ERRORS = 3.0
 
 
 def center(times: tuple[float, ...]) -> float:
-    """The typical time of a session: the geometric mean of its processes, in their unit."""
+    """Return a session's typical time: the geometric mean of its processes, in their unit."""
     return math.exp(statistics.fmean(map(math.log, times)))
 
 
 def within(row: Row) -> float | None:
-    """From process to process, pooled over the sessions; None where none has two processes."""
+    """Return the scatter between processes, pooled over sessions; None if none has two."""
     logs = [[math.log(time) for time in times] for times in row.process_medians.values()]
     freedom = sum(len(one) - 1 for one in logs)
     if freedom == 0:
@@ -32,16 +32,16 @@ def within(row: Row) -> float | None:
 
 
 def between(row: Row) -> float | None:
-    """From session to session; None with a single one."""
+    """Return the scatter between sessions; None with a single one."""
     logs = [math.log(center(times)) for times in row.process_medians.values()]
     return statistics.stdev(logs) if len(logs) > 1 else None
 
 
 def smallest_visible(row: Row) -> float | None:
-    """The smallest change, a fraction, that shows through the row's own scatter.
+    """Return the smallest change, as a fraction, that the row's own scatter does not hide.
 
-    Three standard errors of the difference of two sessions that have as many processes as its
-    smallest one. None where the scatter is unknown.
+    It is three standard errors of the difference of two sessions with as many processes as the
+    row's smallest session. None if the scatter is unknown.
     """
     scatter = within(row)
     if scatter is None:
@@ -51,6 +51,6 @@ def smallest_visible(row: Row) -> float | None:
 
 
 def wanted(row: Row) -> float:
-    """The row's minimum effect, where the candidate ran on a GPU that the baseline knows."""
+    """Return the row's minimum effect for a candidate on a GPU that the baseline has."""
     seconds = statistics.median(center(times) for times in row.process_medians.values())
     return minimum_effect(row.clock, Comparability.SAME_GPU, seconds)

@@ -32,7 +32,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
 def slug(gpu_name: str) -> str:
-    """The folder of a GPU model: ``NVIDIA H200`` is ``nvidia-h200``. Raises UserError."""
+    """Return a GPU model's folder: ``nvidia-h200`` for ``NVIDIA H200``. Raises UserError."""
     name = _UNSAFE.sub("-", gpu_name.lower()).strip("-")
     if not name:
         raise UserError(
@@ -42,19 +42,19 @@ def slug(gpu_name: str) -> str:
 
 
 def path_of(baselines: Path, gpu_name: str) -> Path:
-    """Where the baseline of a GPU model belongs, whether it is there or not."""
+    """Return the path for the baseline of a GPU model, whether it exists or not."""
     return baselines / slug(gpu_name)
 
 
 def find(baselines: Path, gpu_name: str) -> Path | None:
-    """The folder that holds the baseline of a GPU model, if there is one."""
+    """Return the folder with the baseline of a GPU model; None if there is none."""
     folder = path_of(baselines, gpu_name)
     return folder if holds_results(folder) else None
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What became of a baseline: the session it gained, those it lost, and the files written."""
+    """Changes to a baseline: its new session, replaced and dropped ones, and the files written."""
 
     files: tuple[Path, ...]
     session: Session
@@ -64,11 +64,11 @@ class Recorded:
     skipped: tuple[Row, ...]
 
     def lines(self) -> list[str]:
-        """Files and changes for people, one a line."""
+        """Describe files and changes, one per line."""
         return [inert(f"recorded: {os.path.relpath(path)}") for path in self.files] + self.changes()
 
     def changes(self) -> list[str]:
-        """The changes for people, one a line."""
+        """Describe the changes, one per line."""
         told = [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
         told += [
             f"dropped: session {one.key} of {one.gpu_uuid}, because a baseline keeps at most "
@@ -86,16 +86,15 @@ class Recorded:
 def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
     """Add the session of a run file to the baseline of its GPU model.
 
-    A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. Counters and
-    labels become those of this run where it is the newest session. Either all families' files are
-    written or, where anything is wrong, none. A run of a day after `now` is refused; None stands
-    for one that was measured just now. Raises UserError.
+    A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. If this is the
+    newest session, counters and labels are taken from it. Either all files are written or none. A
+    run dated after `now` is rejected; None, for a run just measured, skips this. Raises UserError.
     """
     document = read(run_path)
     run = load_document(document)
     session = require_run(run, now)
     at = path_of(baselines, session.gpu_name or "")
-    with alone(baselines):  # who adds another session meanwhile would lose it
+    with alone(baselines):  # otherwise concurrent additions could be lost
         return _added(document, run, session, at)
 
 
@@ -123,7 +122,7 @@ def _added(document: Document, run: Record, session: Session, at: Path) -> Recor
     )
     texts: dict[Path, str] = {}
     for family, rows in families.items():
-        # As the family's file already tells them, so that their lines stay.
+        # Take each session from the family's own file, so that its line does not change.
         told = [s if s is session or not old else old.session(family, s.key) for s in kept]
         texts[at / f"{family}.json"] = family_text(gpu_name, told, rows)
     replace_all(texts, changed=interrupts.CHANGED)
@@ -137,9 +136,9 @@ def _families(
     kept: list[Session],
     run_is_newest: bool,
 ) -> dict[str, list[tuple[Object, Times]]]:
-    """The rows of every family's file, each with its times by session.
+    """Return the rows of each family's file, each with its times by session.
 
-    In the order and with the counters of the newest session: `measured` are the run's own rows.
+    Order and counters are those of the newest session; `measured` are the run's own rows.
     """
     there = {name: row for file in old.files for name, row in file.rows.items()} if old else {}
     known = old.whole.rows if old else {}
@@ -156,10 +155,10 @@ def _families(
 
 
 def chosen(baselines: Path, asked: str | None) -> list[Path]:
-    """The folders of `baselines` that are meant, or a path elsewhere. Raises UserError.
+    """Return the baselines that `asked` selects from `baselines`, or elsewhere. Raises UserError.
 
-    `asked` is a path to a baseline, to one file of it or to a folder of several, or the name of a
-    GPU model or of its folder; without it all are meant.
+    `asked` is the path of a baseline, of a file in it or of a folder of baselines, or the name of a
+    GPU model or its folder. Without it, return all.
     """
     if asked is None:
         there = folders(baselines)
@@ -169,7 +168,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
             )
         return there
     path = Path(asked)
-    if asked and os.path.exists(path):  # noqa: PTH110 - a name too long for a path is none
+    if asked and os.path.exists(path):  # noqa: PTH110 - handles names too long for a path
         several = [] if holds_results(path) else folders(path)
         return several or [path]
     there = folders(baselines)
@@ -183,7 +182,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
 
 
 def folders(path: Path) -> list[Path]:
-    """The baselines in `path`, which need not exist."""
+    """Return the baselines in `path`, which need not exist."""
     try:
         return sorted(entry for entry in path.iterdir() if holds_results(entry))
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ab: another project's Google Benchmark programs, two builds of them in pairs."""
+"""warpgauge ab: two builds of another project's Google Benchmark programs, in pairs."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class _AbCommand(MeasuringCommand):
     command = "scripts/warpgauge ab"
 
     def run(self) -> ExitStatus:
-        """Build, measure, judge and show. What can be refused is refused before measuring."""
+        """Check all arguments first, then measure, judge and show."""
         options, show = self.options, self.show
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", paths.pair)
         gpu = gpu_watch.chosen(options.device)
         uuid = gpu.get("gpu_uuid", "")
-        # An index is the driver's, and CUDA counts in an order of its own.
+        # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
         options = replace(options, device=uuid if options.device is not None else None)
         with self.begun(options, paths.log) as (measuring, held):
             report = RunReport(paths.report, self.root / "baselines", self.results)
@@ -73,7 +73,7 @@ class _AbCommand(MeasuringCommand):
             return status
 
     def preview(self) -> ExitStatus:
-        """--list or --dry-run: what there is, and what would be done. Raises UserError."""
+        """List the benchmarks, or show what would be done. Raises UserError."""
         options = self.options
         with self.begun(options) as (measuring, _):
             sides = self._sides(measuring)
@@ -94,18 +94,18 @@ class _AbCommand(MeasuringCommand):
 
     @cached_property
     def show(self) -> Conclusion:
-        """How results are judged and shown, by no policy of this project. Raises UserError."""
+        """How results are judged and shown, without this project's policy. Raises UserError."""
         options = self.options
         named = policy.load(options.policy) if options.policy is not None else None
         base = options.base_policy
         if named is not None and base is not None and base.exists():
-            with suppress(UserError):  # one of a warpgauge of that time
+            with suppress(UserError):  # the base's policy may be of an older format
                 named = named.without(named.used_up(policy.load(base)))
-        # The files of both sides tell by themselves what they were asked for.
+        # The run files record what was selected.
         return Conclusion.of(replace(options, filter=""), named, self.results)
 
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
-        """Base and candidate, with what is asked for. Raises UserError where a side has nothing."""
+        """Return base and candidate as selected. Raises UserError if a side has no benchmark."""
         filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         found = program_folder.both(self.options.folders, measuring.scratch, environment)
@@ -142,7 +142,7 @@ def _shown(folder: Path) -> str:
 
 
 def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
-    """For each program of which only a part is asked for, a filter by exact names."""
+    """Return a filter by exact names for each program of which only a part is selected."""
     whole = {one.family: one.names for one in programs.everything}
     parts = [one for one in asked if one.names != whole[one.family]]
     return {one.family: selection.exactly(one.own(one.names)) for one in parts}
@@ -150,11 +150,11 @@ def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    # What a program reads from standard output stands there alone.
+    # If standard output has a format for programs, everything else goes to standard error.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     one = _AbCommand(options, root, results, notes, argv)
     if options.list or options.dry_run:
         return one.preview()
-    # A build of this tree is nothing to it: only who measures is waited for.
+    # This tree is not built, so lock only the folder of runs.
     with one.alone_in(one.runs):
         return one.run()

@@ -34,15 +34,15 @@ scripts/README.md, "Programs of another project", explains these verdicts."""
 
 @dataclass(frozen=True, kw_only=True)
 class AbOptions(Options):
-    """The folders of programs, the base's first, and what is known of them."""
+    """Options of warpgauge ab; the base's folder and commit come first."""
 
     folders: tuple[Path, Path]
-    commits: tuple[str, str]  # what the programs were built from, "" unless told
+    commits: tuple[str, str]  # that the programs were built from; "" if not given
     base_policy: Path | None
 
 
 def parse(argv: Sequence[str]) -> AbOptions:
-    """Raises UserError for bad usage."""
+    """Parse `argv`. Raises UserError for bad usage."""
     from warpgauge.records.benchmark_filter import matches
 
     parser = command_line()

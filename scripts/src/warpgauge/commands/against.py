@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --against COMMIT: both builds in pairs, and what this tree says of its changes.
+"""scripts/bench --against COMMIT: measures both builds in pairs, and applies this tree's rules.
 
-The commit alone is what times are held against. But the tree's policy says which slowdowns it
-accepts, and its baseline which benchmarks it has given up.
+Times are compared only with the commit. This tree's policy says which slowdowns are accepted, and
+its baseline which benchmarks were removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from warpgauge.why.explain import Sides
 def run(
     beside: AbRun, commit: str, paths: RunPaths, show: Conclusion, baseline: Record | None
 ) -> ExitStatus:
-    """Measure, judge and show; `baseline` is this tree's for the GPU. Raises UserError."""
+    """Measure, judge and show; `baseline` is this tree's, for the GPU. Raises UserError."""
     measuring, probe = beside.measuring, beside.suite.probe
     base, candidate = beside.base(commit), beside.candidate
     rules = show.settings.policy
@@ -52,7 +52,7 @@ def run(
 
 
 def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Expected]:
-    """The tree's expected entries that the base has, too: what they accept is in the base."""
+    """Return expected entries of the policy that the base has, too: their slowdowns are in it."""
     path = measuring.root / "baselines" / policy.FILE_NAME
     if rules is None or rules.path != path:
         return []
@@ -63,12 +63,12 @@ def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Ex
     copy.write_text(said.stdout, encoding="utf-8")
     try:
         return rules.used_up(policy.load(copy))
-    except UserError:  # of a warpgauge of that time
+    except UserError:  # the policy may be of an older format
         return []
 
 
 def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:
-    """With a note on what is slower though an entry, which is used up, says that it may be."""
+    """Add a note on slowdowns that only a used-up policy entry would accept."""
     slower = [one.name for one in found.verdicts if one.outcome is Outcome.REGRESSION]
     names = [name for name in slower if any(one.pattern.search(name) for one in old)]
     if not names:
@@ -78,9 +78,9 @@ def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:
 
 
 def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
-    """Without what only the base has, and this tree's baseline has no more: it was given up.
+    """Leave out benchmarks that are neither in the candidate nor in this tree's baseline.
 
-    What a policy requires is missing all the same.
+    Benchmarks that a policy requires still count as missing.
     """
     if baseline is None:
         return found

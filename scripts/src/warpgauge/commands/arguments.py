@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command lines have in common: faults in one sentence, groups of options, types.
+"""What the command lines share: errors in one sentence, groups of options, and types.
 
-A module of options imports little, so that --help answers at once: what does the work is imported
-when there is work.
+Modules of options import little, so that --help is fast. Modules that do the work are imported when
+they are needed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
 
-# An option whose value argparse takes for the end of all options.
+# An option with the value "--", which argparse takes for the end of all options.
 _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# A benchmark takes about a second, the first of a process up to a minute: libraries on a slow disk.
+# A benchmark takes about a second, but the first of a process up to a minute if the disk is slow.
 DEADLINE_S = 120.0
 
-# The names of `reports.formats` and `reports.exports`, which import all that writes them.
+# The names of `reports.formats` and `reports.exports`, which are slow to import.
 FORMATS = ("terminal", "markdown", "json", "junit", "github", "svg", "html")
 EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
 
@@ -45,20 +45,20 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, whose complaint is a UserError; options are not guessed from their beginnings.
+    """An ArgumentParser that raises UserError and does not accept abbreviated options.
 
-    A description or an epilog that has line breaks keeps them.
+    Descriptions and epilogs with line breaks keep them.
     """
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own, handed on
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own keywords
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
 
-    def parse_args(  # type: ignore[override] # for we use no namespace of our own
+    def parse_args(  # type: ignore[override] # without a namespace argument
         self, args: Iterable[str] | None = None, namespace: None = None
     ) -> argparse.Namespace:
-        """Without what argparse makes a traceback of, and no file can be called."""
+        """Parse after rejecting words that would make argparse or file functions crash."""
         words = sys.argv[1:] if args is None else [*args]
         for word in words:
             if "\0" in word:
@@ -68,11 +68,11 @@ class Parser(argparse.ArgumentParser):
         return super().parse_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Raises UserError, exit status 2."""
+        """Raise UserError, exit status 2."""
         raise UserError(inert(f"{message}; see --help"))
 
     def given(self, options: argparse.Namespace) -> list[str]:
-        """The options that are not at their defaults, as in ``--filter``."""
+        """Return the options that differ from their defaults, such as ``--filter``."""
         values = vars(options)
         return [
             one.option_strings[0]
@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse_together(given: Collection[str], option: str, *others: str) -> None:
-    """Raises UserError where `option` and one of the `others` are `given`."""
+    """Raise UserError if `option` and one of the `others` are in `given`."""
     for other in others:
         if option in given and other in given:
             raise contradiction(option, other)
@@ -93,7 +93,7 @@ def contradiction(option: str, other: str) -> UserError:
 
 
 def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse._ArgumentGroup:
-    """A group of options in --help, below a title and an example, which may name %(prog)s."""
+    """Add a group of options to --help, with a title and an example (%(prog)s)."""
     return parser.add_argument_group(title, f"example: {example}")
 
 
@@ -109,7 +109,7 @@ def _filter(text: str) -> str:
 
 
 def add_run(parser: argparse._ActionsContainer, workflow: str, *, required: bool = True) -> None:
-    """Add --repository and --run-id, of a run of `workflow`."""
+    """Add --repository and --run-id for a run of `workflow`."""
     add_repository(parser, "the repository of the run")
     add = parser.add_argument
     add("--run-id", metavar="N", type=positive, required=required, help=f"a run of {workflow}")
@@ -127,7 +127,7 @@ def _repository(text: str) -> str:
 
 
 def add_programs(parser: argparse._ActionsContainer) -> None:
-    """Add --device of one GPU, --build-dir and --no-build."""
+    """Add --device for one GPU, --build-dir and --no-build."""
     add = parser.add_argument
     add("--device", metavar="GPU", type=one_device, help="GPU index or UUID; default 0")
     add("--build-dir", metavar="DIR", type=folder, help="use another project's build folder, "
@@ -162,9 +162,9 @@ def add_measuring(parser: argparse._ActionsContainer) -> None:
 
 
 def add_pairs(parser: argparse._ActionsContainer, of_each: str, pairs: int, otherwise: str) -> None:
-    """Add --processes and --budget of pairs, and what `add_measuring` adds.
+    """Add --processes and --budget for pairs, and the options of `add_measuring`.
 
-    `of_each` is what has so many processes; without a budget pairs go on `otherwise`.
+    `of_each` is what --processes counts for; `otherwise` describes the default budget.
     """
     add = parser.add_argument
     add("--processes", metavar="N", type=positive, help=f"processes per {of_each} before the first "
@@ -199,7 +199,7 @@ def add_why(parser: argparse._ActionsContainer) -> None:
 
 
 def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
-    """Add --format, --export and --verbose, which shows what `verbose` says, too."""
+    """Add --format, --export and --verbose; `verbose` says what else that shows."""
     add = parser.add_argument
     # fmt: off
     add("--format", metavar="NAME[=FILE]", action="append", default=[],
@@ -213,14 +213,14 @@ def add_output(parser: argparse._ActionsContainer, verbose: str = "") -> None:
 
 
 def positive(text: str) -> int:
-    """An integer of at least 1."""
+    """Parse an integer of at least 1."""
     if (number := index(text)) == 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
 def index(text: str) -> int:
-    """An integer of at least 0."""
+    """Parse an integer of at least 0."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
     return int(text)
@@ -237,7 +237,7 @@ def one_device(text: str) -> int | str:
 
 
 def devices(text: str) -> int | str:
-    """One device, or several that are measured together: these stay a list, as in 0,1."""
+    """Parse one device, or several to be measured together, which stay a list such as 0,1."""
     named = [one_device(one) for one in text.split(",")]
     if len({*named}) < len(named):
         raise argparse.ArgumentTypeError(f"{text!r} names a GPU twice")
@@ -261,7 +261,7 @@ def seconds(text: str) -> float:
 
 
 def duration(text: str) -> float:
-    """Seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
+    """Parse ``90``, ``90s``, ``1.5m`` or ``1h`` as seconds."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     with contextlib.suppress(ValueError):
         if 1.0 <= (value := float(number) * _UNITS[unit]) < math.inf:
@@ -270,19 +270,19 @@ def duration(text: str) -> float:
 
 
 def file(text: str) -> Path:
-    """A file to write."""
+    """Parse the name of a file to write."""
     if not Path(text).name:
         raise argparse.ArgumentTypeError(f"{text!r} does not name a file")
     return Path(text)
 
 
 def input_file(text: str) -> Path:
-    """A file to read; ``-`` is standard input."""
+    """Parse the name of a file to read; ``-`` is standard input."""
     return STANDARD_INPUT if text == "-" else Path(text)
 
 
 def folder(text: str) -> Path:
-    """A folder that exists."""
+    """Parse the path of an existing folder."""
     if not text or not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return Path(text)
@@ -293,7 +293,7 @@ def days(text: str) -> float:
 
 
 def between(text: str, low: float, high: float, wanted: str) -> float:
-    """A number that lies between the two; `wanted` is what it should have been, in words."""
+    """Parse a number between `low` and `high`; `wanted` describes it in the error."""
     with contextlib.suppress(ValueError):
         if low < (number := float(text)) < high:
             return number

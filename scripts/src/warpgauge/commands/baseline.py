@@ -24,7 +24,7 @@ from warpgauge.system.text import inert
 
 
 def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitStatus:
-    """Raises UserError for what the user can mend. `now`, with a zone, is what ages count to."""
+    """Run a subcommand; ages are relative to `now`, with a time zone. Raises UserError."""
     given, now = command_lines.baseline().parse_args(argv), now or datetime.now(timezone.utc)
     console, baselines = Output(highlight=False), root / "baselines"
     if given.command == "record":
@@ -63,7 +63,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
 
 
 def _show(folders: Sequence[Path], now: datetime, console: Output, rows: bool) -> None:
-    """Raises UserError, a line each, for those that cannot be read when the others are shown."""
+    """Show the readable baselines. Raises UserError at the end, one line per unreadable one."""
     readable, faults = open_readable(folders)
     for index, folder in enumerate(readable):
         if index:

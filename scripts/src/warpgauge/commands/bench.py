@@ -37,7 +37,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     if options.resume is not None:
         before = resume.interrupted(options, root / "build" / "runs")
         argv, options = before.argv, before.options
-    # What a program reads from standard output stands there alone.
+    # If standard output has a format for programs, everything else goes to standard error.
     shown = Output(stderr=options.formats.shown is not TERMINAL)
     faults = Output(stderr=True)
     notes = Output(stderr=True, quiet=True) if options.quiet else faults
@@ -52,11 +52,11 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         return on_every_gpu(one) if options.every_gpu else one.run()
 
 
-_SHORT = len("GPU-01234567")  # of a UUID, where it stands before every line
+_SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
 
 
 def on_every_gpu(one: Bench) -> ExitStatus:
-    """What `one` asks for, of each GPU. Raises UserError for what no GPU could do."""
+    """Run `one` on each GPU. Raises UserError for requests that no GPU could fulfil."""
     options = one.options
     paths = one.run_paths()
     one.inputs()
@@ -91,19 +91,19 @@ def on_every_gpu(one: Bench) -> ExitStatus:
 
 
 def is_one(device: str) -> bool:
-    """Whether this is one GPU, and not several that are measured together."""
+    """Return whether this is one GPU, not several that are measured together."""
     return "," not in device
 
 
 def named(device: str) -> str:
-    """The name of the files of its run."""
+    """Return the name for the run files of a device."""
     return device if is_one(device) else EVERY_GPU
 
 
 def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[str]]:
-    """The model of each GPU by its UUID, and of all together where a program needs several.
+    """Return the models by UUID, including all GPUs together if a program needs several.
 
-    And why others have none. Raises UserError where there is nothing to measure.
+    Also return why others are not measured. Raises UserError if there is nothing to measure.
     """
     options, scratch = measuring.options, measuring.scratch
     everything = discovery.find(built.programs, scratch, options.suite)
@@ -122,7 +122,7 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
 
 
 def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
-    """The model of each GPU by its UUID, and why others have none."""
+    """Return the model of each GPU by UUID, and why others are not measured."""
     gpus, faults = {}, []
     for index, probe in enumerate(probes):
         if uuid := probe.context.get("gpu_uuid"):
@@ -135,7 +135,7 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class _All:
-    """The runs of all GPUs, and the journal that keeps them."""
+    """The runs on all GPUs, and the journal that keeps them."""
 
     one: Bench
     paths: RunPaths
@@ -143,7 +143,7 @@ class _All:
     gpus: Mapping[str, str]
 
     def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
-        """Run what the journal lacks, and report all."""
+        """Run what the journal lacks, and report all GPUs."""
         kept = {uuid: self.journal.find(["gpu", uuid], journal.Ended) for uuid in works}
         statuses = {uuid: ended.status for uuid, ended in kept.items() if ended is not None}
         left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
@@ -186,7 +186,7 @@ class _All:
             yield worker_processes.alone(device, work)
 
     def _concluded(self, ended: Ended) -> ExitStatus:
-        """The exit status, which the journal keeps unless that run can be resumed."""
+        """Return the exit status; keep it in the journal unless that run can be resumed."""
         try:
             status = ExitStatus(ended.status)
         except ValueError:
@@ -208,7 +208,7 @@ class _All:
             print_line(self.one.results, fault)
 
     def _tell_of_resuming(self) -> bool:
-        """Whether a part of the run can be resumed; says how."""
+        """Return whether part of the run can be resumed, and say how."""
         unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
         if unfinished or 0 < self.journal.size < len(self.gpus):
             self._warn(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
@@ -223,10 +223,10 @@ class _All:
         print_line(self.one.notes, line)
 
     def _warn(self, line: str) -> None:
-        """Of what --quiet does not silence; of what a run of one GPU says, that is all it says."""
+        """Print a line even with --quiet; runs on one GPU print no others then."""
         print_line(self.one.faults, line)
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:
-    """A regression on any GPU is one; nothing that was not measured is a pass."""
+    """Return the worst status: a regression on any GPU counts, and not measured is not a pass."""
     return min(statuses, key=[*EXIT_MEANINGS].index, default=ExitStatus.NOT_MEASURED)

@@ -42,10 +42,10 @@ EVERY_GPU = "all"
 
 _BASELINES = Path("baselines")
 
-# Formats of which two cannot follow each other in one stream.
+# Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
-# What the benchmarks accept as a factor of --inject, beside 1 itself.
+# Limits of the factor of --inject, which may also be 1.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
 
 _DESCRIPTION = """\
@@ -53,7 +53,7 @@ Build the benchmarks, run them in fresh processes, write a run file, and compare
 with the baseline of this GPU model. Benchmarks that do not pass are measured again,
 in pairs with the commit of the baseline."""
 
-# Options that contradict those behind them.
+# Options, each with those that it contradicts.
 _CONTRADICTIONS = {
     "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
     "--list": ("--dry-run", "--self-check"),
@@ -63,10 +63,10 @@ _CONTRADICTIONS = {
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--baseline", "--no-confirm"),
     "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
-    # Kernels from elsewhere have no suites.
+    # External kernels have no suites.
     "--kernels": ("--build-dir", "--suite"),
 }
-# A run goes on as it began.
+# Options allowed with --resume; all others are taken from the interrupted run.
 _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
 
 
@@ -76,9 +76,9 @@ class Options(MeasurementOptions):
     baseline: Path | None
     parallel: bool
     self_check: bool
-    self_check_of: Path | None  # run files that are there already
+    self_check_of: Path | None  # run files of an earlier self-check
     resume: Path | None
-    list: bool  # only the names of what would be measured
+    list: bool  # print only the names that would be measured
     dry_run: bool
     wait: bool
     quiet: bool
@@ -96,7 +96,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Raises UserError for bad usage, and for what contradicts itself."""
+    """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     from warpgauge.baselines.recordable import FEWEST_PROCESSES
     from warpgauge.records.benchmark_filter import require_portable
 
@@ -146,9 +146,9 @@ def options_of(
     kind: type[AnyOptions],
     formats: Mapping[str, Format[str]] | None = None,
 ) -> AnyOptions:
-    """The options of a command that measures; those that are not given have bench's defaults.
+    """Return the options of a measuring command, with bench's defaults for missing ones.
 
-    `formats` are those of --format, if not a comparison's. Raises UserError for a wrong one.
+    `formats` are those of --format, by default a comparison's. Raises UserError for a wrong one.
     """
     from warpgauge.commands.format_options import Formats
     from warpgauge.reports.formats import FORMATS
@@ -243,7 +243,7 @@ def command_line() -> Parser:
 
 
 def add_suite_and_device(parser: argparse._ActionsContainer) -> None:
-    """Add --suite, and --device of one GPU, several together, or all."""
+    """Add --suite, and --device for one GPU, several together, or all."""
     # fmt: off
     add = parser.add_argument
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
@@ -255,7 +255,7 @@ def add_suite_and_device(parser: argparse._ActionsContainer) -> None:
 
 
 def _device(text: str) -> int | str:
-    """One GPU, several (``0,1`` stays text), or all."""
+    """Parse one GPU, several (``0,1`` stays text), or all."""
     if text == EVERY_GPU:
         return text
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge bisect: which commit made a benchmark slower."""
+"""warpgauge bisect: finds the commit that made a benchmark slower."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warpgauge.system.git import short
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import inert, plural
 
-_SHOWN = 10  # commits of a range
+_SHOWN = 10  # most commits listed of a range
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 @dataclass(frozen=True)
 class _BisectCommand(MeasuringCommand):
-    """A search for the commit, and when it began."""
+    """A search for the commit; `began` is its start on the monotonic clock."""
 
     options: BisectOptions
     began: float
@@ -46,13 +46,13 @@ class _BisectCommand(MeasuringCommand):
     command = "scripts/warpgauge bisect"
 
     def run(self) -> ExitStatus:
-        """Search, and show what was found. Raises UserError."""
+        """Search, and show the result. Raises UserError."""
         commits = commit_builds.between(self.root, self.options.good, self.options.bad)
         ends = short(commits[0]), short(commits[-1])
         self.runs.mkdir(parents=True, exist_ok=True)
         paths = RunPaths(self.runs / f"bisect-{ends[0]}-{ends[1]}.json")
         before = self._before(paths)
-        # The budget is of the whole search, builds included.
+        # The budget covers the whole search, including builds.
         options = replace(self.options, budget_s=None)
         if before is not None:
             options = replace(options, seed=before[1].seed)
@@ -88,7 +88,7 @@ class _BisectCommand(MeasuringCommand):
             return self._concluded(found, ends, there)
 
     def _before(self, paths: RunPaths) -> tuple[Journal, Start] | None:
-        """What is to go on. Raises UserError where nothing is, or it is another search."""
+        """Return the search to resume. Raises UserError if there is none, or it is another one."""
         if not self.options.resume_bisect:
             return None
         if not journal.is_begun(paths.journal):

@@ -21,7 +21,7 @@ exit status:
 
 @dataclass(frozen=True, kw_only=True)
 class BisectOptions(Options):
-    """Between which commits to look for what."""
+    """Options of warpgauge bisect."""
 
     good: str
     bad: str
@@ -30,10 +30,10 @@ class BisectOptions(Options):
 
 
 def parse(argv: Sequence[str]) -> BisectOptions:
-    """Raises UserError for bad usage."""
+    """Parse `argv`. Raises UserError for bad usage."""
     values = vars(command_line().parse_args(argv))
     values["rows"] = tuple(dict.fromkeys(values.pop("row")))
-    # As many pairs before the first look as a change needs: no commit is decided by fewer.
+    # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
     fixed = {"suite": FULL_SUITE, "processes": FEWEST_OF_A_CHANGE}
     return bench_options.options_of({**fixed, **values}, BisectOptions)
 

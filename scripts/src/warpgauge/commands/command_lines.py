@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of the commands that show or keep what was measured, by the command's name."""
+"""The command lines of commands that show or keep measurements; functions have their names."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ For an exit status that depends on the verdict, use `compare`."""
 
 
 def parse_report(argv: Sequence[str]) -> argparse.Namespace:
-    """`base` and `run` are the files of both sides; the first may be None. Raises UserError."""
+    """Parse `argv`; `base`, which may be None, and `run` are the two sides. Raises UserError."""
     parser = report()
     options = parser.parse_args(argv)
     runs, base = options.runs, options.baseline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge compare, and scripts/compare.py: packages are imported once the options are known."""
+"""warpgauge compare, and scripts/compare.py. Packages are imported after parsing the options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PROCESSES = "--processes"
 
-# What decides about a verdict, and no more about one that was reached.
+# Options that affect a verdict, and therefore cannot change a finished comparison.
 _JUDGING = frozenset(
     "--filter --min-effect --alpha --process-scatter --fail-on --policy --allow".split()
 )
@@ -54,12 +54,12 @@ scripts/README.md explains how a verdict is reached."""
 
 
 def starter(argv: Sequence[str]) -> int:
-    """scripts/compare.py: the exit status of comparing as `argv` asks."""
+    """Run scripts/compare.py, and return its exit status."""
     return entry_point.run("compare.py", lambda: main(argv, environment.ROOT, "compare.py"))
 
 
 def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
-    """Compare as `argv` asks; the exit status. Raises UserError."""
+    """Compare as `argv` asks, and return the exit status. Raises UserError."""
     options = parse(argv, prog)
     environment.ensure(STATISTICS)
     return _compare(options, root / "baselines")
@@ -86,9 +86,9 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
 def judged(
     baseline: Record, candidate: Record, options: argparse.Namespace, baselines: Path
 ) -> Comparison:
-    """`candidate` held against `baseline`, by the rule that the `options` ask for.
+    """Return the comparison of `candidate` with `baseline`.
 
-    Those are of `add_rule`, and `filter`. Raises UserError.
+    `options` are those of `add_rule` and `filter`. Raises UserError.
     """
     from warpgauge.records.benchmark_filter import require_match
     from warpgauge.statistics.error_rates import ALPHA
@@ -96,7 +96,7 @@ def judged(
     from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
     from warpgauge.verdict.judge import judge
 
-    gc.freeze()  # both stay to the end: the collector need not look at them again and again
+    gc.freeze()  # both records live to the end, so the collector need not scan them repeatedly
     require_match(options.filter, baseline, candidate)
     settings = ComparisonSettings(
         filter=options.filter or None,
@@ -112,7 +112,7 @@ def judged(
 
 
 def _judged_before(options: argparse.Namespace) -> Comparison:
-    """The comparison in the file that stands alone. Raises UserError."""
+    """Load a finished comparison. Raises UserError."""
     from warpgauge.files import json_file
     from warpgauge.files.location import Place
     from warpgauge.reports import comparison_json
@@ -142,9 +142,9 @@ def _show(comparison: Comparison, options: argparse.Namespace) -> None:
 
 
 def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
-    """The options; `processes` are the files of both sides, or empty. Raises UserError.
+    """Return the options; `processes` holds the files of both sides, or is empty. Raises UserError.
 
-    argparse knows no list that ends at ``--`` and is followed by another one.
+    argparse does not support a list that ends at ``--``, followed by another list.
     """
     parser = command_line(prog)
     asked = list(itertools.chain.from_iterable(map(_spelled_apart, argv)))
@@ -176,7 +176,7 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
 
 
 def _spelled_apart(word: str) -> list[str]:
-    """``--processes=FILE`` as two words."""
+    """Split ``--processes=FILE`` into two words."""
     option, _, value = word.partition("=")
     return [option, *filter(None, [value])] if option == _PROCESSES else [word]
 
@@ -207,7 +207,7 @@ def command_line(prog: str = "warpgauge compare") -> Parser:
 
 
 def add_rule(rule: argparse._ActionsContainer) -> None:
-    """Add the options by which `judged` judges, but for --filter."""
+    """Add the options that `judged` uses, except for --filter."""
     add = rule.add_argument
     # fmt: off
     add("--min-effect", metavar="PERCENT", type=_percent,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each benchmark went over the last nights, out of the history's database, to be drawn."""
+"""How each benchmark developed over the last nights, from the history's database, for plots."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from warpgauge.reports.drawing.course import Course, Event
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, percent
 
-# Of a picture; older nights are in the history.
+# Most nights in a plot; the history has older ones.
 _MOST_NIGHTS = 120
-# What explains a step in the times, by the facts that tell it.
+# Facts that may explain a step in the times, and what they describe.
 _EVENTS = {
     "gpu_uuid": "GPU",
     "driver_version": "driver",
@@ -34,9 +34,9 @@ _EVENTS = {
 def of(
     asked: sqlite3.Connection, slug: str, clocks: Mapping[str, Clock]
 ) -> tuple[int, dict[str, Course]]:
-    """How many nights a GPU model has, and how each benchmark went in the last ones, by name.
+    """Return a GPU model's number of nights, and each benchmark's course over the last ones.
 
-    `clocks` are as those of `changes.found`.
+    `clocks` are as in `changes.found`.
     """
     nights = series.nights_of(asked, slug)
     if not nights:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge evaluate: a kernel beside the one that it shall replace."""
+"""warpgauge evaluate: compares a kernel with the one that it should replace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _EvaluateCommand(MeasuringCommand):
     command = "scripts/warpgauge evaluate"
 
     def run(self) -> ExitStatus:
-        """Build, measure, judge and show. What can be refused is refused before measuring."""
+        """Check all arguments first, then build, measure, judge and show."""
         options = self.options
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", paths.pair)
@@ -55,7 +55,7 @@ class _EvaluateCommand(MeasuringCommand):
                 given = Probe({}, gpus=len(gpu["gpu_uuid"].split(",")))
                 for variant in common:
                     selection.runnable([variant], given)
-                # An index is the driver's, and CUDA counts in an order of its own.
+                # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
                 uuid = gpu["gpu_uuid"]
                 measuring = replace(measuring, options=replace(options, device=uuid))
                 measuring = self.watched(measuring, uuid, held)
@@ -81,11 +81,11 @@ class _EvaluateCommand(MeasuringCommand):
         built: Built,
         measuring: Measuring,
     ) -> Variant:
-        """A side's benchmarks, by their common names. Raises UserError where there is none."""
+        """Return a side's benchmarks under common names. Raises UserError if there are none."""
         scratch = measuring.scratch
         if kernels is None:
             return variants.of_family(built.programs, kernel.name, self.options.axes, scratch)
-        # The commands of a log can be repeated until the next evaluation: what they need stays.
+        # Keep the plan until the next evaluation, so that logged commands can be repeated.
         folder = self.root / "build" / "external" / f"evaluate-{side}"
         (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
         return variants.of_program(program, variants.variant_of(kernels.cases[0].name), scratch)
@@ -102,7 +102,7 @@ class _EvaluateCommand(MeasuringCommand):
 
 
 def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
-    """At the values of `axes`; None for a variant of a family. Raises UserError."""
+    """Load a kernel at the values of `axes`; None for a family's variant. Raises UserError."""
     if kernel.manifest is None:
         return None
     values = {axis: [*map(int, values)] for axis, values in axes.items()}

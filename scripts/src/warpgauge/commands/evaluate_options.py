@@ -22,7 +22,7 @@ from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
-# Pairs before the first look: fewer show no change, and here a change is what is expected.
+# Pairs before the first look: a change is likely here, and fewer pairs cannot show one.
 PAIRS = 6
 
 _DESCRIPTION = """\
@@ -56,7 +56,7 @@ class Kernel:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Options):
-    """What the user asked for; the base is the first of the `sides`."""
+    """Options of warpgauge evaluate; the base is the first of the `sides`."""
 
     sides: tuple[Kernel, Kernel]
     axes: Mapping[str, Sequence[str]]
@@ -64,7 +64,7 @@ class EvaluateOptions(Options):
 
 
 def parse(argv: Sequence[str]) -> EvaluateOptions:
-    """Raises UserError for bad usage."""
+    """Parse `argv`. Raises UserError for bad usage."""
     from warpgauge.reports.evaluation_document import FORMATS
 
     parser = command_line()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/bench --kernels measures: a manifest's kernels, by the bench_external built here."""
+"""The kernels of a manifest, measured by the bench_external that is built here (--kernels)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparability import BASELINES, MANIFEST
 
-# In a folder that was built.
+# Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")
 
 
@@ -32,11 +32,11 @@ class ExternalKernels:
     def of(
         path: Path, kernels: Sequence[str] | None = None, axes: Axes | None = None
     ) -> ExternalKernels:
-        """As `plan.cases` takes them. Raises UserError."""
+        """Load cases as `plan.cases` does. Raises UserError."""
         return ExternalKernels(path, plan.cases(manifest.load(path), kernels, axes))
 
     def built(self, measuring: Measuring) -> Built:
-        """The program folder, after a build of this tree, and the commit of the manifest's folder.
+        """Build this tree, and return the program folder and the commit of the manifest's folder.
 
         Raises UserError.
         """
@@ -47,16 +47,16 @@ class ExternalKernels:
         source = machine_context.source(self.path.absolute().parent, apart, self.files)
         if options.record:
             machine_context.require_committed(source)
-        # A program of a tree with changes may be recorded: another commit is, the manifest's.
+        # With --record, only the manifest must be committed: its commit is the recorded one.
         here = replace(measuring, options=replace(options, record=False)).built()
-        # The commands of a log can be repeated later: what they need stays.
+        # Keep the plan, so that logged commands can be repeated later.
         digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:8]
         where = measuring.root / "build" / "external" / f"{self.path.stem}-{digest}"
         programs = self.provide(here.programs, where)
         return Built(programs, {**source, MANIFEST: str(self.path), BASELINES: str(baselines)})
 
     def provide(self, built: Path, where: Path) -> Path:
-        """The program folder `where`, of what was built in another one. Raises UserError."""
+        """Write the program folder `where` for the program in `built`. Raises UserError."""
         if not (built / PROGRAM).exists():
             fault = f"{built / PROGRAM} does not exist: build first, with nvcc"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
@@ -69,5 +69,5 @@ class ExternalKernels:
 
     @property
     def files(self) -> list[Path]:
-        """All files that its kernels read."""
+        """All files that the kernels read."""
         return [*dict.fromkeys(path for case in self.cases for path in case.files)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge fidelity, from the clone: benchmarks/fidelity, which needs the trace library there."""
+"""warpgauge fidelity: runs benchmarks/fidelity of a clone, which needs the trace library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main(argv: Sequence[str], root: Path) -> int:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The options, for --help too. Raises UserError outside of a clone."""
+    """Return the parser, also for --help. Raises UserError outside of a clone."""
     parser: argparse.ArgumentParser = _from_clone("options").command_line()
     return parser
 

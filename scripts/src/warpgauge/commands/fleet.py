@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge fleet: which GPU, node or level of a factor is slower than the others."""
+"""warpgauge fleet: finds GPUs, nodes or levels of a factor that are slower than the others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format NAME[=FILE] and --export NAME=FILE: checked before the work, delivered after it."""
+"""--format NAME[=FILE] and --export NAME=FILE: checked before the work, written after it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Found(Protocol):
 
 @dataclass(frozen=True)
 class Formats:
-    """One format on standard output, the terminal's unless another was named, and the files."""
+    """The format on standard output, by default the terminal's, and the files to write."""
 
     shown: Format[str] = TERMINAL
     files: tuple[tuple[AnyFormat, Path], ...] = ()
@@ -47,9 +47,9 @@ class Formats:
         exports: Sequence[str] = (),
         known: Mapping[str, Format[str]] = FORMATS,
     ) -> Formats:
-        """Of the `known` formats, which are of a comparison unless others are given.
+        """Parse options; `known` are the formats of a comparison unless others are given.
 
-        Raises UserError for an unknown name, two on standard output, or one file twice.
+        Raises UserError for an unknown name, two formats on standard output, or a file named twice.
         """
         shown: list[Format[str]] = []
         files: dict[Path, tuple[AnyFormat, Path]] = {}
@@ -89,7 +89,7 @@ class Formats:
 
     @property
     def unwritten(self) -> tuple[str, ...]:
-        """For each format that was asked for, that it was not written for want of a comparison."""
+        """One sentence for each requested format that lacks a comparison to write."""
         on_output = () if self.shown is TERMINAL else (self.shown.name,)
         asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
         return tuple(
@@ -97,13 +97,13 @@ class Formats:
         )
 
     def of(self, what: str) -> Formats:
-        """The same formats, to files whose names end in `what`."""
+        """Return the same formats, with `what` appended to the names of their files."""
         files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
         exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
         return replace(self, files=files, exports=exports)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
-        """Raises UserError for a file that cannot or must not be written; see `output_file`."""
+        """Raise UserError for a file that cannot or must not be written; see `output_file`."""
         if any(one is PICTURES[".png"] for one, _ in self.files):
             environment.ensure([picture.PNG_PACKAGE], lock=environment.WHOLE)
         if any(one.name == "openmetrics" for one, _ in self.exports):
@@ -112,10 +112,10 @@ class Formats:
             check_report(path, baselines, inputs, one.own, one.kind)
 
     def deliver(self, found: Found, show: Callable[[], None]) -> ExitStatus:
-        """Write everything; the exit status of what was `found`. `show` shows it on a terminal.
+        """Write all formats and exports, and return the exit status; `show` prints to a terminal.
 
-        What an export lacks is told, and was not measured. Raises UserError where something cannot
-        be written, which keeps nothing else from it, with a status that hides no regression.
+        Benchmarks missing from an export are reported, and count as not measured. Raises UserError
+        after writing the rest if something cannot be written; its status never hides a regression.
         """
         faults = []
         try:
@@ -128,7 +128,7 @@ class Formats:
         texts = {path: one.render(found) for one, path in self.files}
         exported, left_out = {}, {}
         if isinstance(found, Comparison):
-            # An export that would hold no benchmark is not written.
+            # An export without benchmarks is not written.
             exported = {path: one.render(found) for one, path in self.exports}
             left_out = {path: one.left_out(found) for one, path in self.exports}
         faults += _written({**texts, **{path: text for path, text in exported.items() if text}})
@@ -147,21 +147,21 @@ class Formats:
         return status
 
     def export(self, found: Comparison) -> ExitStatus:
-        """The exports alone, of a run that there is nothing to compare with. As `deliver`."""
+        """Write only the exports, of a run without a comparison; otherwise like `deliver`."""
         return Formats(exports=self.exports).deliver(found, lambda: None)
 
 
 def _untaken(file: str, taken: Collection[Path]) -> Path:
-    """Where `file` leads to. Raises UserError where something else is written there."""
+    """Return the resolved path of `file`. Raises UserError if it is already taken."""
     if (target := resolved(Path(file))) in taken:
         raise UserError(f"{Path(file)} would be written twice: name another file for one of them")
     return target
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
-    """Write the files, all or none, and to pipes and devices; a sentence a fault."""
+    """Write regular files, all or none, and pipes and devices; return a sentence per error."""
     streamed = {path: text for path, text in texts.items() if is_stream(path)}
-    # A link stays a link.
+    # Resolve links, so that a link stays a link.
     whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
     steps = [partial(replace_all, whole)]
     steps += [partial(write_stream, path, text) for path, text in streamed.items()]
@@ -184,9 +184,9 @@ def _picture(text: str, path: Path) -> AnyFormat:
 
 
 def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:
-    """All that has a time which counts is NEW; the rest says why it has none.
+    """Return a comparison in which rows with a valid time are NEW; others say why they have none.
 
-    What the machine cannot run is nobody's fault, and no part of it.
+    Rows that this machine skipped are left out.
     """
     nothing = Record(run.path, Source.BASELINE, {}, {})
     asked = [row.name for row in run.rows.values() if not row.skipped]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge history: what the nights measured, as tables or for other tools."""
+"""warpgauge history: shows nightly times as tables, or exports them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
 from warpgauge.verdict import policy
 
-# Points of several GPU models, from which on processes save more than they take to begin: seconds.
+# Number of points above which a process per GPU model saves more than the seconds of its start.
 _WORTH_PROCESSES = 300_000
 _PARQUET = re.compile(rb"\APAR1")
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     faults: list[str] = []
 
     def answer(asked: sqlite3.Connection) -> str:
-        """What is printed; nothing is before all was read: a damaged database is asked again."""
+        """Return the output. Nothing is printed earlier, because a damaged database is retried."""
         faults[:] = database.faults(asked)
         with console.capture() as shown:
             _COMMANDS[given.command](asked, given, root, console)
@@ -85,7 +85,7 @@ def _changes(asked: sqlite3.Connection, given: Namespace, root: Path, console: O
 def _found(
     path: Path, commit: str, model: str, names: Collection[str], newest: bool
 ) -> list[changes.Change]:
-    """The changes of a GPU model. A process reads for itself: that takes as long as the search."""
+    """Return a GPU model's changes. Reading takes as long as the search, so each process reads."""
     found = database.opened(path, commit)
     if found is None:
         raise sqlite3.DatabaseError(f"{path} was replaced meanwhile")
@@ -96,12 +96,12 @@ def _found(
 
 @contextmanager
 def _pool(many: bool) -> Iterator[Executor]:
-    """A process a core, or a thread where there is little to do; an end ends what is left."""
+    """Yield a process pool, or one thread for little work; cancel what is left at the end."""
     pool: Executor = (
         ProcessPoolExecutor(
             mp_context=get_context("spawn"),
             initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),  # an interrupt is told here, and once
+            initargs=(signal.SIGINT, signal.SIG_IGN),  # the parent reports interrupts, once
         )
         if many
         else ThreadPoolExecutor(1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `warpgauge`: which commands there are, and what each needs before it is imported.
+"""The command `warpgauge`: its subcommands, and what each needs before it is imported.
 
-Standard library only, and readable by Python 3.8: every command begins here, and too old a Python
-gets a sentence. A command's own modules are imported once the environment has their packages; to
-show its --help nothing is installed.
+Standard library only, and valid in Python 3.8: every command begins here, and an old Python gets an
+error message. A command's own modules are imported once the environment has their packages; --help
+installs nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
 
 
 class Command(NamedTuple):
-    """`interrupted` says where an interrupt was, unless the interrupt does."""
+    """A subcommand; `interrupted` is the default text for an interrupt."""
 
     summary: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
     interrupted: str = ""
-    lock: str = environment.RUNTIME  # that has the packages
+    lock: str = environment.RUNTIME  # the lock with these packages
 
 
 COMMANDS = {
@@ -36,7 +36,7 @@ COMMANDS = {
         (*STATISTICS, "pynvml"),
         "before a run file was written",
     ),
-    # It makes the environment itself, once its command line is known to be good.
+    # It prepares the environment itself, after checking its command line.
     "compare": Command("compare two benchmark results"),
     "ab": Command(
         "compare two builds of Google Benchmark programs, in pairs",
@@ -79,9 +79,9 @@ COMMANDS = {
     "fidelity": Command("compare device times with CUPTI's", STATISTICS, "before all was measured"),
 }
 _OWN_OPTIONS = ("compare", "fidelity")
-_SHOWING = ("baseline", "report", "history", "fleet")  # in one module; others' have one each
+_SHOWING = ("baseline", "report", "history", "fleet")  # share one module of options
 
-# What the workflows run, as in `warpgauge ci gate`.
+# Commands of the workflows, such as `warpgauge ci gate`.
 CI = {
     "gate": Command("measure a pull request, and write a folder to upload"),
     "comment": Command(
@@ -108,13 +108,13 @@ CI = {
     "on-demand": Command("start the measurement that a comment asks for"),
     "gpus": Command("print the GPU models that pull requests are measured on"),
     "check-setup": Command("check the repository settings that the gate depends on"),
-    # A step of its own installs packages, so that none has a token meanwhile.
+    # Packages are installed in a separate step, which has no token.
     "prepare": Command("install the Python packages that the other commands need, and exit"),
 }
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
-    """Run the command that `argv` names. Returns the exit status."""
+    """Run the command that `argv` names, and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     ci = words[:1] == ["ci"]
     commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
@@ -128,7 +128,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
 
 
 def command_line(module: str) -> ArgumentParser:
-    """The options of ``bench`` or ``ci.gate``, whose own modules are not imported."""
+    """Return the parser of ``bench`` or ``ci.gate`` without importing the command's modules."""
     where, _, name = module.rpartition(".")
     if where or name in _SHOWING:
         lines = _imported("ci.command_lines" if where else "command_lines")
@@ -139,10 +139,10 @@ def command_line(module: str) -> ArgumentParser:
 
 
 def _run(command: Command, module: str, argv: Sequence[str]) -> int:
-    environment.ensure(())  # of packages nothing yet: whether this Python is too old
+    environment.ensure(())  # only checks the version of Python
     packages_alone = command is CI["prepare"]
     if _asks_for_help(argv) or packages_alone:
-        given = command_line(module).parse_args(argv)  # which shows it, if it is no option's value
+        given = command_line(module).parse_args(argv)  # exits, unless --help is an option's value
         command = CI[given.command] if packages_alone else command
     environment.ensure(command.packages, lock=command.lock)
     return 0 if packages_alone else int(_imported(module).main(argv, environment.ROOT))
@@ -182,7 +182,7 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
 
 
 def _print_completion(shell: str) -> int:
-    """Print the completion script for `shell`. Raises UserError where shtab is missing."""
+    """Print the completion script for `shell`. Raises UserError if shtab is missing."""
     environment.ensure(())
     if shell not in ("bash", "zsh"):
         raise UserError(f"--print-completion takes bash or zsh, not {shell!r}")
@@ -201,7 +201,7 @@ def whole_command_line() -> ArgumentParser:
     ci = commands.add_parser("ci", help="commands for workflows").add_subparsers()
     for group, known, where in ((commands, COMMANDS, ""), (ci, CI, "ci.")):
         for name, command in known.items():
-            with suppress(UserError):  # a command that cannot run from here
+            with suppress(UserError):  # a command that is not available here
                 parents = [command_line(f"{where}{name}")]
                 group.add_parser(name, help=command.summary, parents=parents, add_help=False)
     return parser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands that measure do alike: name their files, begin, and lock tree and GPU."""
+"""What all measuring commands share: names of files, setup, and locks on tree and GPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from warpgauge.system.locks import Holder, alone, alone_on
 
 @dataclass(frozen=True)
 class RunPaths:
-    """All are named after the run file, ``2026-11-20-090507.json``."""
+    """The files of a run, named after the run file, such as ``2026-11-20-090507.json``."""
 
     run: Path
 
@@ -38,17 +38,17 @@ class RunPaths:
 
     @property
     def confirming(self) -> tuple[Path, Path]:
-        """Base and candidate of what was flagged and measured again."""
+        """Run files, base first, of flagged benchmarks that were measured again."""
         return self._beside("confirm-base"), self._beside("confirm")
 
     @property
     def why(self) -> Path:
-        """The folder of what --why gathered."""
+        """The folder for the evidence of --why."""
         return self._beside("why").with_suffix("")
 
     @property
     def folder(self) -> Path:
-        """The folder of the sides of --self-check."""
+        """The folder for the sides of --self-check."""
         return self.run.with_suffix("")
 
     @property
@@ -57,30 +57,30 @@ class RunPaths:
 
     @property
     def report(self) -> Path:
-        """The page of what the run was compared with."""
+        """The HTML page of the comparison."""
         return self.run.with_suffix(".html")
 
     @property
     def journal(self) -> Path:
-        """The journal's folder, until the run is complete."""
+        """The folder of the journal, which exists until the run is complete."""
         return self.run.with_name(f"{self.run.stem}{SUFFIX}")
 
     def of(self, what: str) -> RunPaths:
-        """The paths of one of several runs."""
+        """Return the paths of one of several runs."""
         return RunPaths(self._beside(what))
 
     def _beside(self, what: str) -> Path:
         return self.run.with_stem(f"{self.run.stem}-{what}")
 
     def measured(self, options: Options) -> list[Path]:
-        """The run files that scripts/bench may write."""
+        """Return the run files that scripts/bench may write."""
         runs = [*self.pair] if options.against else [self.run]
         if options.confirm and not options.record and not options.against:
             runs += self.confirming
         return runs
 
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
-        """Raise UserError unless these, the log and all reports may be written."""
+        """Raise UserError unless the runs, the log and all reports may be written."""
         inputs = [self.log, *([options.baseline] if options.baseline else [])]
         for path in runs:
             output_file.check_run_file(path, baselines, inputs)
@@ -89,9 +89,9 @@ class RunPaths:
 
 
 def named_after(folder: Path, now: datetime) -> RunPaths:
-    """Where a run goes, in `folder`, when the user names no file; the folder is made.
+    """Make `folder`, and return the default paths of a run in it.
 
-    Two runs of one second get two names.
+    Two runs in the same second get different names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name, number = f"{now:%Y-%m-%d-%H%M%S}", 1
@@ -104,7 +104,7 @@ def named_after(folder: Path, now: datetime) -> RunPaths:
 
 @dataclass(frozen=True)
 class MeasuringCommand:
-    """One invocation: how to measure, where the repository is, and where output goes."""
+    """One invocation: options, the repository, and consoles for output."""
 
     options: Options
     root: Path
@@ -112,23 +112,23 @@ class MeasuringCommand:
     notes: Console  # standard error: progress and remarks
     argv: Sequence[str]
 
-    command: ClassVar[str]  # as the log of its commands names it
-    in_tree: ClassVar[str] = "command that measures in this tree"  # which it waits for
+    command: ClassVar[str]  # name in the command log
+    in_tree: ClassVar[str] = "command that measures in this tree"  # that this one waits for
     on_gpu: ClassVar[str] = "command that measures on this GPU"
 
     @property
     def work(self) -> Path:
-        """The build folder; one command at a time uses it."""
+        """The build folder, which one command at a time uses."""
         named = self.options.build_dir
         return self.root / "build" if named is None else named.resolve()
 
     @property
     def runs(self) -> Path:
-        """Where runs are kept; one command at a time measures."""
+        """The folder of runs, in which one command at a time measures."""
         return self.work / "runs"
 
     def run_paths(self) -> RunPaths:
-        """Where this run goes: where the user says, or into `runs`."""
+        """Return the run's paths: given by the user, or new ones in `runs`."""
         out = self.options.out
         return RunPaths(out) if out else named_after(self.runs, datetime.now())
 
@@ -136,9 +136,9 @@ class MeasuringCommand:
     def begun(
         self, options: Options, log: Path | None = None, *, resumed: bool = False
     ) -> Iterator[tuple[Measuring, ExitStack]]:
-        """How to measure, with a scratch folder; and what is to be held until the command ends.
+        """Yield a Measuring with a scratch folder, and a stack of contexts held to the end.
 
-        The commands that it runs are written to `log`. Raises UserError.
+        Commands are logged to `log`, if given. Raises UserError.
         """
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             budget = Budget(options.budget_s)
@@ -149,15 +149,15 @@ class MeasuringCommand:
                 yield measuring, held
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
-        """Hold `work` or `runs`; waits for another command that does. Raises UserError."""
+        """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""
         return alone(folder, self._waiting(self.in_tree))
 
     def alone_on(self, uuid: str) -> AbstractContextManager[None]:
-        """Hold these GPUs, if any."""
+        """Lock these GPUs, if any."""
         return alone_on(uuid.split(",") if uuid else (), self._waiting(self.on_gpu))
 
     def watched(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
-        """Hold these GPUs, if any, watch them, and wait until nobody else uses them."""
+        """Lock and watch these GPUs, if any, and wait until no other process uses them."""
         held.enter_context(self.alone_on(uuid))
         if uuid:
             measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
@@ -165,7 +165,7 @@ class MeasuringCommand:
         return measuring
 
     def _waiting(self, what: str) -> Callable[[Holder], None]:
-        """What to do while another of `what` holds what this one needs: tell, or refuse."""
+        """Return what to do while another command holds a lock: say so and wait, or raise."""
 
         def wait(holder: Holder) -> None:
             who = f"another {what}" + (f" (pid {holder})" if holder else "")

@@ -36,28 +36,28 @@ from warpgauge.why.explain import Sides
 
 @dataclass(frozen=True)
 class Share:
-    """What the run of one GPU has in common with those of the others."""
+    """What the runs of several GPUs share."""
 
     built: Built
-    at_once: int  # so many are measured at the same time
-    whole: Path  # the folder of the journal of all
-    journal: Path  # of its own
+    at_once: int  # number of GPUs measured at the same time
+    whole: Path  # folder of the journal of all GPUs
+    journal: Path  # journal of this GPU
 
 
 @dataclass(frozen=True)
 class Bench(MeasuringCommand):
     """One invocation of scripts/bench on one GPU, or several together."""
 
-    faults: Console  # as `notes`, where that is not to be quiet
-    before: Interrupted | None = None  # a run that goes on
-    share: Share | None = None  # where this GPU is one of several
+    faults: Console  # same as `notes` unless --quiet
+    before: Interrupted | None = None  # the run to resume
+    share: Share | None = None  # set if this GPU is one of several
 
     command = "scripts/bench"
     in_tree = "scripts/bench of this tree"
     on_gpu = "scripts/bench on this GPU"
 
     def run(self) -> ExitStatus:
-        """Build, measure, judge and show. What can be refused is refused before measuring."""
+        """Check all arguments first, then build, measure, judge and show."""
         options, share = self.options, self.share
         chosen, commit = self.inputs()
         paths = self.run_paths()
@@ -98,7 +98,7 @@ class Bench(MeasuringCommand):
             return status
 
     def built(self, measuring: Measuring) -> Built:
-        """What is measured, up to date. Raises UserError."""
+        """Build what is measured. Raises UserError."""
         options = self.options
         named = options.every_gpu or isinstance(options.device, str)
         needs_gpu = named or options.record or options.self_check or self.kernels is not None
@@ -111,26 +111,26 @@ class Bench(MeasuringCommand):
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:
-        """Those from elsewhere, where they are asked for. Raises UserError."""
+        """The external kernels, with --kernels. Raises UserError."""
         path = self.options.kernels
         return None if path is None else ExternalKernels.of(path)
 
     @property
     def baselines(self) -> Path:
-        """Of this tree, of the project that --build-dir names, or of the manifest of --kernels."""
+        """The baselines of this tree, of the --build-dir project, or of the --kernels manifest."""
         named = self.options.baselines
         return self.root / "baselines" if named is None else named.absolute()
 
     def inputs(self) -> tuple[Record | None, str]:
-        """The baseline and the commit that are named; None, "" where none is. Raises UserError."""
+        """Return the given baseline (or None) and commit (or ""). Raises UserError."""
         options = self.options
-        _ = self.show, self.kernels  # the policy and the manifest are read before the minutes, too
+        _ = self.show, self.kernels  # fail early on a wrong policy or manifest
         chosen = load.load(options.baseline) if options.baseline else None
         ref = options.against
         return chosen, worktree.commit_of(self.root, ref) if ref else ""
 
     def judge_self_check(self, folder: Path) -> ExitStatus:
-        """What an earlier self-check measured, judged by today's rule. Raises UserError."""
+        """Judge an earlier self-check by the current rule. Raises UserError."""
         chosen, _ = self.inputs()
         check = of_files(folder, self.show.judged)
         base = chosen or self._baseline_of(self_check.context_of(check)["gpu_name"])
@@ -140,7 +140,7 @@ class Bench(MeasuringCommand):
     def _by_itself(
         self, beside: AbRun, base: Record | None, paths: RunPaths, show: Conclusion
     ) -> ExitStatus:
-        """This build, against a baseline where there is one, confirmed beside its commit."""
+        """Measure this build, compare it with a baseline if there is one, and confirm in pairs."""
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
             return self_check.run(beside, base, paths.folder, show, self.baselines)
@@ -165,7 +165,7 @@ class Bench(MeasuringCommand):
                 return found
             if tired is not None or not commit:
                 return unconfirmed(found, why if tired is None else "the GPU stays slow")
-            # The files of the pair tell by themselves what they were asked for.
+            # The pair's run files record what was selected.
             settings = replace(show.settings, filter=None)
             judge = replace(show, settings=settings).judged
             found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
@@ -193,9 +193,9 @@ class Bench(MeasuringCommand):
 
     @cached_property
     def show(self) -> Conclusion:
-        """How results are judged and shown. Raises UserError for a policy that is wrong."""
+        """How results are judged and shown. Raises UserError for a wrong policy."""
         rules = policy.named_or_in(self.baselines, self.options.policy)
-        if rules is not None and self.options.self_check:  # changes are made on purpose there
+        if rules is not None and self.options.self_check:  # its changes are intentional
             rules = replace(rules, expected=(), required=())
         return Conclusion.of(self.options, rules, self.results)
 
@@ -211,7 +211,7 @@ class Bench(MeasuringCommand):
         settled: Callable[[Comparison], Comparison],
         show: Conclusion,
     ) -> ExitStatus:
-        """Judge, settle what needs it, and show the result; with --record keep it too."""
+        """Judge, settle, and show the result; with --record, add it to the baseline."""
         warn, probe = beside.measuring.warn, beside.suite.probe
         if base is None:
             status = show.values(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--list and --dry-run of bench and ab: what would be measured, while nothing is."""
+"""--list and --dry-run of bench and ab: what would be measured, without measuring."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from warpgauge.system.text import inert, listed, plural
 
 Facts = list[tuple[str, str]]
 
-ANY_TIME = "<time>.json"  # the name of a run file that nobody chose
+ANY_TIME = "<time>.json"  # placeholder for the name of a run file
 
 
 def list_bench(one: Bench) -> ExitStatus:
-    """The names that `one` would measure, after a build if it asks for one. Raises UserError.
+    """Print the names that `one` would measure; build first unless told otherwise.
 
-    The names of a manifest's kernels are known without any. What --filter leaves of them only the
-    program can tell.
+    The names of a manifest's kernels are known without a build, except with --filter, which only
+    the program can apply. Raises UserError.
     """
     if one.kernels is not None and not one.options.filter:
         streams.write("".join(f"{inert(case.name)}\n" for case in one.kernels.cases))
@@ -42,7 +42,7 @@ def list_bench(one: Bench) -> ExitStatus:
 
 
 def names(programs: Sequence[Binary], warn: Callable[[str], None]) -> ExitStatus:
-    """Print the benchmarks of `programs`, one a line; what one cannot list is no success."""
+    """Print the benchmarks of `programs`, one per line; a listing error is NOT_MEASURED."""
     asked = dict.fromkeys(name for one in programs for name in one.names)
     streams.write("".join(f"{inert(name)}\n" for name in asked))
     faults = [one for one in programs if one.fault is not None]
@@ -52,7 +52,7 @@ def names(programs: Sequence[Binary], warn: Callable[[str], None]) -> ExitStatus
 
 
 def plan_bench(one: Bench) -> ExitStatus:
-    """Tell what `one` would do. Raises UserError for what it would refuse."""
+    """Print what `one` would do. Raises UserError for what it would reject."""
     options = one.options
     chosen, commit = one.inputs()
     paths = RunPaths(options.out or one.runs / ANY_TIME)
@@ -104,7 +104,7 @@ def plan_bench(one: Bench) -> ExitStatus:
 
 
 def show(facts: Facts) -> ExitStatus:
-    """Print what would be done, a fact a line."""
+    """Print what would be done, one fact per line."""
     width = max(len(key) for key, _ in facts)
     lines = [f"  {key:<{width}}  {inert(value)}\n" for key, value in facts]
     streams.write(f"Nothing is measured. A run would use:\n{''.join(lines)}")
@@ -112,7 +112,7 @@ def show(facts: Facts) -> ExitStatus:
 
 
 def sizes(programs: Sequence[Binary], processes: int, sides: int, note: str = "") -> Facts:
-    """How many benchmarks and processes these programs make."""
+    """Return the numbers of benchmarks and processes of these programs."""
     count = len(programs) * processes * sides
     factors = f"{plural(len(programs), 'program')} x {processes}" + (" x 2 sides" * (sides > 1))
     return [
@@ -127,7 +127,7 @@ def budget(options: Options) -> list[tuple[str, str]]:
 
 
 def reports(options: Options) -> list[Path]:
-    """The files of --format and --export."""
+    """Return the files of --format and --export."""
     formats = options.formats
     return [path for _, path in (*formats.files, *formats.exports)]
 
@@ -139,7 +139,7 @@ def _is_built(one: Bench, folder: Path) -> bool:
 
 
 def _wanted(one: Bench, folder: Path) -> list[Binary]:
-    """The programs in `folder` with what is asked for. Raises UserError for nothing."""
+    """Return the selected programs in `folder`. Raises UserError if there are none."""
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
         everything = discovery.find(folder, Path(name), one.options.suite)
         return selection.wanted(everything, one.options.filter, Path(name), suites=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge profile: one benchmark under a profiler, or its machine code."""
+"""warpgauge profile: runs one benchmark under a profiler, or prints its machine code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 
 def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, Path]]:
-    """The profilers that are asked for, and their files. Raises UserError for what is missing."""
+    """Return the requested profilers and their files. Raises UserError if a tool is missing."""
     baselines = root / "baselines"
     asked = {NCU: options.ncu, NSYS: options.nsys}
     files = {one: path for one, path in asked.items() if path is not None}
@@ -75,7 +75,7 @@ def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, 
 
 
 def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
-    """The program in `folder` with the one benchmark that is asked for. Raises UserError."""
+    """Return the program in `folder`, with only the requested benchmark. Raises UserError."""
     scratch = measuring.scratch
     programs = discovery.find(folder, scratch, measuring.options.suite)
     for binary in programs:
@@ -97,9 +97,9 @@ def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
 class _Profiling:
     options: ProfileOptions
     measuring: Measuring
-    binary: Binary  # with its one benchmark
+    binary: Binary  # with only this benchmark
     results: Console
-    known: Mapping[str, str]  # of the machine
+    known: Mapping[str, str]  # context of the machine
 
     def run(self, tools: Mapping[Profiler, tuple[str, Path]]) -> ExitStatus:
         name, options = self.binary.names[0], self.options
@@ -122,7 +122,7 @@ class _Profiling:
 
     @cached_property
     def trace(self) -> Sequence[Activity]:
-        """The activities of one process under CUPTI."""
+        """The activities of one process, recorded by CUPTI."""
         file = self.measuring.scratch / "trace.json"
         library = trace_file.library(self.binary.path, self.measuring.root)
         ending, failure = self._process((), trace_file.environment(library, file, calls=True))
@@ -134,12 +134,12 @@ class _Profiling:
         report = self.measuring.scratch / f"report{profiler.suffix}"
         ending, failure = self._process(profiler.command(tool, report, ()), {})
         profilers.require_report(profiler, report, ending, failure)
-        if failure:  # later, as where a profiler makes the host too slow for the timing
+        if failure:  # a profiler may slow down the host too much for the timing
             self.measuring.warn(f"{failure}: the report is incomplete")
         return report.read_bytes()
 
     def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> tuple[Ending, str]:
-        """Run the benchmark once, behind `prefix`: how that ended, and why it has no result."""
+        """Run the benchmark once under `prefix`; return how it ended and why it has no result."""
         device, scratch = self.options.device, self.measuring.scratch
         lane = Lane((self.binary,))
         plan = Plan((lane,), range(1), 0, scratch, gpu_arguments(device))
@@ -170,7 +170,7 @@ class _Profiling:
 def _print_machine_code(
     binary: Binary, kernels: Collection[str] | None, architecture: int = 0
 ) -> None:
-    """Of these kernels, by their mangled names, or of all. Raises UserError."""
+    """Print the code of these kernels, by mangled name, or of all. Raises UserError."""
     try:
         found = kernels_of(binary.path, kernels, architecture)
     except OSError as fault:

@@ -20,9 +20,9 @@ _SHOWN = ("ncu", "nsys", "trace", "table", "sass")
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions(Options):
-    """Which benchmark to profile, and what to show or write."""
+    """Options of warpgauge profile."""
 
-    name: str  # the benchmark's, or a filter that only one matches
+    name: str  # of the benchmark, or a filter that matches only one
     ncu: Path | None
     nsys: Path | None
     trace: Path | None
@@ -35,7 +35,7 @@ class ProfileOptions(Options):
 
 
 def parse(argv: Sequence[str]) -> ProfileOptions:
-    """Raises UserError for bad usage."""
+    """Parse `argv`. Raises UserError for bad usage."""
     from warpgauge.files.atomic import resolved
 
     values = vars(command_line().parse_args(argv))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge report: runs and their history as one page, whatever its verdict."""
+"""warpgauge report: writes a comparison and its history as one HTML page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 
 def _baseline(run: Record, named: Path | None, baselines: Path) -> Record | None:
-    """What was named, or the baseline of the run's GPU model; None where there is none."""
+    """Return the given baseline, or that of the run's GPU model; None if there is none."""
     gpu = gpu_name(run)
     if named is None and gpu and run.source is not Source.BASELINE:
         named = store.find(baselines, gpu)
@@ -58,9 +58,9 @@ def _baseline(run: Record, named: Path | None, baselines: Path) -> Record | None
 def _histories(
     given: Namespace, root: Path, found: Comparison, faults: list[str]
 ) -> Mapping[str, Course]:
-    """How the benchmarks went on this GPU model; `faults` gets the lines that cannot be read.
+    """Return the history of each benchmark on this GPU model; `faults` gets unreadable lines.
 
-    Raises UserError where it has no history.
+    Raises UserError if there is no history for it.
     """
     if given.history is None:
         return {}

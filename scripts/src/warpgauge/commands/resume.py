@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run that was interrupted goes on: the same command, with what its journal holds."""
+"""Resumes an interrupted run: the same command, with the results in its journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural
 
-# What must not have changed, and what it is called.
+# Fields of a run that must not have changed, and their names in messages.
 _SAME = {
     "programs": "programs",
     "gpu": "GPU",
@@ -39,11 +39,11 @@ def facts(
     source: Mapping[str, str],
     inputs: InputFiles,
 ) -> Start:
-    """How a run of one GPU was called, and what it measures."""
+    """Return how a run on one GPU was called, and what it measures."""
     digest = hashlib.sha256()
     for path in (path for one in suite.binaries for path in (one.path, *one.inputs)):
         digest.update(os.fsencode(path.name))
-        digest.update(inputs.digest(path).encode())  # "" of one that is gone: its rows say so
+        digest.update(inputs.digest(path).encode())  # "" if missing: its rows will say so
     return msgspec.structs.replace(
         called(argv, seed, run),
         programs=digest.hexdigest(),
@@ -68,7 +68,7 @@ class Interrupted:
 
 
 def interrupted(given: Options, runs: Path) -> Interrupted:
-    """The run that `given` asks to resume; the latest in the folder `runs` if it names none.
+    """Return the run that `given` asks to resume, by default the latest in `runs`.
 
     Raises UserError.
     """
@@ -82,7 +82,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
 
 
 def begun(folder: Path, options: Options) -> Interrupted | None:
-    """The run of which `folder` is the journal; None where none began. Raises UserError."""
+    """Return the run whose journal is `folder`; None if none was begun. Raises UserError."""
     if not journal.is_begun(folder):
         return None
     there, began = journal.opened(folder)
@@ -90,7 +90,7 @@ def begun(folder: Path, options: Options) -> Interrupted | None:
 
 
 def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
-    """A new one; that of the run which goes on. Raises UserError where that is not the same."""
+    """Return a new journal, or that of the resumed run. Raises UserError if runs differ."""
     if before is None:
         return journal.begin(folder, now)
     began = before.began
@@ -107,7 +107,7 @@ def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
 def goes_on(
     there: Journal, say: Callable[[str], None], named: Path | None = None
 ) -> Iterator[None]:
-    """Drop the journal when the run is done; else say that it can go on, with `named` if given."""
+    """Remove the journal of a complete run; otherwise print how to resume it, or `named`."""
     try:
         yield
     except BaseException:
@@ -121,5 +121,5 @@ def goes_on(
 
 
 def command(folder: Path) -> str:
-    """The command line that resumes the run of the journal in `folder`."""
+    """Return the command line that resumes the run with the journal `folder`."""
     return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"

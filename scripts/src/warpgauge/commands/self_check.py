@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/bench --self-check does with a build: measure, judge, show, keep."""
+"""scripts/bench --self-check: measures, judges, shows and keeps the result."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ from warpgauge.verdict.paired_tests import looks_of
 def run(
     beside: AbRun, base: Record | None, folder: Path, show: Conclusion, baselines: Path
 ) -> ExitStatus:
-    """Measure and judge; the run files stay in `folder`.
-
-    Raises UserError.
-    """
+    """Measure and judge; the run files stay in `folder`. Raises UserError."""
     both = self_check.measure(beside, folder, show.judged)
     beside.measuring.note(f"run files: {os.path.relpath(folder)}")
     options = beside.measuring.options
@@ -50,10 +47,10 @@ def concluded(
     say: Callable[[str], None],
     lacks: str = "",
 ) -> ExitStatus:
-    """Show and judge what was measured, or was read again.
+    """Judge and show a self-check, and return the exit status.
 
-    Exit status 1 where the gate called unchanged code changed, 3 where not all was measured. The
-    result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
+    It is 1 if the gate reported a change of unchanged code, and 3 if not everything was measured.
+    The result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
     screened = show.judged(base, check.run) if base is not None else None
     self_check_report.render(check, screened, show.console)
@@ -73,19 +70,19 @@ def concluded(
 
 
 def path_of(baselines: Path, gpu_name: str) -> Path:
-    """Where the result for a GPU model is kept: beside the folder of its baseline."""
+    """Return the file for a GPU model's result, beside the folder of its baseline."""
     return baselines / f"{load.SELF_CHECK}{store.slug(gpu_name)}.json"
 
 
 def _failed(comparisons: Sequence[Comparison]) -> list[str]:
-    """Benchmarks without a result on some side."""
+    """Return the benchmarks that have no result on some side."""
     without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
     names = (v.name for one in comparisons for v in one.verdicts if v.outcome in without)
     return list(dict.fromkeys(names))
 
 
 def context_of(check: SelfCheck) -> Mapping[str, str]:
-    """The context of the base run."""
+    """Return the context of the base run."""
     return only_session(check.run).context
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/bench shows at its end: a comparison, bare values, or the recorded example."""
+"""The output of scripts/bench: a comparison, values without one, or the recorded example."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from warpgauge.verdict.policy import Policy
 
 @dataclass
 class RunReport:
-    """Nobody asked for it: it replaces no other file, and its failure decides nothing."""
+    """The automatic HTML report: it replaces no other file, and its failure changes no result."""
 
     path: Path
     baselines: Path
@@ -41,26 +41,26 @@ class RunReport:
     _told: str = field(default="", init=False)
 
     def write(self, found: Comparison) -> None:
-        """Write the page of `found`; a failure is only reported."""
+        """Write the page of `found`; only report a failure."""
         page = FORMATS["html"]
         try:
             check_report(self.path, self.baselines, [], page.own, page.kind)
             write(self.path, page.render(found))
             self._told = f"Report: {inert(os.path.relpath(self.path))}"
-        except Exception as fault:  # what was measured is told all the same
+        except Exception as fault:  # the results are shown in any case
             self._told = f"The report of this run was not written: {inert(str(fault))}"
 
     def tell(self) -> None:
-        """Print where the page is, if there was a comparison."""
+        """Print the path of the page, or why it was not written."""
         if self._told:
             print_line(self.console, self._told)
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Prints to one console; each method returns the exit status of what it showed.
+    """Shows results on one console; methods return the exit status of what they show.
 
-    What it compares goes into the `report`, too.
+    Comparisons are also written to `report`.
     """
 
     console: Console
@@ -71,7 +71,7 @@ class Conclusion:
 
     @staticmethod
     def of(options: Options, policy: Policy | None, console: Console) -> Conclusion:
-        """What a command with these options judges by and shows."""
+        """Return how a command with these options judges and shows results."""
         settings = ComparisonSettings(
             filter=options.filter or None,
             fail_on_resources=options.fail_on_resources,
@@ -82,11 +82,11 @@ class Conclusion:
         return Conclusion(console, settings, options.formats, options.verbose)
 
     def judged(self, base: Record, run: Record) -> Comparison:
-        """`run` judged against `base`; shows nothing."""
+        """Return `run` compared with `base`, without showing it."""
         return judge.judge(base, run, self.settings)
 
     def compared(self, comparison: Comparison) -> ExitStatus:
-        """What a comparison found. Raises UserError for a report that cannot be written."""
+        """Show a comparison. Raises UserError for a report that cannot be written."""
         try:
             return self.formats.deliver(comparison, lambda: self._render(comparison))
         finally:
@@ -94,7 +94,7 @@ class Conclusion:
                 self.report.write(comparison)
 
     def values(self, run: Record) -> ExitStatus:
-        """The measured values alone: there is nothing to judge them by. As `compared`."""
+        """Show values that cannot be compared with anything. Raises UserError, as `compared`."""
         report.render_values(run, self.console)
         alone = unpaired_comparison(run, self.settings.allow)
         if self.report is not None:
@@ -103,7 +103,7 @@ class Conclusion:
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, example: Path) -> None:
-        """The comparison of GPU times that `example` keeps, where the tree has that file."""
+        """Show the recorded comparison of GPU times in `example`, if the file exists."""
         if not example.exists():
             return
         place = Place(example)
@@ -119,14 +119,14 @@ class Conclusion:
 
 
 def without_gpu(found: Comparison, probe: Probe) -> Comparison:
-    """`found` with a note on what is missing from it, where no GPU was measured."""
+    """Add a note on what is missing if no GPU was measured."""
     if not probe.no_gpu:
         return found
     return replace(found, notes=(Note(Kind.NO_GPU, reason=probe.no_gpu), *found.notes))
 
 
 def without_baseline(probe: Probe) -> str:
-    """Why there is no baseline, and what to do."""
+    """Return why there is no baseline, and what to do."""
     if probe.no_gpu:
         return "Nothing to compare with: without a GPU model there is no baseline."
     name = probe.context.get("gpu_name")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge sweep: benchmarks over the values of an axis, variants side by side."""
+"""warpgauge sweep: measures benchmarks over an axis, and shows their variants side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from warpgauge.system.layout import Output
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 
-EXTERNAL = "external"  # the family of kernels of manifests
+EXTERNAL = "external"  # the family of external kernels
 _OWN = {
     "csv": re.compile(rb"\A" + ",".join(reports.COLUMNS).encode()),
     "svg": re.compile(re.escape(lines.MARK.encode())),
@@ -73,7 +73,7 @@ class _SweepCommand(MeasuringCommand):
 
     @cached_property
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
-        """Of each manifest the kernels that have the axis. Raises UserError."""
+        """The kernels with the axis, by manifest. Raises UserError."""
         axis, found = self.options.axis, {}
         for path in self.options.manifests:
             manifest = kernels.load(path)
@@ -87,14 +87,14 @@ class _SweepCommand(MeasuringCommand):
 
     @property
     def what(self) -> tuple[str, ...]:
-        """What the names of all that is asked for begin with. Raises UserError."""
+        """Prefixes of all requested names. Raises UserError."""
         external = [f"{EXTERNAL}/{name}/" for _, names in self.kernels.values() for name in names]
-        if external and self.options.measured is None:  # no other kernel is measured
+        if external and self.options.measured is None:  # only these kernels are measured
             external = [f"{EXTERNAL}/"]
         return (*self.options.what, *external)
 
     def show(self, record: Record) -> ExitStatus:
-        """Print the table and write the files. Raises UserError for what nobody measured."""
+        """Print the table and write the files. Raises UserError for names without measurements."""
         found = sweep.of(record, self.what, self.options.axis)
         if STREAM not in self.files.values():
             reports.print_table(found, self.results)
@@ -108,7 +108,7 @@ class _SweepCommand(MeasuringCommand):
         return found.status
 
     def run(self) -> ExitStatus:
-        """Build, measure, keep the run file, show. Raises UserError."""
+        """Build, measure, write the run file, and show it. Raises UserError."""
         wanted = sweep.expression(self.what, self.options.axis)
         options = replace(self.options, filter=wanted)
         paths = self.run_paths()
@@ -116,7 +116,7 @@ class _SweepCommand(MeasuringCommand):
         with self.begun(options, paths.log) as (measuring, held):
             measuring.require_gpu(self.options.what)
             built = measuring.built()
-            # The commands of a log can be repeated later: what they need stays.
+            # Keep the plan, so that logged commands can be repeated later.
             kept = self.runs / f"{paths.run.stem}-kernels"
             programs = self._programs(measuring, built.programs, kept)
             if not any(one.names for one in programs):
@@ -137,9 +137,9 @@ class _SweepCommand(MeasuringCommand):
             return status
 
     def _programs(self, measuring: Measuring, folder: Path, kept: Path) -> list[Binary]:
-        """Those that have what is asked for, with the values that are. Raises UserError.
+        """Return the programs with the requested benchmarks and axis values. Raises UserError.
 
-        The program that measures kernels of manifests gets its plan in the folder `kept`.
+        The plan for external kernels is written to the folder `kept`.
         """
         external = self._external(folder, measuring, kept) if self.kernels else []
         if not self.options.what:
@@ -158,7 +158,7 @@ class _SweepCommand(MeasuringCommand):
         return discovery.with_own_names([*asked, *faulty, *external])
 
     def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:
-        """The program that measures kernels of manifests, all of them in one plan."""
+        """Return bench_external with one plan for the kernels of all manifests."""
         axes = {self.options.axis: self.options.values} if self.options.values else None
         cases = [
             case

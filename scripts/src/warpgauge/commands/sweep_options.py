@@ -27,31 +27,31 @@ from warpgauge.system.text import typed
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _KERNELS = ".toml"
-_LARGEST = 2**63 - 1  # what a benchmark is sure to read
+_LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
 
-STREAM = Path("/dev/stdout")  # what any of its names becomes
+STREAM = Path("/dev/stdout")  # replaces all names of standard output
 
-# What only who measures can be told.
+# Options that are only for measuring.
 _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
               "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(Options):
-    """What to show along which axis, of which run, and where it goes."""
+    """Options of warpgauge sweep."""
 
-    what: tuple[str, ...]  # families, or what names begin with
-    manifests: tuple[Path, ...]  # of kernels
+    what: tuple[str, ...]  # families or prefixes of names
+    manifests: tuple[Path, ...]  # manifests of kernels
     axis: str
-    values: tuple[int, ...]  # in place of the suite's; () for these
-    measured: Path | None  # a run that is there already
+    values: tuple[int, ...]  # replace the suite's values, unless empty
+    measured: Path | None  # an existing run to show
     csv: Path | None
     svg: Path | None
     log_y: bool
 
 
 def parse(argv: Sequence[str]) -> SweepOptions:
-    """Raises UserError for bad usage."""
+    """Parse `argv`. Raises UserError for bad usage."""
     from warpgauge.files.atomic import resolved
 
     parser = command_line()
@@ -122,7 +122,7 @@ def _output(text: str) -> Path:
 
 
 def _beginning(text: str) -> str:
-    """The beginning of benchmark names, or a manifest."""
+    """Parse a prefix of benchmark names, or a manifest."""
     if text.endswith(_KERNELS):
         return text
     if not text.strip("/") or not text.isprintable() or text.startswith("/"):
@@ -139,7 +139,7 @@ def _axis(text: str) -> str:
 
 
 def _values(text: str) -> tuple[int, ...]:
-    """``4096,1Mi`` and ``4Ki..64Mi``, which is doubled from one to the other, in this order."""
+    """Parse ``4096,1Mi``, and ``4Ki..64Mi``, a range that doubles; the order is kept."""
     found: list[int] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")

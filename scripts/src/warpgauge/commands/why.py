@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge why: what made a benchmark slower than it is in another build."""
+"""warpgauge why: finds the reason why a benchmark is slower than in another build."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from warpgauge.why import explain, reason
 from warpgauge.why.explain import Measured
 from warpgauge.why.reason import Reason, Reasons
 
-_BASE = "-base.json"  # of a pair's run files, the base's
+_BASE = "-base.json"  # suffix of the base's run file
 
 
 _TITLE = reason.TITLE.encode()
@@ -62,14 +62,14 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A base and a candidate that were measured in pairs, and what was found."""
+    """A base and a candidate that were measured in pairs, and their comparison."""
 
     base: Record
     candidate: Record
     verdicts: Comparison
 
     def measured(self, name: str) -> Measured | None:
-        """None if a side has no time."""
+        """Return what was measured; None if a side has no time."""
         sides = self.base.rows[name], self.candidate.rows[name]
         for one in self.verdicts.verdicts:
             if one.name == name and one.change is not None:
@@ -119,7 +119,7 @@ class _Why:
         return Reasons(tuple(reasons))
 
     def _given(self) -> _Pair | None:
-        """The pair that is named, or without a benchmark's name the newest. Raises UserError."""
+        """Return the given pair, or the newest if no benchmark is named. Raises UserError."""
         path = self.options.run
         if path is None and self.options.name is None:
             bases = self.command.runs.glob(f"*{_BASE}")
@@ -142,7 +142,7 @@ class _Why:
         return Conclusion.of(options, None, self.command.notes).judged(base, candidate)
 
     def _commit(self, given: _Pair | None) -> str:
-        """Of the base; "" where its programs are named. Raises UserError."""
+        """Return the base's commit; "" with --base-build-dir. Raises UserError."""
         if self.options.base_build_dir is not None:
             return ""
         if self.options.against:
@@ -154,19 +154,19 @@ class _Why:
         raise UserError("nothing to compare with: give --against REF or --base-build-dir DIR")
 
     def _base(self, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
-        """The base's programs, of a commit only these if it has them. Raises UserError."""
+        """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
         folder, measuring = self.options.base_build_dir, self.measuring
         if folder is not None:
             return discovery.find(folder, measuring.scratch, measuring.options.suite)
         try:
             return measuring.of_commit(commit, "Base", targets=targets)
-        except UserError:  # other programs may have the benchmarks
+        except UserError:  # other programs may have had the benchmarks then
             return measuring.of_commit(commit, "Base")
 
     def _measured(
         self, name: str, pair: tuple[Binary, Binary], suite: Suite, source: Mapping[str, str]
     ) -> _Pair:
-        """Both sides in pairs of processes. Raises UserError."""
+        """Measure both sides in pairs of processes. Raises UserError."""
         self.measuring.note(f"Measuring {name} in pairs")
         base, candidate = (
             Side((one,), facts).only([name])
@@ -191,7 +191,7 @@ class _Why:
 
 
 def _owner(side: str, binaries: Sequence[Binary], name: str) -> Binary:
-    """The program of a benchmark, with that one alone. Raises UserError."""
+    """Return a benchmark's program, with only that benchmark. Raises UserError."""
     for binary in binaries:
         if name in binary.names:
             return replace(binary, names=(name,))

@@ -32,14 +32,14 @@ _BUDGET_S = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions(Options):
-    name: str | None  # None: what the newest run flagged
-    run: Path | None  # the candidate's run file of a pair that was measured
+    name: str | None  # None: benchmarks that the newest run flagged
+    run: Path | None  # the candidate's run file of an existing pair
     base_build_dir: Path | None
-    gather_s: float  # for the evidence of a benchmark
+    gather_s: float  # limit for the evidence of one benchmark
 
 
 def parse(argv: Sequence[str], formats: Mapping[str, Format[str]]) -> WhyOptions:
-    """`formats` are those of --format. Raises UserError for bad usage."""
+    """Parse `argv`; `formats` are those of --format. Raises UserError for bad usage."""
     parser = command_line()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--against", "--base-build-dir")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configures and builds with a CMake preset, quietly: all goes to a log, faults are shown."""
+"""Configures and builds with a CMake preset; output goes to a log, and errors are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_LINES = 30
 _PRESETS = "CMakePresets.json"
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
-# Entries of CMake's cache that decide which code the compilers make.
+# Entries of CMake's cache that decide which code the compilers generate.
 _DECISIVE = re.compile(
     r"^(CMAKE_(?:CUDA_ARCHITECTURES|CUDA_FLAGS|CUDA_FLAGS_RELEASE|CUDA_HOST_COMPILER|CXX_COMPILER"
     r"|CXX_FLAGS|CXX_FLAGS_RELEASE|PREFIX_PATH)):[A-Z]+=(.*)$",
@@ -28,14 +28,14 @@ _DECISIVE = re.compile(
 
 
 def jobs() -> int:
-    """Compilers to run at once: the CPUs this process may use."""
+    """Return the number of compilers to run at once: the CPUs this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def cuda_compiler() -> str | None:
-    """The nvcc to build with, also where a toolkit is installed but not on PATH.
+    """Return the nvcc to build with, also from an installed toolkit that is not on PATH.
 
-    Always named to CMake, which would otherwise remember for good that there once was none.
+    CMake always gets this path. Otherwise it would cache that nvcc was missing at first.
     """
     named = os.environ.get("CUDACXX") or shutil.which("nvcc")
     if named:
@@ -56,7 +56,7 @@ def configure_command(preset: str, settings: Sequence[str] = ()) -> list[str]:
 
 
 def settings(folder: Path) -> list[str]:
-    """What the build in `folder` was told of compilers and code, to build another tree alike."""
+    """Return the compiler settings of the build in `folder`, to build another tree alike."""
     try:
         cache = (folder / "CMakeCache.txt").read_text(errors="replace")
     except OSError:
@@ -76,12 +76,10 @@ def build(
     settings: Sequence[str] = (),
     targets: Sequence[str] = (),
 ) -> Path:
-    """The folder build/<preset>, up to date, configured with `settings` beside the preset's.
+    """Configure with `settings` and the preset, build, and return the folder build/<preset>.
 
-    Of `targets` alone, where some are named.
-
-    `say` gets a short line on what goes on, `echo` every line of the output. Raises UserError
-    with the command and the telling lines of its output.
+    If `targets` are given, build only those. `say` gets short status lines, `echo` every line of
+    output. Raises UserError with the command and the relevant lines of its output.
     """
     if not (root / _PRESETS).exists():
         raise UserError(
@@ -105,7 +103,7 @@ def build(
 
 
 def sources(folder: Path) -> frozenset[Path]:
-    """The files that what was built in `folder` was made of; nothing where ninja does not tell."""
+    """Return the files that the build in `folder` read; empty if ninja does not report them."""
     command = ["ninja", "-C", str(folder), "-t", "deps"]
     try:
         done = subprocess.run(
@@ -141,7 +139,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
                     file.write(line)
                     output.append(line.rstrip())
                     see(line)
-            except BaseException:  # Ctrl-C, a full disk: no compiler goes on
+            except BaseException:  # Ctrl-C or a full disk: end all compilers
                 ProcessTree(process.pid).end()
                 raise
         logged.ended(process.returncode)
@@ -151,7 +149,7 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
 
 
 def telling(output: Sequence[str]) -> Sequence[str]:
-    """The lines of a failed build that say why: from the first error on, else the last ones."""
+    """Return the lines of a failed build that say why: from the first error, or the last ones."""
     for index, line in enumerate(output):
         if line.startswith(("CMake Error", "FAILED:")):
             return output[index : index + SHOWN_LINES]

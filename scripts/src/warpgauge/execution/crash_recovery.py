@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs all benchmarks of a program, although its processes may crash, hang or leave no report.
+"""Runs all benchmarks of a program even if its processes crash, hang or leave no report.
 
-What a bad process leaves undone runs in another one, except for the benchmark that ran when it
-ended, the likely cause. Each process therefore has fewer benchmarks, and recovery ends.
+Benchmarks that a failed process did not finish run in another one, except the one that ran when it
+ended, the likely cause. Each process therefore has fewer benchmarks, and recovery terminates.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from warpgauge.system.process import NOT_EXECUTABLE, Ending
 Names = tuple[str, ...]
 Row = dict[str, Any]
 
-# Of a program that does not even begin, with whatever benchmark.
+# Exit statuses of a program that cannot start with any benchmark.
 _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One process: the benchmarks it was to run, in their order, and how it ended."""
+    """One process: the benchmarks it was asked to run, in order, and how it ended."""
 
     asked: Names
-    report: Report  # empty where it left none
+    report: Report  # empty if the process left none
     complete: bool
     ending: Ending
 
@@ -40,13 +40,13 @@ class Part:
 
     @property
     def good(self) -> bool:
-        """Whether it ended as it should; status 1 says that a row is an error."""
+        """Whether the process ended normally; status 1 means that a row is an error."""
         errored = any(failure_of(row) is not None for row in self.rows)
         ending = self.ending
         return not ending.ended_for and (ending.status == 0 or (ending.status == 1 and errored))
 
     def cause(self, when: str = "") -> str:
-        """How it ended, in words; `when` stands before the last of its own."""
+        """Describe how the process ended; `when` stands before the program's own message."""
         ending = self.ending
         if self.good and not self.report:
             return f"{ending.program} left no readable report"
@@ -58,10 +58,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """The consequence of one process: faults by benchmark, and what is still to run."""
+    """What follows from one process: faults by benchmark, and what is left to run."""
 
     faults: Mapping[str, str]
-    left: Sequence[Names] = ()  # each in a process of its own
+    left: Sequence[Names] = ()  # one process each
     remark: str = ""
 
 
@@ -71,16 +71,16 @@ class Delivery:
 
     report: Report
     faults: Mapping[str, str]
-    remarks: Sequence[str]  # what was bad and cost no benchmark
+    remarks: Sequence[str]  # problems that cost no benchmark
     seconds: float
 
 
 def after(part: Part) -> Step:
-    """What to do after one process. Each of those to come has fewer benchmarks."""
+    """Return what to do after one process. Each later process has fewer benchmarks."""
     tried = {row["name"] for row in part.rows}
     left = tuple(name for name in part.asked if name not in tried)
     untried = any(map(is_untried, part.report.get("benchmarks", [])))
-    if untried and len(left) < len(part.asked):  # whoever broke the context has its own row
+    if untried and len(left) < len(part.asked):  # the benchmark that broke the context has a row
         return Step({}, [left])
     if not left:
         faults = () if part.good else part.asked
@@ -91,7 +91,7 @@ def after(part: Part) -> Step:
     ending = part.ending
     if len(left) == 1 or ending.ended_for or ending.status in _HOPELESS:
         return Step(dict.fromkeys(left, part.cause()))
-    # Nobody knows what ran.
+    # It is unknown which benchmark ran.
     remark = f"{part.cause()}; running {len(left)} benchmarks one by one instead"
     return Step({}, [(name,) for name in left], remark)
 
@@ -101,7 +101,7 @@ def deliver(
     start: Callable[[Names], Part],
     in_parts: Callable[[Names], Sequence[Names]] = lambda asked: [asked],
 ) -> Delivery:
-    """A row or a fault for each of `names`; `start` runs a process with a part that it can take."""
+    """Return a row or a fault for each of `names`; `start` runs one process per part."""
     context: dict[str, Any] = {}
     rows: list[Row] = []
     faults: dict[str, str] = {}
@@ -112,7 +112,7 @@ def deliver(
         part = start(waiting.pop(0))
         seconds += part.ending.seconds
         context = {**part.report.get("context", {}), **context}
-        # A program that reports more than it was asked for does not measure twice by that.
+        # Ignore rows of benchmarks that another process measures.
         others = set(names) - set(part.asked)
         rows += [row for row in part.rows if row["name"] not in others]
         step = after(part)
@@ -128,5 +128,5 @@ def deliver(
 
 
 def is_untried(row: Row) -> bool:
-    """A row that measured is tried, whatever its author calls a counter."""
+    """Return whether a row failed untried; a measured row may have a counter of that name."""
     return failure_of(row) is not None and bool(row.get(NOT_TRIED))

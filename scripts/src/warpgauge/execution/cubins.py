@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine code in a program (its cubins), and a digest of each kernel's."""
+"""The machine code (cubins) in a program, and a digest for each kernel."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from warpgauge.execution import elf
 from warpgauge.execution.toolkit import output_of, tool
 from warpgauge.system.errors import UserError
 
-# What nvcc makes of a file's path, its text and the number of a process, in the names of kernels.
-# Digits before and behind are lengths of names. A file with main() has that in place of the last.
+# The part of kernel names that nvcc makes from a file's path, its text and a process number. Digits
+# around it are lengths of names. In a file with main(), that word replaces the last part.
 UNIQUE = re.compile(
     rb"\d*_(?:GLOBAL__N_|INTERNAL)_+[0-9a-f]{8}_\d+_(\w+?)"
     rb"_(?:[0-9a-f]{8}(?:_\d+)?|main(?!_[0-9A-Za-z]))"
 )
 
-# The sections of a program that have them.
+# Sections of a program that hold cubins.
 FATBINS = (b".nv_fatbin", b"__nv_relfatbin")
 
-# Attributes of a kernel that its author chooses: the most threads, the exact number of threads,
-# and blocks of a cluster. Others say again what the code does, or number symbols.
+# Kernel attributes that the author chooses: the maximum and exact number of threads, and the blocks
+# of a cluster. Other attributes repeat what the code says, or number symbols.
 _LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
-_FORMAT_WITH_SIZE = 4  # of an attribute
+_FORMAT_WITH_SIZE = 4  # of attributes that have a size
 
-# What a kernel has beside its code.
+# Sections that belong to one kernel, besides its code.
 _OWN = (b".nv.shared.", *(b".nv.constant%d." % bank for bank in range(18)))
-# What all kernels of a cubin share, by the constant bank that they reach it through: constants;
-# addresses of variables, and their first values.
+# Sections that all kernels of a cubin share, by the constant bank that accesses them: constants;
+# addresses of variables, and their initial values.
 _SHARED = MappingProxyType(
     {3: (b".nv.constant3",), 4: (b".nv.constant4", b".nv.global.init")},
 )
-# Where an instruction of sm_70 to sm_120 names its bank, if it has one: bits 54 to 58 of 128.
+# Position of the bank in an instruction of sm_70 to sm_120, if it has one: bits 54 to 58 of 128.
 _BANK_SHIFT, _BANK_MASK = 54, 0x1F
 
 
@@ -48,13 +48,13 @@ class Cubin(NamedTuple):
     sections: list[elf.Section]
 
     def runs_on(self, architecture: int) -> bool:
-        """Whether the GPU has the same major version and at least the same minor one."""
+        """Return whether the GPU has the same major version and at least the same minor version."""
         newer = architecture - self.architecture
         return newer >= 0 and architecture // 10 == self.architecture // 10
 
     @property
     def kernels(self) -> dict[str, elf.Section]:
-        """The code of each kernel by its mangled name; functions with code of their own, too."""
+        """The code section by mangled name, of kernels and of functions that are not inlined."""
         return {
             section.name[len(b".text.") :].decode(): section
             for section in self.sections
@@ -63,7 +63,7 @@ class Cubin(NamedTuple):
 
 
 def of(program: Path, folder: Path) -> list[Cubin]:
-    """The cubins of a program, extracted to an empty `folder`. Raises UserError, OSError."""
+    """Return a program's cubins, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
         return [Cubin(program, 0, elf.sections(program.read_bytes()))]
     _read("-xelf", "all", program=program, folder=folder)
@@ -76,12 +76,12 @@ def of(program: Path, folder: Path) -> list[Cubin]:
 
 
 def ptx(program: Path) -> bytes:
-    """What the driver compiles of a program, without names of this build. Raises UserError."""
+    """Return a program's PTX without build-specific names. Raises UserError."""
     return UNIQUE.sub(rb"_\1", _read("-ptx", program=program))
 
 
 def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
-    """Nothing of a program whose kernels are all in its libraries, which cuobjdump refuses."""
+    """Run cuobjdump, which fails if all kernels are in libraries; return b"" in that case."""
     command = [tool("cuobjdump"), *options, str(program.resolve())]
     try:
         return output_of(command, folder)
@@ -93,18 +93,18 @@ def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
 
 
 def stable_name(kernel: str) -> str:
-    """A kernel's name without what differs from build to build."""
+    """Return a kernel's name without its build-specific part."""
     return UNIQUE.sub(rb"_\1", kernel.encode()).decode()
 
 
 def digests(program: Path) -> dict[str, str]:
-    """The digest of each kernel's machine code by its stable name. Raises UserError, OSError."""
+    """Return a digest of each kernel's machine code by stable name. Raises UserError, OSError."""
     with tempfile.TemporaryDirectory() as folder:
         return digests_of(of(program, Path(folder)))
 
 
 def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
-    """Those of several cubins: one digest where several have a kernel of the same name."""
+    """Return the digests of several cubins; kernels with the same name get one digest."""
     found: dict[str, set[str]] = {}
     for cubin in cubins:
         parts = _Parts(cubin.sections)
@@ -119,7 +119,7 @@ def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
 class _Function(NamedTuple):
     digest: bytes
     callees: tuple[bytes, ...]
-    data: frozenset[bytes]  # sections that it shares with others
+    data: frozenset[bytes]  # sections shared with other functions
 
 
 class _Parts:
@@ -130,7 +130,7 @@ class _Parts:
         self._names = [section.name for section in sections]
         try:
             self._symbols = elf.symbols(sections)
-        except ValueError:  # the relocations then count by their numbers
+        except ValueError:  # relocations are then compared without their targets
             self._symbols = []
 
         self._functions: dict[bytes, _Function] = {}
@@ -138,7 +138,7 @@ class _Parts:
     def digest(self, kernel: bytes) -> str:
         parts: list[bytes] = []
         shared: set[bytes] = set()
-        called = {kernel: None}  # in order
+        called = {kernel: None}  # an ordered set
         waiting = [kernel]
         while waiting:
             function = self._function(waiting.pop(0))
@@ -154,13 +154,13 @@ class _Parts:
         return _sha256(*parts)
 
     def _function(self, name: bytes) -> _Function:
-        """A kernel or a function that kernels call; read once."""
+        """Return a kernel, or a function that kernels call; each is read once."""
         if name not in self._functions:
             code = self._by_name[b".text." + name]
             parts = self._section(code)
             for kind in _OWN:
                 if section := self._by_name.get(kind + name):
-                    # The parameters' bank is filled by the launch: its size counts.
+                    # The launch fills the parameters' bank, so its size counts.
                     parts += [kind, b"%d" % section.size, section.content]
             used = dict.fromkeys(self._used(code.name))
             callees = [one.removeprefix(b".text.") for one in used if one.startswith(b".text.")]
@@ -171,7 +171,7 @@ class _Parts:
         return self._functions[name]
 
     def _section(self, section: elf.Section) -> list[bytes]:
-        """Its content, and what the loader writes into it."""
+        """Return a section's content, and the relocations that the loader applies to it."""
         parts = [section.content]
         for one in self._relocations(section.name):
             target = b""
@@ -192,7 +192,7 @@ class _Parts:
             return []
 
     def _used(self, code: bytes) -> Iterator[bytes]:
-        """The sections that a code section's relocations refer to."""
+        """Yield the sections that a code section's relocations refer to."""
         for one in self._relocations(code):
             if one.symbol < len(self._symbols):
                 number = self._symbols[one.symbol].section
@@ -201,14 +201,14 @@ class _Parts:
 
 
 def _banks(code: bytes) -> set[int]:
-    """The constant banks that instructions may use; more where the bits mean something else."""
+    """Return the constant banks that instructions may use, possibly with some that they do not."""
     whole = code[: len(code) // 16 * 16]
     words = struct.iter_unpack("<QQ", whole)
     return {word >> _BANK_SHIFT & _BANK_MASK for word, _ in words}
 
 
 def _launch_bounds(info: bytes) -> list[bytes]:
-    """The attributes that count; each is a format, a number, and a value or the size of one."""
+    """Return the launch bounds; each attribute is a format, a number, and a value or its size."""
     parts = []
     at = 0
     while at + 4 <= len(info):
@@ -221,7 +221,7 @@ def _launch_bounds(info: bytes) -> list[bytes]:
 
 
 def _sha256(*parts: bytes) -> str:
-    """A digest in which the boundaries between the parts count."""
+    """Return a digest that also depends on the boundaries between the parts."""
     made = hashlib.sha256()
     for part in parts:
         made.update(b"%d:" % len(part) + part)

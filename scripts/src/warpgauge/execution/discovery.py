@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the built programs, the benchmarks in them, and the GPU that they see."""
+"""Finds the built programs, their benchmarks, and the GPU that they see."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import quoted
 
-# Of a program, and of all programs of a folder together.
+# Limits for one program, and for all programs of a folder together.
 LISTING_DEADLINE_S, _LISTING_TOTAL_S = 60.0, 300.0
-# Of a program: a run file with more rows could not be read again (`json_file`).
+# Per program: a run file with more rows could not be loaded again (`json_file`).
 MOST_NAMES = 30_000
-# What no command can be given, and what stands for bytes that are no text.
+# Null bytes cannot be passed as arguments; U+FFFD replaces bytes that are not UTF-8.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"
-BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a binary
+BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
 
 
 @dataclass(frozen=True)
 class Binary:
-    """One built family: its benchmarks in the order they are registered in."""
+    """The program of one family, with its benchmarks in order of registration."""
 
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
-    shuffles: bool = False  # it knows --shuffle; programs of older commits do not
-    lock_steps: bool = False  # and --lock-step
-    arguments: tuple[str, ...] = ()  # which have it know these benchmarks, and no fewer
+    shuffles: bool = False  # supports --shuffle; programs of older commits do not
+    lock_steps: bool = False  # supports --lock-step
+    arguments: tuple[str, ...] = ()  # for every call; they select which benchmarks exist
     needs_gpu: bool = True
-    gpus: int = 1  # that it needs, if any
+    gpus: int = 1  # number needed, if any
     skipped: str | None = None  # why none of its benchmarks runs here
-    inputs: tuple[Path, ...] = ()  # files that decide what it measures
+    inputs: tuple[Path, ...] = ()  # files that affect what is measured
 
     @property
     def family(self) -> str:
@@ -60,11 +60,11 @@ class Binary:
         return self.names
 
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
-        """`names` as the program itself calls them."""
+        """Return `names` as the program itself spells them."""
         return tuple(names)
 
     def normalized(self, report: Report) -> Report:
-        """What a process of it reported, by `names` and in our own terms."""
+        """Return a process's report with our `names` and fields."""
         return report
 
 
@@ -73,19 +73,18 @@ AnyBinary = TypeVar("AnyBinary", bound=Binary)
 
 @dataclass(frozen=True)
 class Probe:
-    """What a first short process found: the context of a GPU run, or why there is none."""
+    """Result of a short first process: the context of a GPU run, or why there is no GPU."""
 
     context: Mapping[str, str]
     no_gpu: str | None = None
-    faults: tuple[str, ...] = ()  # how programs failed on the way
-    gpus: int = 1  # that were asked for
+    faults: tuple[str, ...] = ()  # programs that failed during the probe, and how
+    gpus: int = 1  # number requested
 
 
 def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
-    """The programs that the last build of the folder `build` made, sorted by name.
+    """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
-    Each has its benchmarks of the suite, which may be none; one that is gone carries a fault.
-    Raises UserError.
+    Each has its benchmarks of the suite, possibly none; a missing program carries a fault.
     """
     programs = manifest.read(build).programs
     if not programs:
@@ -106,7 +105,7 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
 
 
 def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
-    """For each benchmark name, the programs that have it."""
+    """Return the names of the programs that have each benchmark."""
     found: dict[str, set[str]] = {}
     for binary in binaries:
         for name in binary.claims:
@@ -115,10 +114,7 @@ def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
 
 
 def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
-    """The same, with a fault for each program that has a benchmark of another one's name.
-
-    A row would not tell which of the two it is of.
-    """
+    """Set a fault on programs that share a benchmark name: a row would be ambiguous."""
     claimed = owners(binaries)
 
     def checked(binary: AnyBinary) -> AnyBinary:
@@ -132,9 +128,9 @@ def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
 
 
 def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
-    """`binaries` with only the benchmarks that Google Benchmark's own filter leaves.
+    """Return `binaries` with only the benchmarks that match Google Benchmark's own filter.
 
-    A program left with none is dropped; one that cannot list stays, since its names are unknown.
+    A program without matches is dropped; one that cannot list stays, since its names are unknown.
     """
     chosen = []
     for binary in binaries:
@@ -151,10 +147,7 @@ def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary
 
 
 def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list[str]:
-    """What only the full suite has, of programs that were listed for the default one.
-
-    With `regex` only what Google Benchmark's own filter leaves of it.
-    """
+    """Return the names that only the full suite has, filtered by `regex` if given."""
     filter = [f"--benchmark_filter={regex}"] if regex else []
     found: list[str] = []
     for binary in binaries:
@@ -167,12 +160,9 @@ def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list
 
 
 def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
-    """What CUDA shows here, in the order of --device N; one that fails is without a context.
-
-    Raises UserError where there is none.
-    """
+    """Probe each --device N; a failing GPU has no context. Raises UserError if there is none."""
     found: list[Probe] = []
-    # After two that fail, nobody knows whether there is a third.
+    # After two consecutive failures, it is unknown whether there are more.
     while len(found) < 2 or any(gpu.context for gpu in found[-2:]):
         try:
             gpu = probe(binaries, [f"--device={len(found)}"], scratch)
@@ -187,7 +177,7 @@ def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
 
 
 def together(probes: Sequence[Probe]) -> Probe:
-    """Several GPUs as one: a model of its own, ``NVIDIA H200 x2``. Raises UserError."""
+    """Combine several GPUs into one model, ``NVIDIA H200 x2``. Raises UserError."""
     faults = tuple(fault for one in probes for fault in one.faults)
     models = [one.context.get("gpu_name", "") for one in probes]
     uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
@@ -207,10 +197,10 @@ def probe(
     scratch: Path,
     environment: Mapping[str, str] | None = None,
 ) -> Probe:
-    """Run one benchmark once to learn which GPU arguments (--device N) and environment lead to.
+    """Run one benchmark to learn which GPU the arguments (--device N) and environment select.
 
-    Of the GPU binary with the fewest GPUs and benchmarks, or where that crashes, of the next; the
-    context is empty when all do. Raises UserError for arguments that are wrong.
+    Use the GPU program with the fewest GPUs and benchmarks; if it crashes, use the next one. If
+    all crash, the context is empty. Raises UserError for invalid arguments.
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
@@ -236,7 +226,7 @@ def probe(
 
 
 def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -> Binary:
-    """The same program, told to give this axis these values wherever a benchmark has it."""
+    """Return the program with these values for an axis, wherever a benchmark has it."""
     told = f"--axis={axis}={','.join(map(str, values))}"
     found = listed(binary.path, scratch, own=(*binary.arguments, told))
     return replace(found, needs_gpu=binary.needs_gpu, gpus=binary.gpus, inputs=binary.inputs)
@@ -245,10 +235,10 @@ def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -
 def listed(
     path: Path, scratch: Path, suite: str = DEFAULT_SUITE, own: tuple[str, ...] = ()
 ) -> Binary:
-    """One program with its benchmarks of the suite, or with the fault that keeps it from listing.
+    """Return a program with its benchmarks of the suite, or with the fault that prevents listing.
 
-    One of an older commit that knows no suites has all of its in each. The program's `own`
-    arguments go with every call.
+    A program of an older commit without suites has all its benchmarks in each suite. Every call
+    gets the arguments `own`.
     """
     arguments = own if suite == DEFAULT_SUITE else (*own, f"--suite={suite}")
     ending = _list(path, scratch, *arguments)
@@ -272,7 +262,7 @@ def listed(
 
 
 def abilities(path: Path, names: Sequence[str], scratch: Path, *own: str) -> tuple[bool, bool]:
-    """Whether a program knows --shuffle, and --lock-step."""
+    """Return whether a program supports --shuffle, and whether it supports --lock-step."""
     in_order = [*own, "--shuffle=0"]
     ending = _list(path, scratch, *in_order, "--lock-step=0")
     if refused := ending.status == BAD_USAGE:
@@ -282,7 +272,7 @@ def abilities(path: Path, names: Sequence[str], scratch: Path, *own: str) -> tup
 
 
 def is_ours(path: Path, scratch: Path) -> bool:
-    """Whether a program was written with warpgauge: it refuses what is no descriptor."""
+    """Return whether a program uses warpgauge: it then rejects an invalid file descriptor."""
     return _list(path, scratch, "--lock-step=none").status == BAD_USAGE
 
 
@@ -291,7 +281,7 @@ def too_many(names: Sequence[str]) -> str:
 
 
 def _names(ending: process.Ending) -> tuple[str, ...]:
-    """One name a line; a name may contain spaces."""
+    """Split the list into names, one per line; a name may contain spaces."""
     return tuple(line for line in ending.stdout.splitlines() if line.strip())
 
 

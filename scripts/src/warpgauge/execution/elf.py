@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of a 64-bit little-endian ELF file: a program, or the machine code for a GPU."""
+"""The sections of a 64-bit little-endian ELF file: a program or GPU machine code."""
 
 from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
-PROGRAM_BITS, NO_BITS = 1, 8  # kinds of sections
-ALLOCATED = 2  # a flag of one that is loaded
+PROGRAM_BITS, NO_BITS = 1, 8  # section types
+ALLOCATED = 2  # flag of a section that is loaded
 
 _SYMBOL, _RELOCATION = struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
 
@@ -17,24 +17,24 @@ class Section(NamedTuple):
     kind: int
     flags: int
     size: int
-    content: bytes  # empty where the file holds none
+    content: bytes  # empty if the file holds none
 
 
 class Symbol(NamedTuple):
     name: bytes
-    section: int  # its number; 0 for a symbol of another file
+    section: int  # index of the section; 0 for a symbol of another file
     value: int
 
 
 class Relocation(NamedTuple):
     offset: int
     kind: int
-    symbol: int  # its number
+    symbol: int  # index of the symbol
     addend: int
 
 
 def sections(content: bytes) -> list[Section]:
-    """All sections, by their numbers; none for another file, or one that is cut off."""
+    """Return all sections in index order; empty for a truncated file or another format."""
     if content[:6] != b"\x7fELF\x02\x01":
         return []
     try:
@@ -53,7 +53,7 @@ def sections(content: bytes) -> list[Section]:
 
 
 def symbols(found: list[Section]) -> list[Symbol]:
-    """The symbols of a file with these sections. Raises ValueError for a broken table."""
+    """Return the symbols of a file with these sections. Raises ValueError for a broken table."""
     by_name = {section.name: section.content for section in found}
     names = by_name.get(b".strtab", b"")
     try:
@@ -66,7 +66,7 @@ def symbols(found: list[Section]) -> list[Symbol]:
 
 
 def relocations(section: Section) -> list[Relocation]:
-    """Those of a section of relocations. Raises ValueError for a broken table."""
+    """Return the entries of a relocation section. Raises ValueError for a broken table."""
     try:
         return [
             Relocation(offset, kind, symbol, addend)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until no other process uses the GPU, and finds the GPU that programs see, through NVML."""
+"""Waits until no other process uses the GPU, and finds GPUs through NVML."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _PATIENCE_S, _POLL_S = 60.0, 0.5
 
 @dataclass
 class GpuWatch:
-    """Asks the driver who uses a GPU, or several, while no process of the run does."""
+    """Asks the driver who uses one or several GPUs while no process of the run does."""
 
     uuid: str
     say: Callable[[str], None]
-    _staying: frozenset[int] = frozenset()  # who was waited for in vain: neighbours for good
+    _staying: frozenset[int] = frozenset()  # pids that outlasted `wait`, ignored until the next
 
     def wait(self) -> None:
-        """Wait until nobody else computes there, or the time is up; rows then record it."""
+        """Wait until no other process uses the GPU or time is up; rows then record the sharing."""
         self._staying = frozenset()
         left = self._left("Waiting for the GPU, which {} ...")
         self._staying = frozenset(user.pid for user in left)
 
     def freed(self, ending: Ending) -> None:
-        """Wait until a process that came to a bad end, and all it started, has left the GPU."""
+        """Wait until a process that ended badly, and all its children, have left the GPU."""
         if left := self._left(f"Waiting for the GPU, which {{}} since {inert(ending.how)} ..."):
             self.say(
                 f"The GPU is not free since {inert(ending.how)}: after {_PATIENCE_S:g} s "
@@ -44,7 +44,7 @@ class GpuWatch:
             )
 
     def _left(self, message: str) -> list[User]:
-        """Who still uses the GPU when the time is up; `message` names them while we wait."""
+        """Return who still uses the GPU when time is up; `message` names them during the wait."""
         end = time.monotonic() + _PATIENCE_S
         left = self._users()
         if left:
@@ -64,7 +64,7 @@ def _use(users: Collection[User]) -> str:
 
 @dataclass(frozen=True)
 class User:
-    """A process with a CUDA context on the GPU; `name` is "" where it cannot be seen from here."""
+    """A process with a CUDA context on the GPU; `name` is "" if it is not visible here."""
 
     pid: int
     name: str
@@ -74,10 +74,10 @@ class User:
 
 
 def users_now(uuid: str) -> list[User]:
-    """All processes with a context on any of these GPUs (``GPU-1,GPU-2``) now.
+    """Return all processes that now have a context on any of these GPUs (``GPU-1,GPU-2``).
 
-    Empty where the driver does not say. Call it while no process of one's own runs: across
-    containers a pid does not say whose it is.
+    Empty if the driver does not report them. Call it while no process of the run is alive: across
+    containers, pids do not tell which processes are ours.
     """
     with suppress(pynvml.NVMLError), _driver():
         handles = [pynvml.nvmlDeviceGetHandleByUUID(one) for one in uuid.split(",")]
@@ -88,7 +88,7 @@ def users_now(uuid: str) -> list[User]:
 
 @contextmanager
 def _driver() -> Iterator[None]:
-    """NVML, initialised. Raises NVMLError."""
+    """Initialise NVML. Raises NVMLError."""
     pynvml.nvmlInit()
     try:
         yield
@@ -103,11 +103,11 @@ def _name_of(pid: int) -> str:
 
 
 def chosen(device: int | str | None) -> Mapping[str, str]:
-    """UUID and name of `device`, an index as nvidia-smi counts or a UUID, under a context's keys.
+    """Return UUID and name of `device` (nvidia-smi index or UUID), under context keys.
 
-    Several (``0,1``) are one model of its own, as in `discovery.together`. Without one that of the
-    only GPU that programs see; nothing where there is none, or a choice. Raises UserError for a
-    device that is not there, and for several of different models.
+    Several devices (``0,1``) are named as one model, as in `discovery.together`. Without `device`,
+    return the only GPU that programs see, or nothing if there is not exactly one. Raises UserError
+    for a device that is not there, one named twice, and different models.
     """
     gpus = all_gpus()
     if device is None:
@@ -130,11 +130,11 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
 
 
 def _seen(gpus: Mapping[str, str]) -> list[str]:
-    """The GPUs that CUDA shows here, as far as this can be told."""
+    """Return the UUIDs of the GPUs that CUDA shows here, as far as they can be determined."""
     visible = os.environ.get(VARIABLE)
     if visible is None:
         return list(gpus)
-    # An index is CUDA's own, whose order is the driver's only among GPUs of one model.
+    # An index counts in CUDA's order, which is certain to match NVML's only for equal models.
     alike = len(set(gpus.values())) == 1
     by_index = {str(index): uuid for index, uuid in enumerate(gpus) if alike}
     words = [word.strip() for word in visible.split(",")]
@@ -142,7 +142,7 @@ def _seen(gpus: Mapping[str, str]) -> list[str]:
 
 
 def all_gpus() -> dict[str, str]:
-    """The model of each GPU by its UUID, in the driver's order; none where there is no driver."""
+    """Return the model of each GPU by UUID, in the driver's order; empty without a driver."""
     with suppress(pynvml.NVMLError), _driver():
         gpus = [*map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))]
         return {pynvml.nvmlDeviceGetUUID(gpu): pynvml.nvmlDeviceGetName(gpu) for gpu in gpus}

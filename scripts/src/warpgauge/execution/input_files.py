@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that decide what programs measure, held to what they were when they were first read."""
+"""Detects changes during a run to files that affect what the programs measure."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from warpgauge.system.errors import ExitStatus, UserError
 _PIECE_BYTES = 1 << 20
 
 
-# Inode, size, and the times of modification and of change: another one where a file is replaced,
-# written or touched, even by a copy that keeps the time of modification.
+# Inode, size, modification time and change time. It changes when a file is replaced, written or
+# touched, even by a copy that preserves the modification time.
 _Stamp = tuple[int, int, int, int]
-_Content = tuple[_Stamp | None, str]  # a digest; None and "" of a file that cannot be read
+_Content = tuple[_Stamp | None, str]  # a digest; None and "" for an unreadable file
 
 
 @dataclass
 class InputFiles:
-    """What is known of each file. A file is read again only if its stamp is another one."""
+    """First known content of each file. A file is read again only if its stamp changes."""
 
     _first: dict[Path, _Content] = field(default_factory=dict)
 
     def digest(self, path: Path) -> str:
-        """The digest of a file's content when it was first read."""
+        """Return the digest of a file's content when it was first read."""
         if path not in self._first:
             self._first[path] = _content(path)
         return self._first[path][1]
 
     def require_unchanged(self, paths: Iterable[Path]) -> None:
-        """Raise UserError for a file that is not what it was when it was first asked for."""
+        """Raise UserError for a file whose content differs from when it was first read."""
         for path in paths:
             first = self.digest(path)
             if _stamp(path) == self._first[path][0]:
@@ -53,7 +53,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _content(path: Path) -> _Content:
-    """With the stamp from before it is read: what is written meanwhile is seen the next time."""
+    """Hash a file. The stamp is taken first, so that writes during reading are seen next time."""
     stamp, digest = _stamp(path), hashlib.sha256()
     try:
         with path.open("rb") as file:

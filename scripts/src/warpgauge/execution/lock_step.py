@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of one program's sides in lock-step: all alive together, one works at a time."""
+"""Runs the sides of one program in lock-step: all processes are alive, one works at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from warpgauge.system.text import plural, quoted
 
 @dataclass
 class _Side:
-    """What one turn's processes delivered so far. Their files are in `folder`."""
+    """One turn and its results so far. Its processes write to `folder`."""
 
     plan: Plan
     turn: Turn
     folder: Path
     names: Names
-    left: Names = ()  # of `names`
+    left: Names = ()  # those of `names` still to measure
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     context: dict[str, object] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
@@ -42,20 +42,20 @@ class _Side:
 
     @property
     def command(self) -> list[str]:
-        """Of its processes, but for their output and what the driver adds."""
+        """The command of the side's processes, without output and driver options."""
         lane = self.turn.lane
         asked = None if self.left == sequence(self.plan, self.turn) else self.left
         if len(selection.exactly(self.left).encode()) > selection.LONGEST_FILTER:
-            lane, asked = replace(lane, filters={}), None  # the driver has it skip the others
+            lane, asked = replace(lane, filters={}), None  # the driver skips the other benchmarks
         order = f"--shuffle={seed_of(self.plan, self.turn)}"
         return [*command(self.plan, lane, self.turn.binary, asked), order]
 
     def reports(self, run: int) -> str:
-        """The prefix of the files of this run of the driver."""
+        """Return the prefix of the side's files in this run of the driver."""
         return f"{self.folder}/pair{run}-"
 
     def read(self, run: int, found: Collection[str]) -> None:
-        """Take what the reports of a run hold of these, where it was tried."""
+        """Take the rows of these benchmarks from a run's reports, unless they were not tried."""
         for path in sorted(self.folder.glob(f"pair{run}-*.json")):
             report = self.turn.binary.normalized(partial_report.read(path)[0])
             self.context = {**report.get("context", {}), **self.context}
@@ -64,25 +64,25 @@ class _Side:
                     self.rows[row["name"]].append(row)
 
     def ending(self, run: int, found: Finding) -> Ending:
-        """How the side at fault ended."""
+        """Return how the side at fault ended."""
         words, program = "", (str(self.turn.binary.path),)
         with suppress(OSError), Path(f"{self.reports(run)}{found.start}.err").open("rb") as said:
             words = process.tail(said)
         return Ending(program, found.status or 0, "", words, 0.0, found.ended_for)
 
     def failure(self, name: str) -> Failure | None:
-        """Why it has no time of a benchmark; None also where it did not try."""
+        """Return why a benchmark has no time; None if it has one or was not tried."""
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
 
 def deliver(
     plan: Plan, turns: Sequence[Turn], names: Sequence[Names], running: Running
 ) -> list[TurnResult]:
-    """Run the `names` of each turn, which the base has, too, beside those of the base.
+    """Measure the `names` of each turn, all of which the base has, in lock-step with the base.
 
-    One outcome for each turn, with a row and, but for the base's, a ratio for each benchmark that
-    all its sides measured, and a fault for one that a side broke down in. All others are missing in
-    it (`TurnResult.missing`), and have to run by themselves.
+    Return one outcome per turn. A benchmark that all its sides measured gets a row and, except for
+    the base, a ratio; one in which a side failed gets a fault. All others are missing in the
+    outcome (`TurnResult.missing`) and must be measured by themselves.
     """
     sides = [
         _Side(plan, turn, _folder(plan, turn), own) for turn, own in zip(turns, names, strict=True)
@@ -108,7 +108,7 @@ def deliver(
                 unknown.append(name)
             elif why:
                 reasons[why].append(name)
-        # The sides of a driver that was killed may well be alive still.
+        # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             program = turns[0].binary.path.name
             end = "cannot be killed" if ending.runs_on else "was killed"
@@ -117,20 +117,20 @@ def deliver(
         if unknown and (ending.status or ending.ended_for):
             require_room(base.folder)
             if found or (ending.status < 0 and not ending.ended_for):
-                lost = [name for name in unknown if name not in found][:1]  # it ran
+                lost = [name for name in unknown if name not in found][:1]  # it was running
             reasons[ending.described()] += lost
         left = tuple(name for name in unknown if name not in lost)
     for why, of in reasons.items():
         who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
         remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
-    starts_too = sum(1 + len(side.names) for side in sides)  # a start counts as one benchmark more
+    starts_too = sum(1 + len(side.names) for side in sides)  # a start counts as one more benchmark
     outcomes = [_outcome(side, seconds * (1 + len(side.names)) / starts_too) for side in sides]
     outcomes[-1] = replace(outcomes[-1], remarks=remarks)
     return [outcomes[index] for index in order]
 
 
 def _folder(plan: Plan, turn: Turn) -> Path:
-    """Where a turn's processes write, without what another run left there."""
+    """Return an output folder for a turn's processes, without files of earlier runs."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("pair*"):
@@ -145,12 +145,12 @@ def _driven(
     run: int,
     running: Running,
 ) -> tuple[Mapping[str, Finding], Ending]:
-    """The driver's findings by benchmark, and how it ended."""
+    """Run the driver; return its findings by benchmark, and how it ended."""
     first, names = sides[0].turn, sides[0].left
     family, folder = first.binary.family, sides[0].folder
     planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
     cores = sorted(os.sched_getaffinity(0))
-    # By the GPU too: several that are measured at once shall not meet on one core.
+    # The GPU is part of the seed: GPUs measured at once must not share one core.
     core = random.Random(f"{plan.seed} {first.round} {family} {plan.environment}").choice(cores)
     told = driver.Plan(
         commands=[side.command for side in sides],
@@ -171,7 +171,7 @@ def _driven(
             running(names[done])
 
     running(names[0])
-    # The driver ends whoever is late; each side may be so as it starts, prepares, measures, ends.
+    # The driver ends late sides; each side may be late in starting, preparing, measuring, ending.
     patience = 4 * len(sides) * plan.deadline_s + 60.0
     ending = process.run(
         driver.command(planned),
@@ -191,7 +191,7 @@ def _driven(
 
 def _found(results: Path) -> dict[str, Finding]:
     found = {}
-    with suppress(OSError, ValueError):  # a driver that is killed leaves half a line
+    with suppress(OSError, ValueError):  # a killed driver leaves an incomplete line
         for line in results.read_text(encoding="utf-8").splitlines():
             one = Finding(**json.loads(line))
             found[one.name] = one
@@ -201,9 +201,9 @@ def _found(results: Path) -> dict[str, Finding]:
 def _settled(
     plan: Plan, sides: Sequence[_Side], asked: Sequence[_Side], run: int, found: Finding
 ) -> str | None:
-    """Give those `asked` what was found of a benchmark; why it has to run by itself, if it has to.
+    """Give a finding to the sides `asked`; return why it must be measured outside lock-step.
 
-    None where nobody could try: something before it broke a side's context.
+    Return "" if it is settled, and None if an earlier failure prevented all attempts.
     """
     name, program = found.name, sides[0].turn.binary
     if found.of is not None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives benchmark programs in lock-step: one works for a few milliseconds, the others sleep.
 
-A process of its own (`command`), so that whatever its sides do ends with it. It is given a
-file: a JSON object with the fields of `Plan`. What is found is written to `Plan.results`, a line of
-JSON for each benchmark (`Finding`) as soon as it is known; of a name the last holds.
-fixtures/README.md has the protocol.
+It runs in its own process (`command`), so that its sides cannot outlive it. Its argument is a JSON
+file with the fields of `Plan`. It writes one line of JSON (`Finding`) to `Plan.results` as soon as
+a benchmark's result is known; for a repeated name the last line counts. fixtures/README.md
+describes the protocol.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ HELLO = "lock-step 1"
 
 @dataclass(frozen=True)
 class Plan:
-    """The sides' commands, and what to measure of them. Index 0 is the base.
+    """The sides' commands, and what to measure. Index 0 is the base.
 
-    Start number k of a side reports to its prefix and ``<k>.json``, and says on standard error what
-    goes to ``<k>.err``: nothing overwrites what an earlier process wrote.
+    Start number k of a side reports to its prefix and ``<k>.json``; its standard error goes to
+    ``<k>.err``. Nothing overwrites the output of an earlier process.
     """
 
     commands: list[list[str]]
     reports: list[str]  # prefixes
-    names: list[list[str]]  # of each side, the base's being all; it is told to skip any others
+    names: list[list[str]]  # per side; the base has all; a side is told to skip any others
     results: str
-    cpu: int | None  # where all work; None for anywhere
-    order: list[int]  # the sides as they start
+    cpu: int | None  # core for all sides; None for any
+    order: list[int]  # in which the sides start
     seed: int
-    deadline_s: float  # for a side to answer
+    deadline_s: float  # for each answer of a side
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a benchmark: each side's log ratio of times over the base, or a fault.
+    """The result of a benchmark: each side's log ratio of times to the base, or a fault.
 
-    `log_ratios` are by side, None for one that was not to measure it, and empty where one could
-    not: its row tells. A fault is that of the side `of`: the driver ended it because of
-    `ended_for`, or it ended by itself with `status`; `after_last` where that was behind its last
-    benchmark. Not `began`: while no benchmark ran, so that none is to blame, and none can be
-    measured in lock-step.
+    `log_ratios` has one entry per side: None for a side that was not asked. It is empty if a side
+    could not measure the benchmark; that side's row says why. A fault is that of side `of`: the
+    driver ended it because of `ended_for`, or it ended by itself with `status`, `after_last` if its
+    last benchmark was over. If `began` is false, no benchmark was running, so none is to blame,
+    and none can be measured in lock-step.
     """
 
     name: str
@@ -65,51 +65,51 @@ class Finding:
     status: int | None = None
     after_last: bool = False
     began: bool = True
-    start: int = 1  # number of the sides' processes
+    start: int = 1  # start number of the sides' processes
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """How many rounds of slices a pair measures: until the median ratio has this standard error."""
+    """When to stop: as soon as the median ratio has this standard error, within these limits."""
 
     fewest: int
     most: int
     error: float
 
 
-# Half of what the ratio moves from pair to pair, typically: 0.2 % of device time and 0.8 % of host
-# time on two H200 hosts. More slices than that tell nothing of the next pair.
+# Half of the typical variation of the ratio from pair to pair: 0.2 % of device time and 0.8 % of
+# host time on two H200 hosts. More slices would not predict the next pair better.
 _RULES = {"device": _Rule(3, 9, 0.001), "host": _Rule(5, 25, 0.004)}
-# Long slices end earlier: after so many seconds of each side, and then after four times as many.
+# Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.5
 
 
 def is_enough(ratios: Sequence[Sequence[float]], clock: str, seconds: float) -> bool:
-    """Whether the sides' log ratios are known well enough, after `seconds` of each side."""
+    """Return whether the sides' log ratios are precise enough after `seconds` per side."""
     rule, slices = _RULES[clock], len(ratios[0])
     if seconds >= (_LONG_S if slices >= _FEWEST_SLICES else 4 * _LONG_S):
         return slices > 0
     if not rule.fewest <= slices < rule.most:
         return slices >= rule.most
     scatter = max(map(statistics.stdev, ratios))
-    # The median of a normal sample errs by sqrt(pi / 2) times as much as its mean.
+    # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     return scatter * math.sqrt(math.pi / 2 / slices) <= rule.error
 
 
 @dataclass
 class Group:
-    """The sides that have something left to measure, alive together. The base is there always."""
+    """The live processes of all sides with something left to measure; the base always runs."""
 
     plan: Plan
-    left: Sequence[list[str]]  # of each side
+    left: Sequence[list[str]]  # per side
     random: random.Random
     start: int
     sides: list[Side] = field(default_factory=list)
-    at: dict[int, str] = field(default_factory=dict)  # what each waits at; "" where it has ended
-    measured: dict[str, list[int]] = field(default_factory=dict)  # by which sides
+    at: dict[int, str] = field(default_factory=dict)  # benchmark each waits at; "" if it has ended
+    measured: dict[str, list[int]] = field(default_factory=dict)  # benchmark -> sides
 
     def begin(self) -> None:
-        """All at once: much of a start is waiting for the GPU's driver. Then each on its CPU."""
+        """Start all sides at once, as they mostly wait for the GPU driver; then set their core."""
         plan = self.plan
         for index in plan.order:
             if index > 0 and not self.left[index]:
@@ -124,14 +124,14 @@ class Group:
             if " ".join(side.hear("lock-step")) != HELLO:
                 raise SideFault(side.index, "speaks another version of the protocol")
             if plan.cpu is not None:
-                with contextlib.suppress(OSError):  # not allowed: it stays where it is
+                with contextlib.suppress(OSError):  # if not permitted, it stays where it is
                     os.sched_setaffinity(side.process.pid, {plan.cpu})
         self.sides.sort(key=lambda side: side.index)
 
     def next_case(self) -> str:
-        """What the base has come to, and with it all that are to measure it; "" behind the last.
+        """Advance all sides; return the benchmark that the base has reached, "" after its last.
 
-        The others wait at what they came to.
+        Sides that are not to measure it wait at the one they have reached.
         """
         for side in self.sides:
             if side.index not in self.at:
@@ -143,7 +143,7 @@ class Group:
                 came = f"reached {case or 'its end'} when the base reached {base or 'its end'}"
                 raise SideFault(side.index, came)
             if case and case == base:
-                side.require_silence()  # one that died as it waited has not begun this one
+                side.require_silence()  # a side that died while waiting has not begun this one
         return base
 
     def _next_of(self, side: Side) -> str:
@@ -151,7 +151,7 @@ class Group:
             try:
                 words = side.hear("case")
             except SideFault as fault:
-                if not fault.ended_for and side.ended() in (0, 1):  # 1 tells of rows that failed
+                if not fault.ended_for and side.ended() in (0, 1):  # 1: some rows failed
                     return ""
                 raise
             if (name := " ".join(words[1:])) in self.left[side.index]:
@@ -160,7 +160,7 @@ class Group:
             side.hear("done")
 
     def measure(self, name: str) -> Finding:
-        """Prepares a benchmark on all sides at it, measures it in slices, and ends it on all."""
+        """Prepare a benchmark on all sides that have it, measure it in slices, and finish it."""
         alive = sum(map(bool, self.at.values()))
         asked = [side for side in self.sides if self.at[side.index] == name]
         calls, clocks, able = [1.0], {"device"}, list[Side]()
@@ -194,11 +194,11 @@ class Group:
         return Finding(name, by_side, len(ratios[0]), start=self.start)
 
     def in_turns(self, sides: Sequence[Side]) -> list[Side]:
-        """The sides in a new random order."""
+        """Return the sides in a new random order."""
         return self.random.sample(sides, len(sides))
 
     def end_for(self, fault: SideFault) -> int:
-        """End all sides. Returns the exit status of the one at fault."""
+        """End all sides, and return the exit status of the one at fault."""
         status = 0
         for side in self.sides:
             by_force = side.index == fault.side and fault.ended_for
@@ -211,9 +211,9 @@ class Group:
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """At least one for each benchmark, in the order in which they were measured.
+    """Yield at least one finding for each benchmark, in the order of measurement.
 
-    A side that fails costs the benchmark it was at; all start anew for what each has left.
+    A fault costs the benchmark that was running; all sides then start again with the rest.
     """
     left, generator, start = [[*names] for names in plan.names], random.Random(plan.seed), 0
 
@@ -241,18 +241,18 @@ def findings(plan: Plan) -> Iterator[Finding]:
         if name:
             settle(name)
             yield told
-        elif not left[fault.side]:  # behind its last: who ends badly cannot be trusted
+        elif not left[fault.side]:  # after its last: results of a side that fails are not trusted
             for one, sides in group.measured.items():
                 if fault.side in sides:
                     yield dataclasses.replace(told, name=one, after_last=True)
-        elif not group.measured:  # more of the same would follow
+        elif not group.measured:  # starting again would fail again
             for one in dict.fromkeys(itertools.chain(*left)):
                 yield dataclasses.replace(told, name=one, began=False)
             return
 
 
 def command(plan: Path) -> list[str]:
-    """The command that runs the plan in a file."""
+    """Return the command that runs the plan in a file."""
     package = str(Path(__file__).parents[2])
     words = (
         f"import sys; sys.path.insert(0, {package!r}); "

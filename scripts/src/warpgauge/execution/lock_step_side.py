@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program in lock-step, at the other end of a socket (fixtures/README.md has the protocol)."""
+"""One program in lock-step and its socket (fixtures/README.md describes the protocol)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# A side that the driver is done with ends by itself: it has only a file to write.
+# Time for a side to end by itself: it only has a file left to write.
 _ENDING_S = 10.0
 
 _LONGEST_LINE = 64 * 1024  # bytes; a name may be long
-_MOST_OUTPUT = 1 << 30  # bytes on standard error; more is a loop that would fill the disk
-_LOOK_S = 0.5  # how often that is looked at
+_MOST_OUTPUT = 1 << 30  # bytes of standard error; a loop could otherwise fill the disk
+_LOOK_S = 0.5  # interval between checks of that size
 
 
 class SideFault(Exception):
-    """One side is of no use any more: it is to be ended for this, or ended by itself for ""."""
+    """A side is unusable: it must be ended because of `ended_for`, or has ended by itself ("")."""
 
     def __init__(self, side: int, ended_for: str = "") -> None:
         super().__init__(ended_for)
@@ -30,9 +30,9 @@ class SideFault(Exception):
 
 
 class Side:
-    """Runs only while it is asked something, and has `deadline_s` to answer.
+    """A program that works only while it is asked to, with `deadline_s` to answer.
 
-    Its report goes to `output`.json, and what it says on standard error to `output`.err.
+    Its report goes to `output`.json, and its standard error to `output`.err.
     """
 
     def __init__(self, index: int, command: Sequence[str], output: str, deadline_s: float) -> None:
@@ -51,7 +51,7 @@ class Side:
                 pass_fds=[theirs.fileno()],
             )
             theirs.close()
-            # A child that it leaves behind may hold its socket open.
+            # A child that outlives it may hold its socket open.
             self._ended = os.pidfd_open(self.process.pid)
             opened.callback(os.close, self._ended)
             self._ready = opened.enter_context(selectors.DefaultSelector())
@@ -60,7 +60,7 @@ class Side:
             self._open = opened.pop_all()
 
     def say(self, line: str) -> None:
-        """Tell it something while it waits. Raises SideFault where it does not."""
+        """Send a line to the side, which must be waiting. Raises SideFault."""
         self.require_silence()
         try:
             self._socket.sendall(line.encode() + b"\n")
@@ -68,12 +68,12 @@ class Side:
             raise SideFault(self.index) from None
 
     def require_silence(self) -> None:
-        """Raises SideFault unless it waits for a command."""
+        """Raise SideFault unless the side waits for a command."""
         if self._unread or (self._heard(0) and self._received(1, socket.MSG_PEEK)):
             raise SideFault(self.index, "sent a message out of turn")
 
     def hear(self, *expected: str) -> list[str]:
-        """The words of its next line, the first of which is one of these. Raises SideFault."""
+        """Return the words of its next line; the first must be `expected`. Raises SideFault."""
         until = time.monotonic() + self._deadline_s
         while b"\n" not in self._unread:
             if not self._heard(max(0.0, min(_LOOK_S, until - time.monotonic()))):
@@ -93,21 +93,21 @@ class Side:
         return words
 
     def _heard(self, seconds: float) -> bool:
-        """Whether it says something, or hangs up. Raises SideFault where it is gone."""
+        """Return whether there is something to read. Raises SideFault if the process has ended."""
         found = {key.fileobj for key, _ in self._ready.select(seconds)}
         if found == {self._ended}:
             raise SideFault(self.index)
         return self._socket in found
 
     def _received(self, most: int, flags: int = 0) -> bytes:
-        """Received bytes. Raises SideFault if it hung up."""
-        with contextlib.suppress(ConnectionResetError):  # it did not read what it was told last
+        """Return received bytes. Raises SideFault if the connection is closed."""
+        with contextlib.suppress(ConnectionResetError):  # it did not read the last message
             if part := self._socket.recv(most, flags):
                 return part
         raise SideFault(self.index)
 
     def ended(self) -> int:
-        """Its exit status: it ends by itself. Raises SideFault where it does not."""
+        """Wait for it to end, and return its exit status. Raises SideFault if it does not end."""
         self._open.close()
         try:
             return self.process.wait(_ENDING_S)
@@ -115,13 +115,13 @@ class Side:
             raise SideFault(self.index, f"did not end within {_ENDING_S:g} s") from None
 
     def killed(self) -> int:
-        """Its exit status; kills it if it still runs."""
+        """Kill it if it still runs, and return its exit status."""
         self.process.kill()
         self._open.close()
         return self.process.wait()
 
     def number(self, words: Sequence[str], place: int) -> float:
-        """The positive number at that place of its line. Raises SideFault."""
+        """Return the positive number at `place` in `words`. Raises SideFault."""
         try:
             value = float(words[place])
         except (IndexError, ValueError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context that programs do not report: the commit, the machine, the GPU's settings.
+"""Context that programs do not report: the commit, the machine, the GPU's settings.
 
-What is unknown is left out. After each build the commit is written beside the programs for
---no-build, since the tree may be at another one by then.
+Unknown fields are left out. Each build stores the commit beside the programs for --no-build, since
+the tree may be at another commit by then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from warpgauge.system.git import short
 from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import inert
 
-# nvidia-smi's name for a setting that the binaries may not report, and its key in the context.
+# Keys of nvidia-smi for settings that programs may not report, and their context keys.
 _GPU_SETTINGS = {
     "driver_version": "driver_version",
     "power.limit": "power_limit_watts",
@@ -33,18 +33,18 @@ _GPU_SETTINGS = {
     "persistence_mode": "persistence_mode",
 }
 _UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
-# Names the commit of a tree that was exported from git without its history.
+# Holds the commit of a tree exported from git without its history.
 _COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
 
 
 def source(
     root: Path, apart: Sequence[Path] = (Path("baselines"),), also: Sequence[Path] = ()
 ) -> dict[str, str]:
-    """The commit that was built and whether the tree differs from it; "" when nobody knows.
+    """Return the commit of a tree, and whether the tree differs from it; "" if unknown.
 
-    What differs in a folder of `apart` (absolute, or as seen from `root`) does not count; a file of
-    `also` counts wherever it lies in the clone. An exported tree in somebody else's repository,
-    unknown to its commit, has none there.
+    Changes in the folders `apart` (absolute, or relative to `root`) do not count; changes to the
+    files `also` count anywhere in the clone. An exported tree within another repository, but not
+    in its commit, does not get that commit.
     """
     try:
         git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
@@ -64,7 +64,7 @@ def source(
 
 
 def require_committed(source: Mapping[str, str]) -> None:
-    """Raise UserError unless it knows a commit that is exactly what was built."""
+    """Raise UserError unless `source` has a commit without uncommitted changes."""
     if not source["commit"]:
         raise UserError(
             f"--record needs to know the commit: run it in a git clone, or set {_COMMIT_VARIABLE} "
@@ -75,7 +75,7 @@ def require_committed(source: Mapping[str, str]) -> None:
 
 
 def machine() -> dict[str, str]:
-    """Boot, kernel and CPU, under the keys that programs use."""
+    """Return boot, kernel and CPU, under the keys that programs use."""
     model = re.search(r"^model name[ \t]*:(.+)", _text("/proc/cpuinfo"), re.MULTILINE)
     found = {
         "boot_id": _text("/proc/sys/kernel/random/boot_id"),
@@ -92,7 +92,7 @@ def _text(path: str) -> str:
 
 
 def gpu(uuid: str) -> dict[str, str]:
-    """The GPU's settings as nvidia-smi tells them; empty without it. Of several, the first's."""
+    """Return nvidia-smi's settings of the first GPU in `uuid`; empty without nvidia-smi."""
     if not uuid:
         return {}
     query = f"--query-gpu={','.join(_GPU_SETTINGS)}"
@@ -105,7 +105,7 @@ def gpu(uuid: str) -> dict[str, str]:
 
 
 def here(found: Mapping[str, str]) -> dict[str, str]:
-    """The context of this machine and of the GPU that was `found`, if any."""
+    """Return the context of this machine and of the GPU in `found`, if any."""
     return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}
 
 
@@ -115,17 +115,17 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 def forget(root: Path) -> None:
-    """Before a build: one that breaks off leaves programs of two commits."""
+    """Delete the stored source before a build: an aborted one mixes programs of two commits."""
     _path(root).unlink(missing_ok=True)
 
 
 def keep(root: Path, source: Mapping[str, str]) -> None:
-    """After a build of `source`, as `machine_context.source` tells it. Raises UserError."""
+    """Store the source after a build, as `source` returns it. Raises UserError."""
     replace_all({_path(root): json.dumps(source) + "\n"})
 
 
 def known(root: Path) -> dict[str, str] | None:
-    """What was kept; None where nothing was, or somebody built a program since."""
+    """Return the stored source; None if there is none, or a program was built since."""
     path = _path(root)
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=_Source)
@@ -138,7 +138,7 @@ def known(root: Path) -> dict[str, str] | None:
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
-    """A warning for --no-build; empty where the programs are this tree's."""
+    """Return a warning for --no-build; empty if the programs are of this tree."""
     if programs is None:
         return (
             "--no-build: it is unknown which commit the programs were built from; this tree's "

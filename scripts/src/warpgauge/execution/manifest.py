@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark programs of a build folder, as CMake's warpgauge_add_benchmark lists them in it."""
+"""The benchmark programs of a build folder, as listed by CMake's warpgauge_add_benchmark."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from warpgauge.system.text import cut, quoted
 
 FILE = "warpgauge_benchmarks.json"
 _REMEDY = "build again, with the CMake files of this warpgauge"
-_LONGEST = 100  # characters of another's message
+_LONGEST = 100  # characters of a quoted error message
 
-# Older commits list their programs here, one a line; only bench_host needs no GPU.
+# Older commits list their programs here, one per line; only bench_host needs no GPU.
 _FAMILIES = Path("benchmarks") / "families.txt"
 _HOST_PROGRAM = "bench_host"
 
 
 @dataclass(frozen=True)
 class Program:
-    """It may be gone, and may lie anywhere.
+    """A listed program, which may be missing or lie outside the build folder.
 
-    `arguments` go with every call of it; `inputs` are files that decide what it measures.
+    `arguments` are part of every call; `inputs` are files that affect what it measures.
     """
 
     path: Path
     needs_gpu: bool = True
-    gpus: int = 1  # that it needs, if any
+    gpus: int = 1  # number needed, if any
     arguments: tuple[str, ...] = ()
     inputs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The programs, sorted by name, and the folder of the sources, if it is known."""
+    """The programs, sorted by name, and the source folder, if known."""
 
     programs: tuple[Program, ...] = ()
     source: Path | None = None
@@ -63,9 +63,9 @@ class _Listing(msgspec.Struct):
 
 
 def read(build: Path) -> Manifest:
-    """What the last build of the folder `build` made: nothing, where there was none.
+    """Return the programs of the build folder `build`; none if nothing was built.
 
-    Raises UserError for a manifest that cannot be used.
+    Raises UserError for an unusable manifest.
     """
     place = Place(build / FILE)
     try:
@@ -77,7 +77,7 @@ def read(build: Path) -> Manifest:
     except (ValueError, RecursionError) as fault:
         why = cut(str(fault), _LONGEST)
         raise place.error(f"is not a manifest of version 1 ({why})", _REMEDY) from None
-    # Absolute: a bare name would be looked for in PATH.
+    # Absolute, because a bare name would be looked up in PATH.
     at = build.absolute()
     programs = [
         Program(
@@ -98,7 +98,7 @@ def read(build: Path) -> Manifest:
 
 
 def write(build: Path, manifest: Manifest) -> None:
-    """Make `build`, which need not exist, a folder of these programs. Raises UserError."""
+    """Write a manifest for `build`, which need not exist. Raises UserError."""
     listing = _Listing(
         version=1,
         programs=[

@@ -17,37 +17,37 @@ from warpgauge.system.process import Ending
 
 @dataclass(frozen=True)
 class Lane:
-    """Programs and how they are called. Two lanes are two sides, whose processes alternate."""
+    """One side's programs and their options. With two lanes, the processes alternate."""
 
     binaries: tuple[Binary, ...]
     arguments: tuple[str, ...] = ()
-    side: str = ""  # which side it is, where there are two
-    filters: Mapping[str, str] = field(default_factory=dict)  # by family, of what to run of it
+    side: str = ""  # name of the side, if there are several
+    filters: Mapping[str, str] = field(default_factory=dict)  # filter of each family's program
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. `seed` alone decides the order of the families within the rounds.
+    """What to run. `seed` alone determines the order of families within the rounds.
 
-    Benchmarks that are `apart` run in alternating processes; the runner adds to them.
+    Benchmarks in `apart` run in alternating processes; the runner adds to them.
     """
 
     lanes: tuple[Lane, ...]
     rounds: range
     seed: int
-    folder: Path  # gets every process's JSON
-    gpu_arguments: tuple[str, ...] = ()  # only for the binaries that need a GPU
-    deadline_s: float = 120.0  # of a benchmark
-    environment: Mapping[str, str] = field(default_factory=dict)  # beside our own
-    settle: Callable[[Sequence[str]], None] = lambda names: None  # before these run once more
-    freed: Callable[[Ending], None] = lambda ending: None  # after a bad end, before what is next
+    folder: Path  # for every process's JSON
+    gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
+    deadline_s: float = 120.0  # per benchmark
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
+    settle: Callable[[Sequence[str]], None] = lambda names: None  # called before these repeat
+    freed: Callable[[Ending], None] = lambda ending: None  # waits for the GPU after a bad end
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
     unchanged: Callable[[], None] = lambda: None  # raises UserError if an input was replaced
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One program's run in one round; a process, or several where the first ends badly."""
+    """One program's run in one round: one process, or several if the first ends badly."""
 
     round: int
     lane: Lane
@@ -55,19 +55,19 @@ class Turn:
 
 
 def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
-    """The option that selects the GPU with this index."""
+    """Return the option that selects the GPU with this index."""
     return (f"--device={device}",) if isinstance(device, int) else ()
 
 
 def gpu_environment(device: int | str | None) -> dict[str, str]:
-    """For the GPUs with these UUIDs (``GPU-1,GPU-2``), whatever becomes of the others."""
+    """Return the environment that selects GPUs by UUID, ``GPU-1,GPU-2``, whatever others exist."""
     return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
 
 def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
-    """The command of one process but for its output file: it can be repeated by hand.
+    """Return the command of one process without its output file, for repeating it by hand.
 
-    For some `names` of the binary only, where they are given.
+    If `names` is given, run only those.
     """
     chosen = (
         lane.filters.get(binary.family) if names is None else selection.exactly(binary.own(names))
@@ -78,16 +78,16 @@ def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) 
 
 
 def order(plan: Plan) -> list[list[Turn]]:
-    """For each round its turns, families shuffled; the same seed gives the same order everywhere.
+    """Return each round's turns, with families shuffled reproducibly from the seed.
 
-    The lanes' processes of a family follow each other directly, in odd rounds the first lane's
-    first (A B, B A, A B, ...): what drifts in time then falls on both sides alike.
+    The lanes' processes of a family follow each other directly; the first lane begins odd rounds
+    (A B, B A, A B, ...). Drift over time then affects both sides alike.
     """
     able = [(lane, one) for lane in plan.lanes for one in lane.binaries if one.runs]
     families = list(dict.fromkeys(binary.family for _, binary in able))
 
     def turns(number: int) -> list[Turn]:
-        # By the number too: a round has the same order whichever round a run begins with.
+        # The number is part of the seed: a round's order does not depend on the first round.
         generator = random.Random(f"{plan.seed} {number}")
         return [
             Turn(number, lane, binary)
@@ -100,24 +100,24 @@ def order(plan: Plan) -> list[list[Turn]]:
 
 
 def sequence(plan: Plan, turn: Turn) -> Names:
-    """A program's benchmarks in the order that it runs them in: shuffled, or else as it lists them.
+    """Return a program's benchmarks in the order in which it runs them.
 
-    The lanes of a round have the same order.
+    The lanes of a round use the same order: shuffled if all of them can, or else as listed.
     """
     names = turn.binary.names
     return shuffled(names, seed_of(plan, turn)) if is_shuffled(plan, turn) else names
 
 
 def is_shuffled(plan: Plan, turn: Turn) -> bool:
-    """Whether this family's programs can all be told an order.
+    """Return whether all programs of this family can shuffle.
 
-    What runs before a benchmark moves some by a percent: with one side alone in another order, that
-    would look like a change.
+    What runs before a benchmark can change it by a percent. If only one side had another order,
+    that would look like a change.
     """
     everything = (binary for lane in plan.lanes for binary in lane.binaries)
     return all(one.shuffles for one in everything if one.family == turn.binary.family)
 
 
 def seed_of(plan: Plan, turn: Turn) -> int:
-    """Of the order within the programs in this round; it has 64 bits."""
+    """Return the 64-bit seed of the order within programs in this round."""
     return (plan.seed << 16 | turn.round) & (1 << 64) - 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Google Benchmark programs of another project, in two folders; a row has one name on both sides.
+"""Google Benchmark programs of another project in two folders; rows have one name on both sides.
 
-Most know no option of ours and tell no context; those written with warpgauge run in lock-step.
+Most know none of our options and report no context. Those that use warpgauge run in lock-step.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from warpgauge.system.text import inert, listed, quoted, typed
 
 @dataclass(frozen=True)
 class PlainProgram(Binary):
-    """It is its own family, by the name of its file. `names` begin with `prefix`.
+    """A program that is its own family, named after its file. `names` begin with `prefix`.
 
-    Nobody knows whether it needs a GPU: so the GPU is looked after when it ends badly.
+    It may use a GPU, so the run waits for the GPU after it ends badly.
     """
 
     prefix: str = ""
@@ -47,7 +47,7 @@ class PlainProgram(Binary):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """The names of its rows; one that cannot be listed has a row of its own name."""
+        """The names of its rows. A program that cannot be listed has one row, named after it."""
         return self.names or (self.family,)
 
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -58,14 +58,14 @@ class PlainProgram(Binary):
 
 
 def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainProgram:
-    """The program at `path` with its benchmarks, or with the fault that keeps it from running."""
+    """Return the program at `path` with its benchmarks, or with the fault that prevents them."""
     if path.exists() and not os.access(path, os.X_OK):
         return PlainProgram(path, (), "is not executable: chmod +x it")
     asking = [str(path), "--benchmark_list_tests"]
     ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     if ending.status or ending.ended_for:
         return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
-    # Google Benchmark finds nothing by this filter: what is printed is the program's own talk.
+    # This filter matches no benchmark, so that only the program's own messages are printed.
     asking.append("--benchmark_filter=^$")
     talk = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
@@ -94,15 +94,15 @@ def _fault(path: Path, names: Sequence[str]) -> str | None:
 
 Row = Mapping[str, Any]
 
-# Keys of a run file's row, which no counter of theirs may take the place of.
+# Fields of a run file's row that their counters must not replace.
 _OURS = frozenset(("process_medians", "process_rounds", "pair_ratios"))
 
 
 def as_report(report: Report, prefix: str = "") -> Report:
-    """The same with `prefix` before each benchmark's name, and with the clock that timed it.
+    """Return the report with `prefix` before each benchmark's name, and with its clock.
 
-    That is the host's, unless the row says at which SM clock the device worked: under UseManualTime
-    too, for nobody knows where that time is from.
+    That is the host's unless the row reports an SM clock: under UseManualTime, too, because the
+    source of the time is unknown.
     """
     if not report:
         return report
@@ -115,7 +115,7 @@ def as_report(report: Report, prefix: str = "") -> Report:
 
 
 def _runs(report: Report) -> Iterable[Row]:
-    """The runs of the benchmarks; of one that has aggregates alone the median, else the mean."""
+    """Return the runs; for a benchmark with aggregates only, its median, or else its mean."""
     rows = report["benchmarks"]
     seen = {row["name"] for row in rows if is_run(row)}
     made: dict[str, Row] = {}
@@ -129,13 +129,13 @@ def _runs(report: Report) -> Iterable[Row]:
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs of one folder, and of each the benchmarks that are asked for."""
+    """The programs of one folder with all their benchmarks."""
 
     folder: Path
     everything: tuple[PlainProgram, ...]
 
     def asked(self, filter: str) -> tuple[PlainProgram, ...]:
-        """Those that `filter` leaves some of; of one that cannot list nobody knows what it has."""
+        """Return programs with benchmarks that match `filter`, and those that cannot be listed."""
         with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(filter)} takes too long; simplify it"):
             found = [
                 replace(one, names=tuple(n for n in one.names if matches(filter, n)))
@@ -147,10 +147,10 @@ class Programs:
 def both(
     folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str]
 ) -> tuple[Programs, Programs]:
-    """The programs of both folders, asked for their benchmarks. Raises UserError.
+    """Return the programs of both folders. Raises UserError.
 
-    Where two programs of one folder have a benchmark of one name, all benchmarks of both begin with
-    their program's name, on both sides.
+    If two programs of one folder share a benchmark name, all benchmarks of both get their
+    program's name as a prefix, on both sides.
     """
     found = [
         [program_at(path, scratch, environment) for path in paths]
@@ -164,7 +164,7 @@ def both(
             return program
         prefix = f"{program.family}/"
         names = tuple(f"{prefix}{name}" for name in program.names)
-        # In lock-step a program is known by its own names.
+        # In lock-step a program uses its own names.
         return replace(program, names=names, prefix=prefix, shuffles=False, lock_steps=False)
 
     base, candidate = (
@@ -175,8 +175,8 @@ def both(
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Every program that lies in `folder`, sorted by name. Raises UserError."""
-    # Absolute: what is called `bench` would be looked for in PATH.
+    """Return every program in `folder`, sorted by name. Raises UserError."""
+    # Absolute, because a bare name like `bench` would be looked up in PATH.
     there = folder.absolute()
     try:
         files = sorted(file for file in there.iterdir() if not file.name.startswith("."))
@@ -195,7 +195,7 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _is_program(path: Path) -> bool:
-    """An executable file, and what was one before its permissions or its target got lost."""
+    """Return whether this is an executable, or was one before its mode or link target was lost."""
     if path.is_symlink() and not path.exists():
         return True
     # Libraries are executable files, too: libgemm.so, libgemm.so.1.2.

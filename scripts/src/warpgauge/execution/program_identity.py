@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether two builds run the same code: digests of a whole program, and of one row's kernels.
 
-Equal digests say that nothing which runs differs; different ones say nothing, because the same code
-may lie elsewhere. They are evidence for a cause, and pass nothing.
+Equal digests show that everything that runs is the same. Different ones show nothing, because equal
+code may have other addresses. Digests are evidence for a cause; they never turn into a pass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from warpgauge.execution import cubins, elf
 from warpgauge.execution.discovery import Binary
 from warpgauge.system.errors import UserError
 
-# The kernels' names and places, which the other digest is of.
+# Sections with the kernels, which have their own digest, and with their names and addresses.
 _NO_CODE = (*cubins.FATBINS, b".nvFatBinSegment", b"__nv_module_id")
 
 
@@ -30,10 +30,10 @@ class Identity(NamedTuple):
 
 
 def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
-    """Of a program, with all `files` that decide what it does. Raises OSError.
+    """Return the digests of a program with all `files` that affect what it does. Raises OSError.
 
-    `names` are those of the build itself: its commit and its folder. They stand in the program, and
-    do not count.
+    `names` come from the build itself: its commit and its folder. The program contains them, but
+    they do not count.
     """
     kernels, host = hashlib.sha256(), hashlib.sha256()
     masks = _pieces(names)
@@ -44,7 +44,7 @@ def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
             for section in elf.sections(content)
             if section.kind == elf.PROGRAM_BITS and section.flags & elf.ALLOCATED
         ]
-        if not sections:  # no program
+        if not sections:  # not a program
             host.update(hashlib.sha256(content).digest())
         for name, section in sections:
             if name not in _NO_CODE:
@@ -55,7 +55,7 @@ def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
 
 
 def _pieces(names: Sequence[str]) -> list[bytes]:
-    """The names, and then the halves that a compiler stores a short string by; longest first."""
+    """Return the names, and then the ends that compilers store short strings in; longest first."""
     whole = {one.encode() for one in names if one}
     parts = {name[part] for name in whole for n in (8, 4) for part in (slice(n), slice(-n, None))}
     return [*sorted(whole, key=len, reverse=True), *sorted(parts, key=len, reverse=True)]
@@ -68,10 +68,7 @@ def _masked(section: bytes, masks: Sequence[bytes]) -> bytes:
 
 
 def _machine_code(program: Path) -> bytes:
-    """The kernels and the digests of their code, without names that differ from build to build.
-
-    Nothing where there is no cuobjdump, or it fails.
-    """
+    """Return the kernels' stable names and digests; empty if cuobjdump is missing or fails."""
     try:
         digests = cubins.digests(program)
     except UserError:
@@ -79,15 +76,15 @@ def _machine_code(program: Path) -> bytes:
     return repr(sorted(digests.items())).encode() if digests else b""
 
 
-_DIGITS = 16  # hexadecimal, of a row's digest in a file
-_PLAN = ".plan"  # names places of this machine, and no code
+_DIGITS = 16  # hexadecimal digits of a row's digest in a file
+_PLAN = ".plan"  # such files hold paths of this machine, and no code
 _DEADLINE_S = 30.0
 
 
 def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
-    """Of a row's kernels by mangled name and how each is launched (`fields.launches_of`).
+    """Return the digest of a row's kernels, given how each is launched (`fields.launches_of`).
 
-    Empty where the row has none, or cuobjdump is missing.
+    `launches` has mangled names. Empty if the row has no kernels or cuobjdump is missing.
     """
     if not launches:
         return ""
@@ -102,12 +99,12 @@ def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
 
 
 class _Program(NamedTuple):
-    digests: Mapping[str, str]  # of its kernels
+    digests: Mapping[str, str]  # by kernel
     ptx: bytes
-    around: str  # a digest of where other kernels come from
+    around: str  # digest of the files that may hold other kernels
 
     def code_of(self, kernel: str) -> str:
-        """Its digest, or what stands for code that is not in the program."""
+        """Return a kernel's digest, or a substitute if its code is not in the program."""
         if kernel in self.digests:
             return self.digests[kernel]
         compiled = hashlib.sha256(self.ptx if kernel.encode() in self.ptx else b"")
@@ -116,10 +113,10 @@ class _Program(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _program(path: Path, inputs: tuple[Path, ...], _stamp: tuple[int, int]) -> _Program:
-    """Read once; `_stamp` is another one where it was built anew.
+    """Read a program once; `_stamp` changes when it is built again.
 
-    Other kernels come from files that are loaded or compiled as it runs, and from its libraries:
-    each goes by its name, which has the version, and its size.
+    Other kernels come from input files, loaded or compiled at run time, and from libraries. A
+    library is identified by its name, which has the version, and its size.
     """
     around = hashlib.sha256()
     for file in inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the benchmarks to run, before any of them runs."""
+"""Selects the benchmarks to run before any of them runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
 
-# What a POSIX extended expression and Python both read as something else than itself.
+# Characters with a special meaning in both POSIX extended and Python expressions.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 
-# Bytes of a filter: Linux takes 128 KiB in one argument, and std::regex 100,000 states.
+# Longest filter in bytes: Linux allows 128 KiB per argument, and std::regex 100,000 states.
 LONGEST_FILTER = 32 * 1024
 
 
 def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
-    """What `filter` leaves, as the binaries themselves read it; it may be nothing."""
+    """Return what `filter` selects, as the programs themselves interpret it; may be empty."""
     if filter:
         return discovery.select(everything, filter, scratch)
     return [binary for binary in everything if binary.names or binary.fault is not None]
@@ -34,11 +34,11 @@ def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Bin
 def wanted(
     everything: Sequence[Binary], filter: str, scratch: Path, *, suites: bool = False
 ) -> list[Binary]:
-    """`chosen`, but raises UserError for nothing. `suites` says that --suite can be given."""
+    """Like `chosen`, but raises UserError if empty. `suites`: the message may suggest --suite."""
     left = chosen(everything, filter, scratch)
     if any(binary.names for binary in left):
         return left
-    if left:  # for a fault alone
+    if left:  # only programs with faults
         asked = f" of --filter {typed(filter)}" if filter else ""
         # Without a GPU, programs that need one are not built.
         first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
@@ -55,7 +55,7 @@ def wanted(
 
 
 def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
-    """Programs without need of a GPU, and those that can use the GPUs of `probe`.
+    """Return programs that need no GPU, and those that can use the GPUs of `probe`.
 
     A program that needs more GPUs is skipped. Several GPUs are for programs that need several.
     """
@@ -74,7 +74,7 @@ def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
 
 
 def runnable(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
-    """`able`, but raises UserError where the GPUs that are there leave nothing to measure."""
+    """Like `able`, but raises UserError if nothing can be measured with the GPUs available."""
     left = able(binaries, probe)
     if any(binary.skipped is None for binary in left):
         return left
@@ -89,9 +89,9 @@ def runnable(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
 
 
 def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
-    """The binaries that have some of `names`, with those.
+    """Return the programs that have some of `names`, with only those.
 
-    One that could not be listed stays if some of `names` are of its family.
+    A program that could not be listed stays if some of `names` belong to its family.
     """
     families = {name.split("/", 1)[0] for name in names}
     left = [replace(one, names=tuple(n for n in one.names if n in names)) for one in binaries]
@@ -99,13 +99,13 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
 
 
 def exactly(names: Collection[str]) -> str:
-    """A filter for these benchmarks alone, which the benchmarks and Python read alike."""
+    """Return a filter for exactly these names, with the same meaning in C++ and in Python."""
     escaped = (_SPECIAL.sub(r"\\\g<0>", name) for name in names)
     return f"^({'|'.join(escaped)})$"
 
 
 def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """`names` in their order, in as few parts as have a filter (`exactly`) that a program takes."""
+    """Split `names`, in order, into the fewest parts whose filters are short enough."""
     parts: list[list[str]] = []
     left = 0
     for name in names:
@@ -119,9 +119,9 @@ def in_parts(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def require_injected(regex: str, binaries: Sequence[Binary]) -> None:
-    """Raise UserError unless extra work goes into something that runs.
+    """Raise UserError unless --inject matches a benchmark that will run.
 
-    `regex` is searched as it stands: a leading ``-`` and ``all`` mean nothing more here.
+    `regex` is searched as is: a leading ``-`` and ``all`` have no special meaning here.
     """
     names = [name for binary in binaries for name in binary.names]
     if not any(benchmark_filter.found("--inject", regex, name) for name in names):

@@ -12,12 +12,12 @@ _64_BITS = (1 << 64) - 1
 
 
 def shuffled(names: Iterable[str], seed: int) -> tuple[str, ...]:
-    """`names` as the programs run them; `seed` has at most 64 bits."""
+    """Return `names` in the programs' order; `seed` has at most 64 bits."""
     return tuple(sorted(names, key=lambda name: _key(seed, name)))
 
 
 def _key(seed: int, name: str) -> int:
-    """FNV-1a over the name, then SplitMix64's finaliser over that and the seed."""
+    """Hash the name with FNV-1a, then mix in the seed with SplitMix64's finaliser."""
     mixed = 0xCBF29CE484222325
     for byte in name.encode():
         mixed = (mixed ^ byte) * 0x100000001B3 & _64_BITS

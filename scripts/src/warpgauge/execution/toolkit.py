@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's tools beside the compiler: where they are, and what they print."""
+"""Finds and runs NVIDIA's tools other than the compiler."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PACKAGES = {
 
 
 def packaged() -> Path:
-    """Where nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm of PyPI put theirs."""
+    """Return where PyPI's nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm install their tools."""
     return Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
 
 
 def tool(name: str) -> str:
-    """The path of one on PATH, of the toolkit, or of this Python's packages. Raises UserError."""
+    """Find a tool on PATH, in the toolkit or in Python's packages. Raises UserError."""
     nvcc = build.cuda_compiler()
     folders = [None, *([Path(nvcc).parent] if nvcc else []), packaged()]
     for folder in folders:
@@ -38,7 +38,7 @@ def tool(name: str) -> str:
 
 
 def output_of(command: Sequence[str], folder: Path | None = None) -> bytes:
-    """What a tool prints. Raises UserError where it cannot run, fails, or takes too long."""
+    """Return a tool's output. Raises UserError if it cannot run, fails, or takes too long."""
     try:
         with command_log.running(command) as logged:
             done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one turn: a program in one round, in as many processes as that takes."""
+"""Runs one turn: a program in one round, in as many processes as needed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from warpgauge.records.partial_report import Report
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
 
-# Bytes; a report of a large program.
+# Bytes needed for the report of a large program.
 _ROOM = 128 * 1024
 
-# Called with the name of the benchmark that runs now.
+# Called with the name of the benchmark that is running.
 Running = Callable[[str], None]
 
 
@@ -32,7 +32,7 @@ Running = Callable[[str], None]
 class TurnResult:
     """A row or a fault, or both, for each benchmark of `binary`; a fault takes precedence.
 
-    `pair_ratios` are its times over the first lane's, by benchmark, where both ran in lock-step.
+    `pair_ratios` are times relative to the first lane's, by benchmark, if measured in lock-step.
     """
 
     binary: Binary
@@ -41,18 +41,18 @@ class TurnResult:
     faults: Mapping[str, str]
     seconds: float
     side: str = ""
-    remarks: Sequence[str] = ()  # what was bad and cost no benchmark
+    remarks: Sequence[str] = ()  # problems that cost no benchmark
     pair_ratios: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def missing(self) -> Names:
-        """The benchmarks without row and fault."""
+        """The benchmarks with neither row nor fault."""
         known = {row["name"] for row in self.report.get("benchmarks", [])} | self.faults.keys()
         return tuple(name for name in self.binary.names if name not in known)
 
     @cached_property
     def failures(self) -> Mapping[str, Failure]:
-        """Why benchmarks have no result in this turn: faults, and rows that are no measurement."""
+        """Why benchmarks have no result in this turn: faults, errors and skips."""
         found: dict[str, Failure] = {}
         for row in self.report.get("benchmarks", []):
             why = partial_report.fault_of(row) if partial_report.is_run(row) else None
@@ -63,13 +63,13 @@ class TurnResult:
 
 
 def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResult:
-    """Run `names` of a turn's program, in as many processes as that takes."""
+    """Run `names` of a turn's program, in as many processes as needed."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
     own_filter = turn.lane.filters.get(turn.binary.family, "")
     outputs = (folder / f"out{number}.json" for number in itertools.count(1))
 
     def in_parts(asked: Names) -> Sequence[Names]:
-        """As few as can be asked for: all of a program by its own filter, less by its names."""
+        """Split into as few parts as possible; the whole program uses the lane's own filter."""
         whole = asked == sequence(plan, turn) and len(own_filter) <= selection.LONGEST_FILTER
         return [asked] if whole else selection.in_parts(asked)
 
@@ -95,10 +95,10 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
         called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
-    out.unlink(missing_ok=True)  # of another run in the same folder
+    out.unlink(missing_ok=True)  # left by another run in the same folder
 
     def grown() -> None:
-        """The benchmark behind the one whose row was written last runs now."""
+        """Report the benchmark that follows the last one written."""
         done = partial_report.last_name(out)
         if done in own[:-1]:
             running(asked[own.index(done) + 1])
@@ -124,8 +124,8 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
 
 
 def require_room(folder: Path) -> None:
-    """Raise UserError where a full disk, and no benchmark, may be why a report is missing."""
-    with suppress(OSError):  # gone with the folder
+    """Raise UserError if a full disk, rather than a benchmark, may have cost a report."""
+    with suppress(OSError):  # the folder may be gone
         if shutil.disk_usage(folder).free < _ROOM:
             raise UserError(
                 f"{folder} has too little space for the output of the programs: free some, or set "

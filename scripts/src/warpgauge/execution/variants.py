@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks of one variant, renamed so that two variants can be compared in pairs.
 
-The benchmarks of the variant `gemm/cublas/f32` are named so, followed by `/axis:value` for each
-axis: a point of its axes.
+The benchmarks of variant `gemm/cublas/f32` have that name followed by `/axis:value` for each axis,
+which together give a point of its axes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, quoted
 
-# Instead of the variant's name: on both sides, and as the family that meets in pairs.
+# Replaces the variant's name on both sides, and is their common family.
 COMMON = "evaluate"
 
 _POINT = re.compile(r"(?:/[^/:]+:[^/:]+)*")
 
-Axes = Mapping[str, Sequence[str]]  # the values of each, as they stand in names
+Axes = Mapping[str, Sequence[str]]  # the values of each axis, as spelled in names
 
 
 @dataclass(frozen=True)
 class Variant(Binary):
-    """A program, of which `names` are the benchmarks of one variant, each COMMON and its point."""
+    """A program with the benchmarks of one variant; each name is COMMON and the point."""
 
     @property
     def family(self) -> str:
@@ -41,9 +41,9 @@ class Variant(Binary):
 
 
 def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
-    """The variant `name` of a family in the build folder, at the values of `axes`.
+    """Return the variant `name` from the build folder `folder`, at the values of `axes`.
 
-    Raises UserError where there is no such variant or axis.
+    Raises UserError if there is no such variant or axis.
     """
     programs = manifest.read(folder).programs
     family = name.split("/", 1)[0]
@@ -62,12 +62,12 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
 
 
 def of_program(program: Program, name: str, scratch: Path) -> Variant:
-    """The variant `name` that a program has. Raises UserError where it has none or cannot tell."""
+    """Return the variant `name` of a program. Raises UserError if it cannot be found."""
     binary = discovery.listed(program.path, scratch, FULL_SUITE, program.arguments)
     if binary.fault is not None:
         fault = f"{inert(name)}: {program.path.name} {binary.fault}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
-    # A variant's name is part of another's: gemm/f32 of gemm/f32/split/n:8.
+    # One variant's name may begin another's: gemm/f32 and gemm/f32/split/n:8.
     points = [one.removeprefix(name) for one in binary.names if one.startswith(name)]
     points = [point for point in points if _POINT.fullmatch(point)]
     if not points:
@@ -87,7 +87,7 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
 
 
 def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
-    """Both with the points that both have. Raises UserError where there is none."""
+    """Return both variants with their common points. Raises UserError if there is none."""
     names = [name for name in base.names if name in candidate.names]
     if not names:
         points = (point_of(side.names[0]) for side in (base, candidate))
@@ -100,7 +100,7 @@ def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
 
 
 def point_of(name: str) -> str:
-    """``m:64/n:64`` of ``evaluate/m:64/n:64``."""
+    """Return ``m:64/n:64`` for ``evaluate/m:64/n:64``."""
     return name.partition("/")[2]
 
 
@@ -110,5 +110,5 @@ def axes_of(name: str) -> dict[str, str]:
 
 
 def variant_of(name: str) -> str:
-    """``gemm/cublas/f32`` of ``gemm/cublas/f32/n:64``."""
+    """Return ``gemm/cublas/f32`` for ``gemm/cublas/f32/n:64``."""
     return "/".join(part for part in name.split("/") if ":" not in part)

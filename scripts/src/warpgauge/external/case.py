@@ -12,7 +12,7 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Elements:
-    """Where the elements of a .npy file begin, in bytes."""
+    """The file and offset, in bytes, of the elements in a .npy file."""
 
     path: Path
     offset: int
@@ -23,7 +23,7 @@ class Elements:
 
 @dataclass(frozen=True)
 class Buffer:
-    """`count` elements; `values` of an input that has given ones."""
+    """A buffer of `count` elements; `values` are an input's given ones."""
 
     role: str  # input or output
     name: str
@@ -49,7 +49,7 @@ class Launch:
     shared_bytes: int
     cluster: Extent | None
     programmatic: bool
-    arguments: tuple[str, ...]  # as the plan has them
+    arguments: tuple[str, ...]  # in the syntax of the plan
 
     def lines(self) -> Iterator[str]:
         yield "kernel"
@@ -68,7 +68,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Verification:
-    """What an output is held to: given values, or what the reference writes."""
+    """How an output is verified: against given values, or against the reference's output."""
 
     output: str
     relative: float
@@ -94,12 +94,12 @@ class Case:
 
     @property
     def kernel(self) -> str:
-        """Its name in the manifest."""
+        """The kernel's name in the manifest."""
         return self.name.split("/")[1]
 
     @property
     def files(self) -> list[Path]:
-        """All files that it reads."""
+        """All files that the case reads."""
         launches = [self.launch] if self.reference is None else [self.launch, self.reference]
         given = [one.values for one in self.buffers]
         given += [one.expected for one in self.verifications]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element types of buffers and scalars, as bench_external knows them."""
+"""The element types of buffers and scalars that bench_external supports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SIZE_BYTES: Mapping[str, int] = {
     **{"i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8, "u32": 4, "u16": 2, "u8": 1},
 }
 
-# By the type of a buffer: the `descr` of a .npy file that holds it. NumPy itself knows neither bf16
-# nor e4m3: ml_dtypes writes them as raw bytes, and some write their bits as unsigned integers.
+# By buffer type: the `descr` of a .npy file. NumPy itself supports neither bf16 nor e4m3: ml_dtypes
+# writes them as raw bytes, and others write their bits as unsigned integers.
 NPY_DESCR: Mapping[str, tuple[str, ...]] = {
     "f64": ("<f8",),
     "f32": ("<f4",),
@@ -37,7 +37,7 @@ LARGEST_FLOAT: Mapping[str, float] = {
 
 
 def integer_range(type: str) -> tuple[int, int] | None:
-    """The smallest and the largest value of an integer type; None of any other."""
+    """Return the smallest and largest value of an integer type; None for any other type."""
     bits = 8 * SIZE_BYTES[type]
     return {"i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "u": (0, 2**bits - 1)}.get(type[0])
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions of a manifest: integers, axes, + - * /, ceil_div, min, max and parentheses.
 
-Arithmetic is exact, and a division rounds down. An expression is foreign text: only what is listed
-here is ever evaluated, and its length bounds the work.
+Arithmetic is exact, and division rounds down. Expressions are untrusted: only this grammar is
+evaluated, and a limit on the length bounds the work.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from warpgauge.system.text import quoted
 
 LARGEST = 2**63 - 1
 _LONGEST = 500  # characters
-_SHOWN = 10**30  # a larger value is not written out
+_SHOWN = 10**30  # larger values are not printed
 _GRAMMAR = "use integers, axes, + - * /, ceil_div(a, b), min, max and parentheses"
 
 
 class ExpressionError(ValueError):
-    """Why an expression has no value: what is wrong, and what to do."""
+    """An expression that has no value: what is wrong, and what to do."""
 
     def __init__(self, fault: str, remedy: str = "correct it") -> None:
         super().__init__(fault)
@@ -32,9 +32,9 @@ class ExpressionError(ValueError):
 def evaluate(
     expression: int | str, point: Mapping[str, int], low: int = 0, high: int = LARGEST
 ) -> int:
-    """The value of `expression` where the axes have the values of `point`.
+    """Return the value of `expression` at `point`, which gives a value to each axis.
 
-    Raises ExpressionError, also for a value that is not within `low` and `high`.
+    Raises ExpressionError, also for a value outside `low` to `high`.
     """
     if isinstance(expression, int):
         value = expression
@@ -78,7 +78,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
 }
-# With the numbers of arguments that each takes.
+# Functions, and the numbers of arguments that they take.
 _FUNCTIONS: Mapping[str, tuple[Callable[[Sequence[int]], int], range]] = {
     "ceil_div": (_ceil_div, range(2, 3)),
     "min": (min, range(2, _LONGEST)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of cupy.RawKernel or cupy.RawModule: its source with CuPy's options, or its file."""
+"""Describes a cupy.RawKernel or cupy.RawModule: its source with CuPy's options, or its file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warpgauge.system.errors import UserError
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# What CuPy gives NVRTC beside the options of the user.
+# Options that CuPy passes to NVRTC besides the user's.
 _OPTIONS = ("-ftz=true", "--device-as-default-execution-space")
 
 
@@ -39,12 +39,12 @@ def from_cupy(
     shared: Extent = 0,
     **options: Unpack[Options],
 ) -> KernelEntry:
-    """The entry of a RawKernel, or of the kernel `symbol` of a RawModule.
+    """Return the entry of a RawKernel, or of the kernel `symbol` of a RawModule.
 
-    `arguments` are examples by names of your choice, in the order of the kernel's parameters. As to
-    CuPy, a Python int is 64 bits and a float is a double: give NumPy scalars for other parameters.
+    `arguments` are examples under names of your choice, in the order of the kernel's parameters. As
+    in CuPy, a Python int is 64 bits and a float is a double; use NumPy scalars for other types.
     `shared` is dynamic shared memory in bytes. Raises UserError for a kernel that is not raw, and
-    for what NVRTC alone does not compile.
+    for source that NVRTC alone cannot compile.
     """
     cupy = framework("cupy")
     raw: Foreign = kernel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that XLA makes of a jitted function of JAX, taken from XLA's dump of the compilation."""
+"""Describes a kernel that XLA compiles from a jitted JAX function, taken from XLA's dump."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class _Array:
-    """An array of the compiled program: NumPy reads an argument's data from it."""
+    """An array of the compiled program; NumPy reads its data if it is an argument."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -64,11 +64,11 @@ def from_jax(
     symbol: str = "",
     **options: Unpack[Options],
 ) -> KernelEntry:
-    """The entry of the kernel that XLA makes of ``jax.jit(...)``, for the shapes of `arguments`.
+    """Return the entry of the kernel that XLA makes of ``jax.jit(...)`` for these `arguments`.
 
-    Its inputs have the names of the function's parameters; its outputs those in `outputs`, or out,
-    or out0, out1, ... where there are more. An axis has one value, for the shapes are fixed. Where
-    XLA makes several kernels, name one by `symbol`. Raises UserError, as where there is no GPU.
+    Inputs are named after the function's parameters; outputs are named by `outputs`, or else out,
+    or out0, out1, ... for several. An axis has one value, because shapes are fixed. If XLA makes
+    several kernels, select one by `symbol`. Raises UserError, also if there is no GPU.
     """
     jax = framework("jax")
     jitted: Foreign = function
@@ -80,11 +80,11 @@ def from_jax(
         flags = {
             "xla_dump_to": folder_of_dump,
             "xla_dump_hlo_as_text": True,
-            "xla_dump_emitter_re": ".*",  # from JAX 0.11 on there is no PTX without it
+            "xla_dump_emitter_re": ".*",  # since JAX 0.11, PTX is dumped only with this option
         }
         try:
             program = jitted.lower(*arguments).compile(compiler_options=flags).as_text()
-        except Exception as fault:  # of the compiler or the driver
+        except Exception as fault:  # from the compiler or the driver
             raise UserError(f"{name}: XLA cannot compile it: {fault}") from fault
         launch, ptx = _dumped(Path(folder_of_dump), program, symbol, name)
     inputs, outputs = _operands(program, launch["symbol"], jax.tree.leaves(arguments), name)
@@ -108,7 +108,7 @@ def from_jax(
 
 
 def _dumped(dump: Path, program: str, symbol: str, name: str) -> tuple[dict[str, str], str]:
-    """The launch of the one kernel, or of `symbol`, and its PTX."""
+    """Return the launch of the only kernel, or of `symbol`, and its PTX."""
     module = program.split(None, 2)[1].rstrip(",")  # HloModule jit_add, ...
     sequences = sorted(dump.glob(f"*.{module}.thunk_sequence.txt"))
     if not sequences:
@@ -131,7 +131,7 @@ def _dumped(dump: Path, program: str, symbol: str, name: str) -> tuple[dict[str,
 def _operands(
     program: str, symbol: str, leaves: Sequence[object], name: str
 ) -> tuple[dict[str, _Array], list[_Array]]:
-    """What the instruction of the kernel reads, by name, and what it writes."""
+    """Return the kernel's inputs by name, and its outputs, from its HLO instruction."""
     entry = program[program.index("\nENTRY ") :]
     known = {found[1]: found for found in _INSTRUCTION.finditer(entry)}
     made = next((i for i in known.values() if re.sub(r"\W", "_", i[1]) == symbol), None)
@@ -150,7 +150,7 @@ def _operands(
 
 
 def _arrays(shape: str) -> list[_Array]:
-    """The arrays of ``f32[128,512]{1,0}``, or of a tuple of such."""
+    """Return the arrays of ``f32[128,512]{1,0}``, or of a tuple of such shapes."""
     return [
         _Array(_TYPES.get(kind, kind), tuple(int(n) for n in extents.split(",") if n))
         for kind, extents in _SHAPE.findall(shape)

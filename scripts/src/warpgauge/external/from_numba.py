@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of numba.cuda as PTX. Numba passes an array as seven scalars or more."""
+"""Describes a numba.cuda kernel as PTX. Numba passes an array as seven or more scalars."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def from_numba(
     compute_capability: tuple[int, int] | None = None,
     **options: Unpack[Options],
 ) -> KernelEntry:
-    """The entry of a ``@cuda.jit`` function, compiled for the example arguments.
+    """Return the entry of a ``@cuda.jit`` function, compiled for the example arguments.
 
-    It is compiled for this GPU unless `compute_capability` names another. The expression of a
-    one-dimensional array is its length; one of more dimensions is taken in the shape of the
-    example. Raises UserError for an argument that is neither array nor number.
+    It is compiled for this GPU unless `compute_capability` is given. For a one-dimensional array,
+    the expression is its length; arrays of more dimensions keep the shape of the example. Raises
+    UserError for an argument that is neither an array nor a number.
     """
     cuda = framework("numba.cuda")
     dispatcher: Foreign = kernel
@@ -66,7 +66,7 @@ def from_numba(
         if compute_capability is None:
             compute_capability = cuda.get_current_device().compute_capability
         ptx, _ = cuda.compile_ptx(dispatcher.py_func, (*types,), cc=compute_capability, **chosen)
-    except Exception as fault:  # of the compiler or the driver
+    except Exception as fault:  # from the compiler or the driver
         if compute_capability and (broken := fault_of_numba(compute_capability)):
             raise UserError(f"{name}: {broken}") from fault
         raise UserError(f"{name}: Numba cannot compile it: {fault}") from fault
@@ -82,14 +82,14 @@ def from_numba(
 
 
 def fault_of_numba(compute_capability: tuple[int, int]) -> str:
-    """Why Numba compiles no kernel at all here, as with a NumPy that it does not know; else ""."""
+    """Return why Numba cannot compile any kernel here, for example an unsupported NumPy; or ""."""
     cuda = framework("numba.cuda")
 
     def empty() -> None: ...
 
     try:
         cuda.compile_ptx(empty, (), cc=compute_capability)
-    except Exception as fault:  # of the compiler
+    except Exception as fault:  # from the compiler
         return (
             f"Numba cannot even compile an empty kernel here ({fault}); install versions of numba, "
             "numba-cuda and NumPy that work together"
@@ -98,7 +98,7 @@ def fault_of_numba(compute_capability: tuple[int, int]) -> str:
 
 
 def _arguments(parameters: Parameters, name: str, kind: Foreign, example: object) -> list[Argument]:
-    """What Numba passes for one argument: for an array what its struct in memory has."""
+    """Return what Numba passes for one argument; for an array, the fields of its struct."""
     if is_scalar(example):
         number = np.asarray(example).astype(str(kind))[()]
         return [parameters.scalar(name, number)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of a shared library that nvcc built, as torch.utils.cpp_extension does: its fatbin."""
+"""Describes a kernel of a shared library built by nvcc or torch.utils.cpp_extension: its fatbin."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from warpgauge.system.text import listed, quoted
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# A fatbin begins with a magic number, version, length of this header, and length of what follows:
-# images, each with its kind, version, and both lengths again.
+# A fatbin begins with a magic number, a version, and the lengths of this header and of the images.
+# Each image has a kind, a version, and both lengths again.
 _FATBIN = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQ")
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 _CUBIN, _ELF = 2, b"\x7fELF"
 
-# The parameters of a kernel are a section of its own.
+# Each kernel has a section for its parameters.
 _SECTION = re.compile(rb"\0\.nv\.constant0\.([\w$.]+)(?=\0)")
 _LISTED = re.compile(r"^FUNC\s+GLOBAL\s.*\sENTRY\s+(\S+)$", re.MULTILINE)
 
@@ -43,11 +43,11 @@ def from_torch_extension(
     shared: Extent = 0,
     **options: Unpack[Options],
 ) -> KernelEntry:
-    """The entry of the kernel `symbol`: mangled, or plain if only one has that name.
+    """Return the entry of the kernel `symbol`: a mangled name, or a plain name if it is unique.
 
-    `arguments` are examples by names of your choice, in the order of the kernel's parameters:
-    arrays, and NumPy scalars, whose type says what the parameter is. Raises UserError for a library
-    without that kernel, and for a compressed one where there is no cuobjdump.
+    `arguments` are examples under names of your choice, in the order of the kernel's parameters:
+    arrays, and NumPy scalars, whose type is that of the parameter. Raises UserError if the library
+    lacks the kernel, or is compressed and cuobjdump is missing.
     """
     parameters = Parameters(name, folder, options)
     fatbins = [*_fatbins(library)]
@@ -66,7 +66,7 @@ def from_torch_extension(
 
 
 def _fatbins(library: Path) -> Iterator[bytes]:
-    """The fatbins of all translation units."""
+    """Yield the fatbins of all translation units."""
     try:
         content = library.read_bytes()
     except OSError as fault:
@@ -81,7 +81,7 @@ def _fatbins(library: Path) -> Iterator[bytes]:
 
 
 def _kernels(name: str, fatbin: bytes) -> set[str]:
-    """The mangled names of the kernels in the cubins of a fatbin."""
+    """Return the mangled names of the kernels in a fatbin's cubins."""
     found: set[str] = set()
     at = _FATBIN.size
     while at + _IMAGE.size <= len(fatbin):

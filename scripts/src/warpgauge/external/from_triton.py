@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Triton kernel: the cubin that Triton compiles for the example arguments, and how it starts it.
+"""Describes a Triton kernel: the cubin compiled for the example arguments, and its launch.
 
-Triton compiles a kernel for what it sees in its arguments: it folds an integer of 1 away, and
-assumes that one divisible by 16 always is. Where an expression of the axes breaks this, the entry
-is refused.
+Triton specialises a kernel for its arguments: an integer 1 becomes a constant, and an integer
+divisible by 16 is assumed to stay so. An expression of the axes that violates this is rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from warpgauge.system.errors import UserError
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Triton's element types that have other names than the manifest's. A bool is passed as a byte.
+# Names of Triton's element types in a manifest, if they differ. A bool is passed as a byte.
 _TYPES = {
     "fp64": "f64",
     "fp32": "f32",
@@ -51,13 +50,12 @@ def from_triton(
     folder: Path,
     **options: Unpack[Options],
 ) -> KernelEntry:
-    """The entry of a ``@triton.jit`` function, or of a compiled kernel, which a launch returns.
+    """Return the entry of a ``@triton.jit`` function, or of the compiled kernel of a launch.
 
-    `arguments` are examples, in order or by name, with num_warps and the like. Of an autotuned
-    function, which must have been launched, the best configuration of its last launch is taken.
-    `grid` has expressions of the axes and of the function's compile-time constants. Raises
-    UserError for what a manifest cannot say: scratch memory, tensor descriptors, tuples,
-    cooperative launches.
+    `arguments` are examples, in order or by name, including options like num_warps. An autotuned
+    function must have been launched; its best configuration is used. `grid` has expressions of the
+    axes and of the function's compile-time constants. Raises UserError for what a manifest cannot
+    describe: scratch memory, tensor descriptors, tuples, cooperative launches.
     """
     triton = framework("triton")
     compiled: Foreign = kernel
@@ -102,7 +100,7 @@ def from_triton(
         "shared": str(metadata.shared),
         "programmatic": metadata.launch_pdl,
     }
-    if metadata.num_ctas > 1:  # Triton counts clusters, and a launch blocks
+    if metadata.num_ctas > 1:  # Triton's grid counts clusters, a launch's counts blocks
         extents[0] = f"({extents[0]}) * {metadata.num_ctas}"
         launch["cluster"] = [metadata.num_ctas]
     image = {"cubin": parameters.file("cubin", compiled.asm["cubin"])}
@@ -111,7 +109,7 @@ def from_triton(
 
 
 def _compiled(triton: Foreign, kernel: Foreign, arguments: Foreign, name: str) -> Foreign:
-    """What Triton compiles for the examples, without a launch."""
+    """Compile for the examples, without a launch."""
     tuned: dict[str, object] = {}
     if isinstance(kernel, triton.runtime.Autotuner):
         best = getattr(kernel, "best_config", None)
@@ -122,7 +120,7 @@ def _compiled(triton: Foreign, kernel: Foreign, arguments: Foreign, name: str) -
         raise UserError(f"{name} is neither a @triton.jit function nor a compiled kernel of Triton")
     try:
         return kernel.warmup(grid=(1,), **{**named(kernel.arg_names, arguments), **tuned})
-    except Exception as fault:  # of the compiler, the driver, or the arguments
+    except Exception as fault:  # from the compiler, the driver, or the arguments
         raise UserError(f"{name}: Triton cannot compile it: {fault}") from fault
 
 

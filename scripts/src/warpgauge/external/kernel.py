@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manifest holds: its types, from which its published schema is made.
+"""The types of a manifest, from which its published schema is generated.
 
-Docstrings are the schema's descriptions.
+The schema takes its descriptions from the docstrings.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from warpgauge.files import contract
 from warpgauge.files.location import Place
 from warpgauge.system.text import cut
 
-# Part of a benchmark's name, a word of the kernel plan, or a name in an expression.
+# A part of a benchmark's name, a word of the kernel plan, and a name in an expression.
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
-# What can stand at the end of a line of the kernel plan, and in a path.
+# Text that may end a line of the kernel plan, or be a path.
 _TEXT = r"^[^\u0000-\u001f\u007f]+(?![\s\S])"
-# What is wrong with a text that does not match, and what to do.
+# For text that does not match: what is wrong, and what to do.
 PATTERNS = {
     _NAME: ("is not a valid name", "use letters, digits and '_', and do not begin with a digit"),
     _TEXT: ("is empty, or holds a line break or another control character", "correct it"),
@@ -38,7 +38,7 @@ Tolerance = Annotated[float, Meta(ge=0)]
 Values = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST)]], Meta(min_length=1)]
 
 IMAGES = ("cubin", "fatbin", "ptx", "source")
-# The kind of code, by its first bytes. The others are text.
+# First bytes of binary code. The other kinds are text.
 MAGIC = {b"\x7fELF": "cubin", b"\x50\xed\x55\xba": "fatbin"}
 _FORMS = ("input", "output", "value", "null")
 
@@ -61,7 +61,7 @@ class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def buffer(self) -> str | None:
-        """The buffer's name; None of a scalar."""
+        """The buffer's name; None for a scalar."""
         return self.input if self.output is None else self.output
 
 
@@ -110,13 +110,13 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def image(self) -> tuple[str, str]:
-        """The kind of its code, and the file."""
+        """The kind of code, and the file."""
         ((kind, name),) = self.images.items()
         return kind, name
 
     @property
     def images(self) -> dict[str, str]:
-        """The given kinds of code; one in a checked manifest."""
+        """The given kinds of code and their files; a valid manifest has one."""
         given = {kind: getattr(self, kind) for kind in IMAGES}
         return {kind: name for kind, name in given.items() if name is not None}
 
@@ -130,7 +130,7 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def reference(self) -> str | None:
-        """The kernel that verifies it; in a manifest that was checked there is one at most."""
+        """The kernel that verifies this one, if any; a valid manifest names at most one."""
         return next((one.reference for one in self.verify.values() if one.reference), None)
 
 
@@ -143,17 +143,17 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Manifest:
-    """The kernels of one file, by their names, in its order."""
+    """The kernels of one file, by name, in the file's order."""
 
     path: Path
     kernels: Mapping[str, Kernel]
 
     def place(self, *keys: str | int) -> Place:
-        """The place of a key, as in ``kernels.scale.arguments[2]``."""
+        """Return the place of a key, such as ``kernels.scale.arguments[2]``."""
         return place_of(self.path, "kernels", *keys)
 
     def file(self, name: str) -> Path:
-        """The absolute path of a file that the manifest names."""
+        """Return the absolute path of a file named in the manifest."""
         return self._folder / name
 
     @cached_property
@@ -162,13 +162,13 @@ class Manifest:
 
 
 def place_of(path: Path, *keys: str | int) -> Place:
-    """A key in a file, in TOML's words. A name that is longer than any may be is cut."""
+    """Return the place of a key, in TOML's notation. Too long names are cut."""
     words = (f"[{key}]" if isinstance(key, int) else f".{cut(key, 100)}" for key in keys)
     return Place(path, "".join(words).removeprefix("."))
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema: kernels.schema.json, beside this file."""
+    """Return the JSON schema, which is stored beside this file as kernels.schema.json."""
     made = contract.schema(Document)
     for name, keys in (("Argument", _FORMS), ("Kernel", IMAGES), ("Check", ("reference", "npy"))):
         made["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]

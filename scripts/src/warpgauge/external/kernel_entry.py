@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel taken from a framework, as an entry of kernels.toml.
+"""A kernel from a framework, as an entry of kernels.toml.
 
 The framework functions (`from_triton`, ...) share the keyword arguments of `Options`.
 """
@@ -25,7 +25,7 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
 
-# NumPy's, torch's, CuPy's and JAX's name of an element type: the manifest's.
+# Element types of NumPy, torch, CuPy and JAX, and their names in a manifest.
 _TYPES = {
     "float64": "f64",
     "float32": "f32",
@@ -38,18 +38,18 @@ _TYPES = {
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
-Foreign: TypeAlias = Any  # an object of a framework, whose types are not known here
+Foreign: TypeAlias = Any  # a framework's object, whose type is not known here
 Argument = dict[str, object]  # one of the manifest's `arguments`
 Extent = str | int  # an expression of the axes, or a number
 
 
 class Options(TypedDict, total=False):
-    """What no framework knows of a kernel, as the manifest has it.
+    """Fields of a manifest that no framework knows.
 
-    `outputs` are the names of the buffers that the kernel writes; it reads all others.
-    `expressions` gives the element count of a buffer, or the value of a scalar, as an expression of
-    the `axes`; one that is not there keeps the number of the example. Where `verify` gives an array
-    as "npy", it is saved, and so are the example's inputs, which the kernel then reads.
+    `outputs` names the buffers that the kernel writes; it reads all others. `expressions` gives the
+    element count of a buffer, or the value of a scalar, as an expression of the `axes`; others keep
+    the number of the example. If `verify` gives an array as "npy", it is saved, and so are the
+    example's inputs, which the kernel then reads.
     """
 
     outputs: Sequence[str]
@@ -58,20 +58,20 @@ class Options(TypedDict, total=False):
     verify: Mapping[str, Mapping[str, object]]
     bytes: Extent
     flops: Extent
-    type: str  # stands in the benchmark's name; default: that of the first output
+    type: str  # part of the benchmark's name; default: the first output's type
     reference_only: bool
 
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """An entry of kernels.toml. Its files are absolute; `write_manifest` makes them relative."""
+    """An entry of kernels.toml. Its paths are absolute; `write_manifest` makes them relative."""
 
     name: str
     entry: Mapping[str, object]
 
 
 class Parameters:
-    """The `arguments` of an entry, built in the order of the kernel's parameters."""
+    """The `arguments` of an entry, added in the order of the kernel's parameters."""
 
     def __init__(self, name: str, folder: Path, options: Options) -> None:
         unknown = sorted(options.keys() - Options.__annotations__.keys())
@@ -86,7 +86,7 @@ class Parameters:
         self._saves_inputs = any(_is_array(check.get("npy")) for check in self._checks.values())
 
     def buffer(self, name: str, example: object, pointer: str = "") -> Argument:
-        """A buffer of the example's type and size; `pointer` is the type that the kernel reads."""
+        """Return a buffer like the example; `pointer` is the type that the kernel expects."""
         kind = element_type(example)
         if (pointer or kind) != kind:
             raise self.fault(name, f"the kernel has {pointer}, but the example is {kind}")
@@ -100,7 +100,7 @@ class Parameters:
         return argument
 
     def scalar(self, name: str, example: object, kind: str = "") -> Argument:
-        """A value; `kind` is what the kernel takes, where the example does not say."""
+        """Return a scalar; `kind` is the kernel's type, if the example does not say."""
         kind = kind or element_type(example)
         value: Extent | float | None = self.options.get("expressions", {}).get(name)
         if value is None:
@@ -110,7 +110,7 @@ class Parameters:
         return {"value": value, "type": kind}
 
     def require(self, name: str, holds: Callable[[int], bool], otherwise: str) -> None:
-        """Raise UserError if the expression of a scalar breaks at any point of the axes."""
+        """Raise UserError if a scalar's expression violates `holds` at some point of the axes."""
         expression = self.options.get("expressions", {}).get(name)
         axes = self.options.get("axes", {})
         for point in product(*axes.values()) if expression is not None else ():
@@ -132,9 +132,9 @@ class Parameters:
         block: Sequence[Extent],
         launch: Mapping[str, object] | None = None,
     ) -> KernelEntry:
-        """The entry, once all parameters are there. `launch` is what else the launch needs.
+        """Write the files and return the entry. `launch` holds further launch fields.
 
-        Writes the files. Raises UserError for an output that is no parameter, or has no check.
+        Raises UserError for an output that is not a parameter, or that has no check.
         """
         options = self.options
         written = {a["output"]: a["type"] for a in self.arguments if "output" in a}
@@ -164,13 +164,13 @@ class Parameters:
         return KernelEntry(self.name, {key: value for key, value in entry.items() if value})
 
     def file(self, suffix: str, content: bytes | str) -> Path:
-        """The path of a file beside the manifest, which `kernel` writes."""
+        """Return the path of a file beside the manifest, which `kernel` will write."""
         path = self.folder / f"{self.name}.{suffix}"
         self.files[path] = content.encode() if isinstance(content, str) else content
         return path
 
     def image_of(self, source: Path) -> dict[str, object]:
-        """A cubin, fatbin or PTX, copied. What it is, its first bytes tell. Raises UserError."""
+        """Return a copied image; its first bytes tell cubin, fatbin and PTX. Raises UserError."""
         try:
             content = source.read_bytes()
         except OSError as fault:
@@ -190,7 +190,7 @@ class Parameters:
 
 
 def element_type(example: object) -> str:
-    """``f32`` of an array's or a NumPy scalar's elements. Raises UserError."""
+    """Return the element type, such as ``f32``, of an array or NumPy scalar. Raises UserError."""
     told = getattr(example, "dtype", None)
     if told is None:
         raise UserError(f"{quoted(str(example))} has no dtype; give an array or a NumPy scalar")
@@ -201,7 +201,7 @@ def element_type(example: object) -> str:
 
 
 def is_scalar(example: object) -> bool:
-    """Whether this is a number, and no array, not even one of a single element."""
+    """Return whether this is a number, and not an array, even of one element."""
     return isinstance(example, (int, float, np.generic))
 
 
@@ -212,7 +212,7 @@ def shape_of(example: object) -> tuple[int, ...]:
 def named(
     names: Sequence[str], given: Sequence[object] | Mapping[str, object]
 ) -> dict[str, object]:
-    """The example arguments by the names of the parameters. Raises UserError for too many."""
+    """Return the examples by parameter name. Raises UserError for too many."""
     if isinstance(given, Mapping):
         return dict(given)
     if len(given) > len(names):
@@ -221,7 +221,7 @@ def named(
 
 
 def framework(module: str) -> Foreign:
-    """Import what is no dependency of this package. Raises UserError where it is not installed."""
+    """Import a framework, which is an optional dependency. Raises UserError if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as fault:
@@ -234,7 +234,7 @@ def _is_array(value: object) -> bool:
 
 
 def _host(example: object) -> np.ndarray[Any, Any]:
-    """A NumPy array of what torch, CuPy, Numba or JAX may keep on a GPU."""
+    """Return a NumPy array from an array that torch, CuPy, Numba or JAX may keep on a GPU."""
     for method in ("cpu", "get", "copy_to_host"):  # torch, CuPy, Numba
         if hasattr(example, method):
             example = getattr(example, method)()

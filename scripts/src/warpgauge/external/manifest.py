@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernels.toml: kernels from elsewhere, how they are launched, and what verifies them."""
+"""Loads and checks kernels.toml: external kernels, their launches and their verification."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = ["Manifest", "load"]
 # Ten thousand kernels are about 3 MB.
 _LARGEST_MIB = 16
 _VERSION = 1
-_BEGIN = 512  # bytes of a file that tell its kind
+_BEGIN = 512  # bytes that identify the kind of a file
 
 
 def load(path: Path) -> Manifest:
-    """The manifest in a file, with all that can be checked without axes. Raises UserError."""
+    """Load a manifest, and check all that does not depend on axes. Raises UserError."""
     top = toml_file.read(path, _LARGEST_MIB)
     refuse_unknown(top, Document.__struct_fields__, Place(path))
     version = top.get("version")
@@ -58,7 +58,7 @@ def load(path: Path) -> Manifest:
 
 
 def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
-    """Its parts first: msgspec does not tell which entry of a table is wrong."""
+    """Convert entries one by one, because msgspec does not say which entry of a table is wrong."""
     keys = ("kernels", name)
     place = place_of(path, *keys)
     _converted(name, Name, place)
@@ -92,7 +92,7 @@ _FORMS = "write one of input, output, value and null"
 
 
 def check(manifest: Manifest) -> None:
-    """Raises UserError, which names the first key at fault."""
+    """Raise UserError that names the first wrong key."""
     for name, kernel in manifest.kernels.items():
         _check_image(manifest, name, kernel)
         for number, argument in enumerate(kernel.arguments):
@@ -105,7 +105,7 @@ def check(manifest: Manifest) -> None:
 
 
 def _check_name(name: str, kernel: Kernel, place: Place) -> None:
-    """Of its benchmarks, from which the engine reads how they are measured."""
+    """Check the name of the benchmarks, from which the engine derives the cache state."""
     if kernel.type is None:
         raise place.error("has no 'type'", 'add it, e.g. type = "f32"')
     if unfit := next(filter(keyword.iskeyword, kernel.axes), ""):
@@ -129,7 +129,7 @@ def _check_image(manifest: Manifest, name: str, kernel: Kernel) -> None:
 
 def _require_code(path: Path, kind: str, place: Place) -> None:
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # opening a pipe would block
             raise place.error(f"{path} is not a file", "name a file")
         with path.open("rb") as file:
             begin = file.read(_BEGIN)
@@ -139,7 +139,7 @@ def _require_code(path: Path, kind: str, place: Place) -> None:
         raise place.error(f"{path} is empty", "make it again")
     binary = MAGIC.get(begin[:4])
     if kind in MAGIC.values():
-        # The driver takes one cubin for a fatbin, too.
+        # The driver also accepts a single cubin as a fatbin.
         fits = binary == kind or (kind == "fatbin" and binary is not None)
     else:  # NVRTC ends its PTX with a NUL
         fits = binary is None and b"\0" not in begin.rstrip(b"\0")
@@ -258,7 +258,7 @@ def _described(one: Argument) -> str:
 
 
 def _refuse_circle(manifest: Manifest) -> None:
-    """Raises UserError for kernels that verify each other, so that nothing verifies them."""
+    """Raise UserError for kernels that verify each other, which verifies nothing."""
     grounded: set[str] = set()
     for name in manifest.kernels:
         chain: dict[str, None] = {}

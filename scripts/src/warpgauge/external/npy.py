@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The header of a .npy file: of which type its elements are, how many, and where they begin.
+"""Reads the header of a .npy file: the type and number of elements, and where they begin.
 
-Read by hand, and nothing of it is ever unpickled: the elements themselves are read by the program.
+The header is parsed without unpickling; bench_external reads the elements themselves.
 https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """
 
@@ -26,26 +26,26 @@ _REMEDY = "write it with numpy.save"
 
 @dataclass(frozen=True)
 class Npy:
-    """The header of a file, whose bits may be of several types."""
+    """The header of a file. The same `descr` may stand for several types."""
 
     descr: str
     count: int
     offset: int
 
     def require(self, type: str, place: Place) -> None:
-        """Raises UserError unless the elements are of `type`."""
+        """Raise UserError unless the elements have this `type`."""
         if self.descr not in NPY_DESCR[type]:
             fault = f"its file holds elements of {quoted(self.descr)}, but {type} is "
             raise place.error(fault + quoted(NPY_DESCR[type][0]), "save it with that type")
 
 
 def read(path: Path, type: str, place: Place) -> Npy:
-    """The file, which has elements of `type` in C order, and nothing behind them.
+    """Read the header of a file with elements of `type` in C order, and nothing after them.
 
-    `place` is where the manifest names it. Raises UserError.
+    `place` is where the manifest names the file. Raises UserError.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would block
             raise place.error(f"{path} is not a file", "name a .npy file")
         with path.open("rb") as file:
             start = file.read(_LONGEST_HEADER + 12)
@@ -65,7 +65,7 @@ def read(path: Path, type: str, place: Place) -> Npy:
 
 
 def _header(start: bytes, path: Path, place: Place) -> tuple[Npy, tuple[int, ...], bool]:
-    """The header, the shape, and whether it is in Fortran order."""
+    """Return the header, the shape, and whether it is in Fortran order."""
     size = {1: 2, 2: 4, 3: 4}.get(start[6] if len(start) > 6 else 0, 0)
     offset = 8 + size + int.from_bytes(start[8 : 8 + size], "little")
     if start.startswith(_MAGIC) and size and offset <= len(start):

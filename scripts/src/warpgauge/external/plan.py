@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel plan: kernels at every point of their axes, as bench_external reads them."""
+"""The kernel plan, which bench_external reads: kernels at every point of their axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warpgauge.system.text import quoted, suggestion
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
-# CUDA C++ Programming Guide, "Compute Capabilities": the same for every GPU that is supported.
+# CUDA C++ Programming Guide, "Compute Capabilities": equal for all supported GPUs.
 _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 _LARGEST_BLOCK = (1024, 1024, 64)
 _MOST_THREADS, _MOST_BLOCKS_OF_CLUSTER = 1024, 16
@@ -38,9 +38,9 @@ Point = Mapping[str, int]
 def cases(
     manifest: Manifest, kernels: Sequence[str] | None = None, axes: Axes | None = None
 ) -> list[Case]:
-    """The cases of `kernels`, or of all that are not for reference only, in the manifest's order.
+    """Return the cases of `kernels`, or of all that are not reference-only, in manifest order.
 
-    `axes` has other values of axes than the manifest; each must be an axis of some of the kernels.
+    `axes` replaces values of axes of the manifest; each must be an axis of one of the kernels.
     Raises UserError.
     """
     axes = axes or {}
@@ -63,17 +63,17 @@ def cases(
             if len({*numbers}) < len(numbers):
                 place = manifest.place(name, "axes", axis)
                 raise place.error("has a value twice", "remove one")
-    # Every combination, the last axis fastest; one without any where there are no axes.
+    # All combinations, the last axis fastest; one empty point if there are no axes.
     points = {
         name: [dict(zip(own, point, strict=True)) for point in itertools.product(*own.values())]
         for name, own in values.items()
     }
-    files: dict[tuple[Path, str], Npy] = {}  # each is read once
+    files: dict[tuple[Path, str], Npy] = {}  # cache
     return [_Resolved(manifest, name, at, files).case() for name in chosen for at in points[name]]
 
 
 def write(cases: Sequence[Case], path: Path) -> None:
-    """Write the plan of `cases` to `path`. Raises UserError, also for two cases of one name."""
+    """Write the plan of `cases` to `path`. Raises UserError, also for duplicate names."""
     lines, names = ["warpgauge-kernels 1"], set()
     for case in cases:
         if case.name in names:
@@ -88,7 +88,7 @@ def write(cases: Sequence[Case], path: Path) -> None:
 
 
 def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kernel]:
-    """The kernels to measure, by name."""
+    """Return the kernels to measure, by name."""
     measured = {name: one for name, one in manifest.kernels.items() if not one.reference_only}
     if kernels is None:
         if not measured:
@@ -109,7 +109,7 @@ def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kern
 
 @dataclass(frozen=True)
 class _Resolved:
-    """One kernel at one point of its axes: expressions are evaluated, and sizes checked."""
+    """One kernel at one point of its axes, with evaluated expressions and checked sizes."""
 
     manifest: Manifest
     name: str
@@ -121,7 +121,7 @@ class _Resolved:
         return self.manifest.kernels[self.name]
 
     def case(self) -> Case:
-        """Raises UserError, which names the key at fault and the point."""
+        """Return the case. Raises UserError that names the wrong key and the point."""
         kernel = self.kernel
         buffers = {
             one.buffer: self._buffer(number, one)
@@ -153,7 +153,7 @@ class _Resolved:
             raise self._place(*keys).error(f"{shown} {fault}", fault.remedy) from None
 
     def _place(self, *keys: str | int) -> Place:
-        """The place of a key, with the point."""
+        """Return the place of a key, with the point."""
         place = self.manifest.place(self.name, *keys)
         values = ", ".join(f"{axis} = {value}" for axis, value in self.point.items())
         return place._replace(what=f"{place.what} at {values}") if values else place
@@ -194,7 +194,7 @@ class _Resolved:
         return Verification(output.name, check.relative, check.absolute, expected)
 
     def _reference(self, buffers: Mapping[str, Buffer]) -> Launch:
-        """The launch that writes what is expected, to buffers as large as the verified kernel's."""
+        """Return the reference's launch; its buffers must be as large as the verified kernel's."""
         for number, one in enumerate(self.kernel.arguments):
             if one.buffer is None or one.count is None:
                 continue
@@ -237,7 +237,7 @@ class _Resolved:
         largest: Sequence[int],
         most: int | None = None,
     ) -> Extent:
-        """Three sizes; those that are not given are 1."""
+        """Return three sizes; missing ones are 1."""
         sizes = [
             self._evaluated(one, key, number, low=1, high=largest[number])
             for number, one in enumerate(expressions)
@@ -248,7 +248,7 @@ class _Resolved:
         return cast("Extent", (*sizes, *(1,) * (3 - len(sizes))))
 
     def _argument(self, number: int, one: Argument) -> str:
-        """An argument as the plan has it."""
+        """Return an argument in the syntax of the plan."""
         if one.null:
             return "null"
         if one.value is None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files written whole or not at all, and files that nobody need trust."""
+"""Atomic writes, and readers of untrusted files."""

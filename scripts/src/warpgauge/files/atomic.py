@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces files so that a failure at any moment leaves the old ones."""
+"""Replace files so that a failure at any moment leaves the old ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from warpgauge.system.errors import UserError
 
 
 def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "") -> None:
-    """Write every file beside its place, then rename all; on failure all are what they were.
+    """Write every file beside its place, then rename all; a failure leaves all files unchanged.
 
-    A file whose content is None is deleted, as part of the same. Text becomes UTF-8. Folders are
-    made as needed. Raises UserError, which says so when a file was changed after all. An interrupt
-    takes effect before the first file is changed, or behind the last, and then says `changed`.
+    A file whose content is None is deleted in the same step. Text becomes UTF-8. Folders are
+    made as needed. Raise UserError, which says so if a file was changed after all. An interrupt
+    takes effect before the first change, or after the last one and then says `changed`.
 
-    What a kill leaves half done is undone when somebody changes or reads that folder next. A link
-    is refused: what it leads to may lie in another folder, which nobody reads.
+    After a kill, the next command that changes or reads that folder undoes a partial change. A
+    link is refused: its target may lie in another folder, which no command reads.
     """
     for path in contents:
         if path.is_symlink():
@@ -65,7 +65,7 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Replace the file that `path` leads to, or write to the stream. Raises UserError."""
+    """Replace the file that `path` leads to, or write to the stream. Raise UserError."""
     if is_stream(path):
         write_stream(path, content)
     else:  # a link stays a link
@@ -73,16 +73,16 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether this is a pipe or a character device: it can be written to, and not replaced."""
+    """Return whether this is a pipe or a character device, which cannot be replaced."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # nothing there, or nothing that can be told
+    except OSError:  # absent or inaccessible
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def resolved(path: Path) -> Path:
-    """What `path` leads to, or itself where nobody can tell, as in a loop of links."""
+    """Return the target of `path`, or `path` itself if unknown, as in a loop of links."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -90,7 +90,7 @@ def resolved(path: Path) -> Path:
 
 
 def write_stream(path: Path, content: str | bytes) -> None:
-    """Write to what `is_stream`, directly; its reader may have had enough. Raises UserError."""
+    """Write to a stream (`is_stream`) directly; its reader may close it. Raise UserError."""
     try:
         with path.open("wb") as stream:
             stream.write(_bytes(content))
@@ -101,7 +101,7 @@ def write_stream(path: Path, content: str | bytes) -> None:
 
 
 def _put_back(changes: list[_Change]) -> str:
-    """Undo what was changed; which files could not be put back, in words."""
+    """Undo the changes; return a sentence on files that could not be restored, or ""."""
     changed = [one for one in changes if not one.put_back()]
     for work in {one.work for one in changes}:
         work.stuck = any(one.work is work for one in changed)
@@ -114,10 +114,10 @@ def _put_back(changes: list[_Change]) -> str:
 
 
 class _Change:
-    """What becomes of one file, in two steps, and how that is undone.
+    """The change of one file, in two steps, and its undoing.
 
-    A file that goes is renamed, and removed under that name when all files are changed. The new
-    content of any other lies beside it first, and its old one is kept until all are renamed.
+    A file to delete is renamed, and removed when all files are changed. For any other file the new
+    content is first written beside it, and the old content is kept until all are renamed.
     """
 
     def __init__(self, path: Path, work: Work, content: str | bytes | None) -> None:
@@ -136,7 +136,7 @@ class _Change:
         return self.work.of("new", self.path.name)
 
     def prepare(self) -> None:
-        """Everything that can fail while the file is untouched."""
+        """Do everything that can fail, while the file is untouched."""
         if self._content is None:
             return
         with self._new.open("wb") as stream:
@@ -153,14 +153,14 @@ class _Change:
         self._prepared = True
 
     def commit(self) -> None:
-        """The change itself, one rename."""
+        """Change the file, by one rename."""
         if self._content is None:
             self.path.replace(self.old)
         else:
             self._new.replace(self.path)
 
     def put_back(self) -> bool:
-        """Undo the change if there was one; whether the file is what it was."""
+        """Undo the change if there was one; return whether the file is as before."""
         if self._content is None:
             untouched = os.path.lexists(self.path) or not os.path.lexists(self.old)
         else:

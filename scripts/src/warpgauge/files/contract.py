@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON formats of warpgauge's own: one type is a format's definition, its reader and its schema."""
+"""JSON formats of warpgauge's own: one type is a format's definition, reader and schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_FAULT = 200  # characters; it may quote the file
 class Document(msgspec.Struct, frozen=True, tag_field=_KEY):
     """The outermost object of a file. `tag` is the format and its version: ``history/1``.
 
-    Within a version keys may be added: a reader passes over those that it does not know.
+    Within a version keys may be added: a reader ignores unknown keys.
     """
 
 
@@ -29,12 +29,12 @@ T = TypeVar("T", bound=Document)
 
 
 def format_of(kind: type[Document]) -> str:
-    """``history/1``."""
+    """Return a format and its version: ``history/1``."""
     return str(kind.__struct_config__.tag)
 
 
 def decoded(value: object, kind: type[T], place: Place, remedy: str) -> T:
-    """`value`, as a JSON parser made it, as a `kind`. Raises UserError: another version, say."""
+    """Convert parsed JSON to a `kind`. Raise UserError if it does not fit, e.g. another version."""
     wanted, told = format_of(kind), value.get(_KEY) if isinstance(value, dict) else None
     if told != wanted:
         given = f"has the format {quoted(told)}" if isinstance(told, str) else "names no format"
@@ -45,7 +45,7 @@ def decoded(value: object, kind: type[T], place: Place, remedy: str) -> T:
         raise place.error(f"is no {wanted} ({in_words(fault)})", remedy) from None
 
 
-# msgspec's names of what JSON has, and its limits in words.
+# Words for msgspec's names of JSON types and for its limits.
 _KINDS = {
     **{"object": "an object", "array": "a list", "str": "a string", "bool": "true or false"},
     **{"int": "an integer", "float": "a number", "null": "null"},
@@ -54,13 +54,13 @@ _LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"
 
 
 def in_words(error: msgspec.ValidationError) -> str:
-    """``benchmarks.KEY[0]: expected a number of at least 1e-12``."""
+    """Return a fault such as ``benchmarks.KEY[0]: expected a number of at least 1e-12``."""
     keys, fault = parts(error)
     return cut(f"{keys.removeprefix('.')}: {fault}" if keys else fault, _LONGEST_FAULT)
 
 
 def parts(error: msgspec.ValidationError, kinds: Mapping[str, str] = _KINDS) -> tuple[str, str]:
-    """The keys of the value that does not fit, as in ``.axes[0]``, and what is wrong, in words.
+    """Return the keys of the value that does not fit, as in ``.axes[0]``, and the fault in words.
 
     `kinds` are the file format's words for msgspec's kinds.
     """
@@ -87,10 +87,10 @@ def parts(error: msgspec.ValidationError, kinds: Mapping[str, str] = _KINDS) -> 
 
 
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a format, whose descriptions are the types' docstrings."""
-    made = json.loads(json.dumps(msgspec.json.schema(kind)))  # its defaults are tuples
+    """Return the JSON schema of a format, with the types' docstrings as descriptions."""
+    made = json.loads(json.dumps(msgspec.json.schema(kind)))  # turns tuples of defaults into lists
     for one in made["$defs"].values():
-        if "description" in one:  # indented as in the source, but for newer Pythons
+        if "description" in one:  # indented as in the source before Python 3.13
             one["description"] = inspect.cleandoc(one["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

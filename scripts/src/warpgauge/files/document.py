@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an untrusted JSON file: each fault is one sentence with file, row and remedy."""
+"""Read an untrusted JSON file. Each fault is one sentence with file, row and remedy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from warpgauge.system.text import cut, quoted
 
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
-# A failure's message may be a whole log.
+# A failure's message may be a whole log file.
 _MESSAGE_LIMIT = 1000
 
-# The only way that JSON in UTF-8 has to spell half of a surrogate pair.
+# The only way to spell half of a surrogate pair in JSON in UTF-8.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -30,8 +30,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 class Document:
     """The outermost object of a JSON file.
 
-    `later` are the elements of 'benchmarks' where they are parsed one after the other, while
-    somebody goes through `rows_of`, once; `top` has an empty list of them then.
+    If the elements of 'benchmarks' are parsed while `rows_of` is iterated, which works only once,
+    they come from `later`, and their list in `top` is empty.
     """
 
     place: Place
@@ -41,7 +41,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a row has no time. `skipped`: its machine cannot run it, and nobody is at fault."""
+    """Why a row has no time. If `skipped`, the machine cannot run it, which is no fault."""
 
     message: str
     skipped: bool = False
@@ -51,16 +51,16 @@ class Failure:
 
 
 def read(path: Path) -> Document:
-    """Parse the JSON object in `path`. Raises UserError."""
+    """Parse the JSON object in `path`. Raise UserError."""
     place = Place(path)
     return _whole(place, text_of(place))
 
 
 def read_row_by_row(path: Path) -> Document:
-    """As `read`, but with `later` rows where they are the last that the file holds.
+    """Parse as `read` does, but rows one by one (`later`) if 'benchmarks' is the file's last key.
 
-    All rows of a large file at once take several times its size in memory. What is wrong within a
-    row is found only when that row is reached.
+    All rows of a large file at once take several times its size in memory. A fault within a row is
+    found only when that row is reached.
     """
     place = Place(path)
     text = text_of(place)
@@ -79,7 +79,7 @@ def read_row_by_row(path: Path) -> Document:
 
 
 def _later(place: Place, parts: Sequence[str], rows: Sequence[msgspec.Raw]) -> Iterator[object]:
-    """The values of `rows`. The whole text, in `parts`, is judged where one is not as usual."""
+    """Yield the values of `rows`; if one is unusual, parse the whole text (`parts`) instead."""
     for index, row in enumerate(rows):
         try:
             value = _value(bytes(row))
@@ -89,14 +89,14 @@ def _later(place: Place, parts: Sequence[str], rows: Sequence[msgspec.Raw]) -> I
         yield value
 
 
-# What msgspec refuses may yet be read: NaN, and line breaks in strings.
+# Errors of msgspec for text that may still be read: NaN, and line breaks in strings.
 _UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError, MemoryError)
 
 
 def _value(text: bytes) -> object:
-    """Raises `_UNUSUAL`, as where an object has a key twice."""
+    """Return the parsed value. Raise one of `_UNUSUAL`, for example if an object repeats a key."""
     value = _DECODER.decode(text)
-    # No key is lost where there are no more commas than between the keys, or no more colons.
+    # No key was lost if there is one comma less, or as many colons, as there are keys.
     count = len(value) if isinstance(value, dict) else -1
     if count == text.count(b",") + 1 or count == text.count(b":"):
         return value
@@ -127,11 +127,11 @@ def _whole(place: Place, text: str) -> Document:
 
 
 def _repeated(document: Document, members: Object, key: str) -> UserError:
-    """JSON leaves open which of two counts, so no reader can be trusted with either.
+    """Return the error for a repeated key, of which JSON does not say which value counts.
 
-    Google Benchmark writes such a row for a counter that is called as a key of its own is.
+    Google Benchmark writes such a row if a counter has the name of one of its own keys.
     """
-    there = id(members)  # quick, for there may be a million objects
+    there = id(members)  # comparing identities is fast; there may be a million objects
     owners = (
         place
         for place, part in _objects(document)
@@ -144,7 +144,7 @@ def _repeated(document: Document, members: Object, key: str) -> UserError:
 
 
 def _objects(document: Document) -> Iterator[tuple[Place, Object]]:
-    """The rows that are objects, then the whole."""
+    """Yield the rows that are objects, then the whole document."""
     rows = document.top.get("benchmarks")
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):
@@ -171,7 +171,7 @@ def _refuse_surrogates(document: Document) -> None:
 
 
 def kind(value: object) -> str:
-    """The type of a JSON value, in words."""
+    """Return the type of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -190,13 +190,13 @@ def as_object(value: object, key: str, place: Place) -> Object:
 
 
 def misfit(value: object, key: str, wanted: str, place: Place) -> UserError:
-    """What says that `value`, which stands under `key`, is not what was `wanted`, or not there."""
+    """Return the error for a `value` under `key` that is missing or not what was `wanted`."""
     wrong = f"{quoted(key)} is {kind(value)}, not {wanted}"
     return place.error(f"has no {quoted(key)}" if value is None else wrong)
 
 
 def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
-    """The objects of 'benchmarks' with their places; at least one. Raises UserError on the way."""
+    """Yield the objects of 'benchmarks' with their places; at least one. Raise UserError."""
     path, rows = document.place.path, document.top.get("benchmarks")
     if "benchmarks" not in document.top:
         raise document.place.error("has no 'benchmarks'", RESULT_FILE)
@@ -211,10 +211,10 @@ def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
 
 
 def failure_of(row: Object) -> Failure | None:
-    """Why this row has no time; None where it has one.
+    """Return why this row has no time, or None if it has one.
 
-    The field `skipped` alone tells a skip from an error. Google Benchmark has it from 1.8 on, with
-    a message of its own; a program built with an older one adds it to an errored row.
+    Only the field `skipped` distinguishes a skip from an error. Google Benchmark has it, with its
+    own message, since 1.8; a program built with an older version adds it to an errored row.
     """
     skipped = bool(row.get("skipped"))
     if row.get("error_occurred"):

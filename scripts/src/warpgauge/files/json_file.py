@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a JSON file, or the sentence that says what the file is instead."""
+"""Read the text of a JSON file, or say what the file is instead."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from itertools import pairwise
 from warpgauge.files.location import STANDARD_INPUT, Place
 from warpgauge.system.errors import UserError
 
-# Of 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values, Google Benchmark's own file
-# 33 MiB with a million. More than these is refused before it takes the machine's memory and
-# patience. Commas and opening brackets count the values, by which a parser takes its time.
+# For 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values and Google Benchmark's own file
+# 33 MiB with a million. Larger files are refused before they exhaust the machine's memory or take
+# too long. Commas and opening brackets count the values, which determine the parser's time.
 SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 VALUES_LIMIT = 1_250_000
 
 _SMALLER = "give a result file, or a folder of smaller ones"
 RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
 
-# UTF-32 first: one of its marks begins as one of UTF-16's does.
+# UTF-32 first, because one of its marks begins like one of UTF-16's.
 _ENCODED = {
     "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
     "UTF-16": (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"\x00{"),
 }
 
 Object = dict[str, object]
-# An object that holds a key twice, and that key.
+# An object with a repeated key, and that key.
 Repeated = tuple[Object, str]
 
 
 def text_of(place: Place) -> str:
-    """The characters of a regular file. Raises UserError."""
+    """Return the text of a regular file. Raise UserError."""
     size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
     too_large = place.error(f"is larger than {size}", _SMALLER)
     return _decoded(place, bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file"))
 
 
 def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
-    """What a regular file of at most `limit` bytes holds; `remedy` is where it is none.
+    """Return the content of a regular file of at most `limit` bytes. Raise UserError.
 
-    Or standard input, whatever that leads to: it was asked for.
+    Standard input is accepted whatever it leads to. `remedy` is for what is not a file.
     """
     try:
         if place.path == STANDARD_INPUT:
@@ -54,7 +54,7 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
             raw = sys.stdin.buffer.read(limit + 1)
         else:
             status = place.path.stat()
-            if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            if not stat.S_ISREG(status.st_mode):  # reading a pipe could block
                 raise place.error("is not a regular file", remedy)
             if status.st_size > limit:
                 raise too_large
@@ -65,7 +65,7 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
         raise place.error(f"cannot be read ({reason})", "check the path") from None
     except ValueError:  # a NUL in the path
         raise place.error("is no path", "check the path") from None
-    if len(raw) > limit:  # it grew, or does not know its size, as in /proc
+    if len(raw) > limit:  # it grew, or reports no size, as in /proc
         raise too_large
     return raw
 
@@ -93,7 +93,7 @@ def _decoded(place: Place, raw: bytes) -> str:
 
 
 def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, Repeated | None]:
-    """The value that `text` holds, and the first object that has a key twice. Raises UserError."""
+    """Return the value in `text`, and the first object with a repeated key. Raise UserError."""
     repeated: list[Repeated] = []
 
     def unique(pairs: list[tuple[str, object]]) -> Object:
@@ -103,7 +103,7 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
         return members
 
     try:
-        # Not strict: before 1.5.1 Google Benchmark wrote the line breaks of a message as they are.
+        # Not strict: before 1.5.1 Google Benchmark wrote raw line breaks in messages.
         with uncollected():
             value = json.loads(text, object_pairs_hook=unique, strict=False)
     except json.JSONDecodeError as error:
@@ -112,14 +112,14 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
         raise place.error("is nested too deeply", "give a result file") from None
     except MemoryError:
         raise place.error("needs more memory than is available", "give a result file") from None
-    except ValueError:  # an integer of more digits than Python converts
+    except ValueError:  # an integer with more digits than Python converts
         raise place.error("holds a number that is too long") from None
     return value, repeated[0] if repeated else None
 
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector of cycles, which is half of the time that many small objects take."""
+    """Disable the garbage collector, which takes half of the time for many small objects."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -130,7 +130,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _first_repeated(keys: list[str]) -> str:
-    # Equal keys are neighbours when sorted; comparing each with each would take hours.
+    # Sorting makes equal keys neighbours; comparing all pairs would take hours.
     ordered = sorted(keys)
     return next(one for one, other in pairwise(ordered) if one == other)
 

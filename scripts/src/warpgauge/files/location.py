@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a file a value stands: every fault of a file is one sentence that begins with it."""
+"""The place of a value in a file, with which each fault of the file begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, quoted
 
-# What `-` stands for on a command line.
+# The path that `-` means on a command line.
 STANDARD_INPUT = Path("/dev/stdin")
 MEASURE_AGAIN = "measure it again"
 
@@ -17,7 +17,7 @@ MEASURE_AGAIN = "measure it again"
 class Place(NamedTuple):
     """A file; a part of it, in words; or its `row` (from 0), with its `name` if it has one.
 
-    There is one a row, and hardly any is ever told: the words are made when they are needed.
+    There is one per row, but few appear in messages, so the words are made only on demand.
     """
 
     path: Path
@@ -26,11 +26,11 @@ class Place(NamedTuple):
     name: object = None
 
     def error(self, fault: str, remedy: str = MEASURE_AGAIN) -> UserError:
-        """One sentence: where, what is wrong, what to do."""
+        """Return an error of one sentence: where, what is wrong, what to do."""
         return UserError(inert(f"{self.path}{self._where()}: {fault}; {remedy}"))
 
     def _where(self) -> str:
-        """People count rows from 1."""
+        """Return the part of the file in words; people count rows from 1."""
         if self.row is None:
             return f", {self.what}" if self.what else ""
         named = f" ({quoted(self.name)})" if isinstance(self.name, str) else ""

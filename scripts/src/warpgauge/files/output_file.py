@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before the work whether an output file that the user named may be written."""
+"""Check before the work whether an output file that the user named may be written."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 from warpgauge.files.atomic import is_stream
 from warpgauge.system.errors import UserError
 
-# Its other names. What else is printed there would spoil a report for its reader.
+# Other names of standard output. Anything else printed there would spoil a report.
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
-# Found in the text and not by parsing: a damaged one is still one.
+# Searched in the text instead of parsed, so that damaged files are recognised too.
 _RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
 _FIDELITY = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
-    """A run file may replace another one, but nothing in the baselines' folder and no input."""
+    """Raise UserError unless a run file may be written: not over an input or into the baselines."""
     _require_replaceable(path, baselines, inputs, _RUN_FILE, "is not a run file")
 
 
 def check_fidelity_file(path: Path, baselines: Path) -> None:
-    """Findings of `warpgauge fidelity` may replace others, and go nowhere among the baselines."""
+    """Raise UserError unless a file of `warpgauge fidelity` may be written to `path`."""
     told = "holds no findings of scripts/warpgauge fidelity"
     _require_replaceable(path, baselines, [], _FIDELITY, told)
 
@@ -34,9 +34,9 @@ def check_fidelity_file(path: Path, baselines: Path) -> None:
 def check_report(
     path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], kind: str
 ) -> None:
-    """A report may replace one of its `kind` ("SVG"), which has `own` in it.
+    """Raise UserError unless a report may be written; it may replace one of its `kind` ("SVG").
 
-    It goes nowhere among the baselines. A pipe or a device has nothing to replace.
+    `own` recognises that kind. Reports may not go among the baselines. A pipe or device is fine.
     """
     if not is_stream(path):
         _require_replaceable(path, baselines, inputs, own, f"is no {kind}")
@@ -47,7 +47,7 @@ def check_report(
 
 
 def require_empty(folder: Path) -> None:
-    """Raises UserError where it is there with something in it, or is a file."""
+    """Raise UserError if the folder exists and is not empty, or is a file."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} exists and is not empty: remove it, or name another --out-dir")
 
@@ -55,7 +55,7 @@ def require_empty(folder: Path) -> None:
 def _require_replaceable(
     path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], told: str
 ) -> None:
-    """Nothing there, an empty file, or one that has `own` in it; `told` is any other."""
+    """Raise UserError unless the file is absent, empty or holds `own`; `told` is the fault."""
     target = _target(path, inputs)
     _refuse_folder(path, target, baselines)
     try:
@@ -67,7 +67,7 @@ def _require_replaceable(
 
 
 def _target(path: Path, inputs: Sequence[Path]) -> Path:
-    """What `path` leads to: a file that can be written, or a place where one can be."""
+    """Return the target of `path` if a file can be written there. Raise UserError."""
     try:
         target = path.resolve()
         if target.is_dir():
@@ -85,7 +85,7 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
                 raise _refusal(path, f"{given} is compared, and every *.json in it is read")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
-    except RuntimeError:  # Python before 3.13 finds a loop of links so
+    except RuntimeError:  # a loop of links, before Python 3.13
         raise _refusal(path, "its links form a cycle") from None
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an untrusted TOML file: each fault is one sentence with file and remedy."""
+"""Read an untrusted TOML file. Each fault is one sentence with file and remedy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# A thousand entries are about 150 KB; more than this was not written by a person.
+# A thousand entries are about 150 KB; people do not write larger files.
 LIMIT_MIB = 1
 
 
 def read(path: Path, limit_mib: int = LIMIT_MIB) -> dict[str, object]:
-    """The top table of a TOML file. Raises UserError."""
+    """Return the top table of a TOML file. Raise UserError."""
     place = Place(path)
     too_large = place.error(f"is larger than {limit_mib} MiB", "put a TOML file there")
     raw = bytes_of(place, limit_mib * 1024 * 1024, too_large, "put a TOML file there or remove it")
@@ -38,14 +38,14 @@ def read(path: Path, limit_mib: int = LIMIT_MIB) -> dict[str, object]:
         return cast("dict[str, object]", tomllib.loads(text))
     except RecursionError:
         raise place.error("is nested too deeply", "write plain tables") from None
-    except ValueError as error:  # a TOMLDecodeError, or an integer of too many digits
+    except ValueError as error:  # a TOMLDecodeError, or an integer with too many digits
         if "\n<<<<<<< " in f"\n{text}":
             raise place.error("holds an unresolved merge conflict", "resolve it") from None
         reason = cut(" ".join(str(error).split()), 120)
         raise place.error(f"is not TOML: {reason}", "correct it there") from None
 
 
-# msgspec's names of what TOML has.
+# Words for msgspec's names of TOML types.
 _KINDS = {
     **{"object": "a table", "array": "a list", "str": "a string", "bool": "true or false"},
     **{"int": "an integer", "float": "a number", "date": "a date"},
@@ -58,20 +58,20 @@ T = TypeVar("T")
 class Words(NamedTuple):
     """The wording of a file's faults."""
 
-    # What is wrong with a text that does not match, and what to do.
+    # For a pattern that a text must match: the fault and the remedy.
     patterns: Mapping[str, tuple[str, str]]
-    # What to do where the value of a key does not fit.
+    # For a key whose value does not fit: the remedy.
     remedies: Mapping[str, str]
 
 
 def converted(
     value: object,
-    kind: type[T] | Any,  # noqa: ANN401 - kinds that mypy does not take for types
+    kind: type[T] | Any,  # noqa: ANN401 - mypy does not accept all kinds as types
     place: Place,
     words: Words,
     hook: Callable[[type, Any], Any] | None = None,
 ) -> T | Any:  # noqa: ANN401
-    """`value` as a `kind`. Raises UserError. `hook` makes the types that msgspec does not know."""
+    """Convert `value` to a `kind`; `hook` makes types unknown to msgspec. Raise UserError."""
     try:
         return msgspec.convert(value, kind, builtin_types=(date, datetime, time), dec_hook=hook)
     except msgspec.ValidationError as error:
@@ -86,7 +86,7 @@ def converted(
 
 
 def refuse_unknown(table: object, known: Collection[str], place: Place, what: str = "key") -> None:
-    """Raises UserError for the first key of a table that is not known."""
+    """Raise UserError for the first key of a table that is not known."""
     for key in table if isinstance(table, dict) else ():
         if key not in known:
             fault = f"has the unknown {what} {quoted(key)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies beside files while they are changed, and undoes a change that a kill cut off."""
+"""Working files beside files that are being changed; they undo a change cut off by a kill."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 
 from warpgauge.system.errors import UserError
 
-# Of the folder beside the files that holds what they are to become, and what they were: how its
-# name begins, and how it ends before the first of them is changed, and from there to the last.
+# Working folders lie beside the files and hold their new and old contents. The names begin with
+# _BESIDE; they end in _PREPARED before the first change and in _CHANGING until the last one.
 _BESIDE, _PREPARED, _CHANGING = ".warpgauge-", ".new", ".undo"
 
 
 def settle(folder: Path) -> None:
-    """Undo what a killed process left half changed in `folder`, and remove what it left there.
+    """Undo a partial change that a killed process left in `folder`, and remove its working files.
 
-    Raises UserError where it cannot: the files are then of two kinds.
+    Raise UserError if that fails: some files are then new and others old.
     """
     for left in sorted(folder.glob(f"{_BESIDE}*")):
         if left.suffix not in (_PREPARED, _CHANGING) or left.is_symlink():
@@ -42,10 +42,10 @@ def settle(folder: Path) -> None:
 
 
 class Work:
-    """What lies beside the files of one folder while they are changed, in folders of its own.
+    """The working folder for changes of one folder's files.
 
-    ``new`` holds what files are to become, ``old`` what they were, ``absent`` the names of those
-    that were not there. It is locked for as long as its process lives.
+    ``new`` holds the new contents, ``old`` the old ones, ``absent`` the names of files that did not
+    exist. The folder is locked for as long as its process lives.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,14 +54,14 @@ class Work:
         self._held: int | None = None
 
     def hold(self, *, own: bool = False) -> bool:
-        """Whether it is nobody's any more, or was somebody's who is through with it now.
+        """Lock the folder; return whether its process is gone or has finished.
 
-        Where the file system cannot say (some network ones), it is whose `own` it is.
+        If the file system cannot lock (some network ones), return whether it is one's `own`.
         """
         self.stuck = True
         try:
             self._held = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            # Not removed, or another's of the same name, since it was opened.
+            # Checks that it was not removed, or replaced by another, since it was opened.
             if self._locked(self._held, own):
                 self.stuck = os.fstat(self._held).st_ino != self.path.lstat().st_ino
         except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +70,7 @@ class Work:
 
     def _locked(self, held: int, own: bool) -> bool:
         try:
-            # Who only prepares is waited for by nobody.
+            # Waits only for a process that changes files, not for one that prepares.
             fcntl.flock(held, fcntl.LOCK_EX | (0 if self.begun else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
@@ -80,14 +80,14 @@ class Work:
 
     @property
     def begun(self) -> bool:
-        """Whether some files were changed and others not."""
+        """Whether a change is in progress or was cut off."""
         return self.path.suffix == _CHANGING
 
     def of(self, kind: str, name: str = "") -> Path:
         return self.path / kind / name
 
     def begin(self) -> None:
-        """From here on a failure undoes what was changed."""
+        """Mark the start of the change; a later failure undoes it."""
         self._rename(_CHANGING)
 
     def end(self) -> None:
@@ -99,7 +99,7 @@ class Work:
         self.path = renamed
 
     def undo(self, folder: Path) -> None:
-        """What is there of it may be any part: whoever did this before was killed, too."""
+        """Restore the files. Some may be restored already, if an earlier undo was killed too."""
         for name in self._names("absent"):
             if not os.path.lexists(self.of("new", name)):
                 (folder / name).unlink(missing_ok=True)
@@ -113,7 +113,7 @@ class Work:
         return [one.name for one in inside.iterdir()] if there else []
 
     def remove(self) -> None:
-        """All of it, unless a file could not be put back: then it is the only one that has it."""
+        """Remove the working folder, unless it has the only copy of a file, and unlock it."""
         if not self.stuck and not self.begun:
             shutil.rmtree(self.path, ignore_errors=True)
         if self._held is not None:
@@ -123,7 +123,7 @@ class Work:
 @contextlib.contextmanager
 def beside(folder: Path) -> Iterator[Work]:
     while not (work := Work(Path(tempfile.mkdtemp(_PREPARED, _BESIDE, folder)))).hold(own=True):
-        work.remove()  # who sweeps here was faster
+        work.remove()  # another process's `settle` was faster
     try:
         for kind in ("new", "old", "absent"):
             work.of(kind).mkdir()

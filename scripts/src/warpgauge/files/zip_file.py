@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one file of an untrusted ZIP archive, in memory and within limits."""
+"""Read one file of an untrusted ZIP archive, in memory and within limits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import zlib
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, quoted
 
-# A session of every benchmark leaves a dozen files.
+# A session of all benchmarks leaves a dozen files.
 ENTRIES_LIMIT = 1000
-# JSON of like rows shrinks to a thirtieth; DEFLATE cannot do better than a thousandth.
+# JSON of similar rows shrinks to a thirtieth; DEFLATE's limit is about a thousandth.
 RATIO_LIMIT = 200
-# Under this a ratio harms nobody.
+# Smaller files are harmless at any ratio.
 _RATIO_FROM_BYTES = 64 * 1024
 _LONGEST_NAME = 512
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENTRY_MARK = b"PK\x01\x02"
-# What zipfile raises, at an encrypted member too.
+# Exceptions of zipfile, also for an encrypted member.
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(RuntimeError, ValueError, EOFError, OSError, OverflowError),
@@ -35,14 +35,14 @@ class _Refused(Exception):
 
 
 class MissingEntry(UserError):
-    """The archive is sound, but lacks the file."""
+    """The archive is sound but lacks the file."""
 
 
 def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
-    """The content of the file `name`, of `limit_bytes` at most.
+    """Return the content of the file `name`, at most `limit_bytes`.
 
-    Raises UserError, a sentence that begins with `what`, for whatever is amiss in any entry, and
-    MissingEntry where there is no such file.
+    Raise MissingEntry if there is no such file, and UserError, a sentence that begins with `what`,
+    for a fault in any entry.
     """
     try:
         content = _read(archive, name, limit_bytes)
@@ -56,7 +56,7 @@ def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
 
 
 def _read(archive: bytes, name: str, limit: int) -> bytes | None:
-    # Counted before zipfile makes an object of each.
+    # Counted before zipfile creates an object for each.
     if (count := archive.count(_ENTRY_MARK)) > ENTRIES_LIMIT:
         raise _Refused(f"holds {count} entries, more than {ENTRIES_LIMIT}")
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
@@ -71,7 +71,7 @@ def _read(archive: bytes, name: str, limit: int) -> bytes | None:
 
 def _check(member: zipfile.ZipInfo) -> None:
     """Refuse entries that no honest archive has."""
-    name = member.orig_filename  # zipfile cuts the other one at a NUL
+    name = member.orig_filename  # zipfile cuts `filename` at a NUL
     if not 0 < len(name) <= _LONGEST_NAME:
         raise _Refused(f"holds a name that is empty or longer than {_LONGEST_NAME} characters")
     told = quoted(name)
@@ -91,14 +91,14 @@ def _check(member: zipfile.ZipInfo) -> None:
 
 
 def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
-    """The bytes themselves. Never more than `limit` and one are unpacked, whatever is declared."""
+    """Return the bytes; at most the declared size and one more are unpacked."""
     told, size = quoted(member.filename), member.file_size
     if size > limit:
         raise _Refused(f"holds {told} of {size} bytes, more than {limit}")
     if size > max(RATIO_LIMIT * member.compress_size, _RATIO_FROM_BYTES):
         raise _Refused(f"holds {told} compressed to less than 1/{RATIO_LIMIT}, as a ZIP bomb is")
     with opened.open(member) as stream:
-        content = stream.read(size + 1)  # a number: without one there is no limit
+        content = stream.read(size + 1)  # without a number there would be no limit
     if len(content) != size:
         raise _Refused(f"holds {told}, whose size differs from the stated one")
     return content

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of run files: which GPU, node, or what nodes share, is slower than the others."""
+"""Find slow GPUs and nodes in thousands of run files, and what slow nodes have in common."""

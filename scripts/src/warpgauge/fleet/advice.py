@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to look at on an outlying GPU or node: how its context and counters differ from others'."""
+"""Advice on an outlying GPU or node: how its context and counters differ from others'."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows = Mapping[str, Row]
 
 
 def usual_context(gpus: Sequence[Gpu]) -> dict[str, str]:
-    """What more than half of them have in common."""
+    """Return the context values that more than half of the GPUs share."""
     found = {}
     for key in TOLD:
         counts = Counter(gpu.session.context.get(key, "") for gpu in gpus)
@@ -35,9 +35,9 @@ def usual_context(gpus: Sequence[Gpu]) -> dict[str, str]:
 
 def advice(gpu: Gpu, slower: Collection[str], usual: Mapping[str, str], healthy: Sequence[Rows],
            *, of_node: bool = False) -> list[str]:  # fmt: skip
-    """What differs on this GPU and may be the cause, the likeliest first; what to do about it.
+    """Return what differs on this GPU and may be the cause, likeliest first, and what to do.
 
-    `slower` are its benchmarks, `healthy` rows of some GPUs to compare with.
+    `slower` are its slower benchmarks, `healthy` the rows of some GPUs to compare with.
     """
     rows = load(gpu.path).rows
     slow = [rows[name] for name in slower if name in rows]

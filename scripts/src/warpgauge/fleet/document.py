@@ -15,10 +15,10 @@ from warpgauge.system.errors import ExitStatus
 
 
 class Outlier(msgspec.Struct, frozen=True):
-    """`kind`: a GPU, a node, or a level, which is what several nodes or GPUs share.
+    """`kind`: a GPU, a node, or a level, which is something shared by several nodes or GPUs.
 
-    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts those that it is about. `p` is the
-    chance that a healthy one looks so, before it is held against their number.
+    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts the GPUs concerned. `p` is the
+    probability that a healthy one looks like this, not adjusted for their number.
     """
 
     kind: Kind
@@ -34,7 +34,7 @@ class Outlier(msgspec.Struct, frozen=True):
 class Model(msgspec.Struct, frozen=True):
     """The GPUs of a model; fewer than four are not judged.
 
-    `incomplete` has benchmarks without a time, by UUID, which most of the others have.
+    `incomplete` lists, by UUID, the missing benchmarks that most other GPUs have.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
-    """What scripts/warpgauge fleet --format json writes.
+    """The output of scripts/warpgauge fleet --format json.
 
-    `exit_status`: 0 no outlier; 1 an outlier; 3 something was not judged. `faults` say which files
-    cannot be read; `left_out` are files of GPUs that have a newer one.
+    `exit_status`: 0 no outlier; 1 an outlier; 3 something was not judged. `faults` name files that
+    cannot be read. `left_out` are files of GPUs that have a newer file.
     """
 
     headline: str
@@ -61,7 +61,7 @@ class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
 
 
 def document(report: judging.Report) -> Fleet:
-    """A report as its JSON has it."""
+    """Return a report as the document of its JSON."""
     return Fleet(
         headline=text.headline(report),
         exit_status=report.exit_status,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GPUs share: told by their run files, and by a CSV of nodes or GPUs."""
+"""What GPUs share, from their run files and from a CSV of nodes or GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpgauge.statistics.fleets import Levels
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted, suggestion
 
-# Of a context: what differs between machines, and may make them slower.
+# Context keys that differ between machines and may make them slower.
 TOLD = (
     *"driver_version cuda_driver_version runtime_version cublas_version nccl_version".split(),
     *"kernel_release cpu_model cpu_scaling_enabled ecc power_limit_watts persistence_mode".split(),
@@ -26,7 +26,7 @@ _KEYS = ("node", "gpu_uuid")
 
 
 def factors(gpus: Sequence[Gpu], path: Path | None) -> Levels:
-    """Each GPU's level, "" where nobody knows, of the factors with several. Raises UserError."""
+    """Return each GPU's level ("" if unknown) of factors with several levels. Raise UserError."""
     found = {key: [gpu.session.context.get(key, "") for gpu in gpus] for key in TOLD}
     if path is not None:
         found |= _of_table(gpus, path)

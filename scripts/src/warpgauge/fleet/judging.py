@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fleet's run files say: outlying levels, nodes and GPUs, each with rows and advice."""
+"""Judge a fleet's run files: outlying levels, nodes and GPUs, each with rows and advice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparability import TOLERANCE
 
-# Healthy GPUs whose counters stand for the fleet's.
+# How many healthy GPUs represent the fleet's counters.
 _HEALTHY = 5
 
 
 class Kind(Enum):
-    """What differs from the others."""
+    """The kind of an outlier."""
 
     LEVEL = "level"
     NODE = "node"
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Slower:
-    """A benchmark, by what fraction it takes longer than the fleet's median, and its p."""
+    """A benchmark, its slowdown as a fraction of the fleet's median, and its p."""
 
     benchmark: str
     slowdown: float
@@ -48,10 +48,10 @@ class Slower:
 
 @dataclass(frozen=True)
 class Outlier:
-    """`name` is a GPU's UUID, a node's name or ``rack=7``; `node` that of a GPU.
+    """`name` is a GPU's UUID, a node's name or ``rack=7``; `node` is the node of a GPU.
 
-    `gpus` counts those that it is about; `rows` begin with the slowest. `changes` are those of all
-    benchmarks (fractions, NaN for what nobody measured), in the model's order.
+    `gpus` counts the GPUs concerned. `rows` begin with the slowest. `changes` are those of all
+    benchmarks (fractions, NaN if not measured), in the model's order.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Model:
-    """The GPUs of one model, judged; None in `found.gpus` where they are too few."""
+    """The GPUs of one model, judged; `found.gpus` is None if there are too few."""
 
     name: str
     measured: Measured
@@ -83,7 +83,7 @@ class Model:
 
     @cached_property
     def incomplete(self) -> dict[Gpu, list[str]]:
-        """GPUs without a time of benchmarks that most of the others have, and these."""
+        """GPUs that lack benchmarks which most others have, with these benchmarks."""
         lacks = np.isnan(self.measured.logs)
         lacks &= 2 * lacks.sum(axis=0) < len(lacks)
         names = self.measured.names
@@ -95,7 +95,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Report:
-    """Every model of a folder, and the files that are not in them."""
+    """All models of a folder, and the files that were left out."""
 
     models: tuple[Model, ...]
     faults: tuple[str, ...]
@@ -115,7 +115,7 @@ class Report:
 
 
 def judged(measured: Measured, table: Path | None) -> Report:
-    """`table` is a CSV of factors. Raises UserError for one that cannot be read."""
+    """Return the report; `table` is a CSV of factors. Raise UserError if that cannot be read."""
     names = sorted({gpu.model for gpu in measured.gpus})
     levels = factors(measured.gpus, table)
     models = []
@@ -148,7 +148,7 @@ def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
 
 @dataclass(frozen=True)
 class _Told:
-    """The findings in words: levels first, then nodes, then GPUs, each by its evidence."""
+    """The findings in words: levels first, then nodes, then GPUs, the strongest evidence first."""
 
     measured: Measured
     fleet: fleets.Fleet
@@ -213,7 +213,7 @@ class _Told:
 
     @cached_property
     def _healthy(self) -> list[advice.Rows]:
-        """Of some GPUs that lie far from each other in the fleet."""
+        """The rows of some healthy GPUs that lie far apart in the fleet."""
         assert self.found.gpus is not None
         fit = np.flatnonzero(~self.found.gpus.chosen)
         some = fit[np.linspace(0, len(fit) - 1, min(_HEALTHY, len(fit))).astype(int)]
@@ -221,7 +221,7 @@ class _Told:
 
 
 def node_name(gpu: Gpu) -> str:
-    """As a person calls it: the host's name, or the boot where the file tells none."""
+    """Return the name of a GPU's node: the host's, or the boot ID if the file has no host name."""
     return gpu.node[0] or gpu.node[1]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet's report as one HTML page: the outliers, how they lie, and where they are slow."""
+"""A fleet's report as one HTML page: the outliers, their evidence, and where they are slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpgauge.reports.drawing.fleets import HeatMap, Ranks
 from warpgauge.statistics.fleets import GPU_ALPHA
 from warpgauge.system.text import inert, percent
 
-# By it a later run knows that it may replace the file.
+# Tells a later run that it may replace the file.
 MARK = "<!-- warpgauge fleet -->"
 
 _OUTLIERS, _COLUMNS, _ROWS = 200, 40, 60
@@ -23,7 +23,7 @@ _SMALLEST = 1e-300
 
 
 def render(report: Report) -> str:
-    """The file's text."""
+    """Return the file's text."""
     parts = [MARK]
     for model in report.models:
         parts += [f"<h2>{_shown(text.sized(model))}</h2>", *_model(model)]
@@ -55,7 +55,7 @@ def _row(one: Outlier) -> str:
 
 
 def _ranks(model: Model) -> str:
-    """Every GPU by its evidence."""
+    """Return a picture of all GPUs by their evidence, or ""."""
     found = model.found.gpus
     if found is None:
         return ""
@@ -67,7 +67,7 @@ def _ranks(model: Model) -> str:
 
 
 def _heat_map(model: Model) -> str:
-    """The outliers, and the benchmarks that are slower in any of them."""
+    """Return a picture of the outliers and the benchmarks that are slower in any of them, or ""."""
     some = model.outliers[:_COLUMNS]
     slowest: dict[str, float] = {}
     for one in some:
@@ -83,7 +83,7 @@ def _heat_map(model: Model) -> str:
 
 
 def _short(one: Outlier) -> str:
-    """A column's name: a GPU's node and the end of its UUID."""
+    """Return a column's name: for a GPU its node and the end of its UUID."""
     return f"{one.node} …{one.name[-8:]}" if one.kind is Kind.GPU else one.name
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run files of a folder as arrays: a GPU each, 1.2 million rows in seconds.
+"""Read the run files of a folder as arrays, one GPU per file: 1.2 million rows in seconds.
 
-Of a row only its name and times are decoded; a file that is not as usual is read again by
-`records.load`, which says what is wrong with it. Nothing is cached: the run files are the truth.
+Only a row's name and times are decoded. An unusual file is read again by `records.load`, which says
+what is wrong with it. Nothing is cached: the run files are the only source.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, typed
 
-# Reading is done by so many processes, a piece of so many files after the other: more take memory.
+# The most processes that read, and the files in each piece of work; more take more memory.
 _MOST_PROCESSES, _PIECE = 4, 128
-_WORTH_PROCESSES = 256  # files
+_WORTH_PROCESSES = 256  # files from which several processes are used
 
-# The median of n normal values scatters sqrt(pi/2) times as much as their mean.
+# The median of n normal values has pi/2 times the variance of their mean.
 _MEDIAN_VARIANCE = math.pi / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Gpu:
-    """A run file's GPU, with its context."""
+    """The GPU of a run file, with its context."""
 
     path: Path
     session: Session
@@ -58,17 +58,17 @@ class Gpu:
 
     @property
     def node(self) -> tuple[str, str]:
-        """A host's name, if its run file tells it, and its boot: names of containers repeat."""
+        """The host's name, if known, and its boot, because names of containers repeat."""
         context = self.session.context
         return context.get("host_name", ""), context.get("boot_id", "") or str(self.path.parent)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """GPUs x benchmarks: median logs (of seconds), NaN where there is none, and their variances.
+    """GPUs x benchmarks: median logs of seconds, NaN if missing, and their variances.
 
-    `host` are benchmarks that the host's clock times. `faults` say which files cannot be read, and
-    `older` which were left out because a newer one is of the same GPU.
+    `host` marks benchmarks timed by the host's clock. `faults` name files that cannot be read.
+    `older` are files left out because a newer file has the same GPU.
     """
 
     gpus: tuple[Gpu, ...]
@@ -80,7 +80,7 @@ class Measured:
     older: tuple[Path, ...] = ()
 
     def of(self, gpus: NDArray[np.intp], names: NDArray[np.intp]) -> Measured:
-        """Some GPUs and benchmarks, by their numbers."""
+        """Return the data of some GPUs and benchmarks, given by their numbers."""
         at = np.ix_(gpus, names)
         return replace(
             self,
@@ -92,7 +92,7 @@ class Measured:
         )
 
     def matching(self, filter: str) -> Measured:
-        """The benchmarks that the regular expression `filter` asks for. Raises UserError."""
+        """Return the data of benchmarks that the expression `filter` selects. Raise UserError."""
         if not filter:
             return self
         names = [i for i, name in enumerate(self.names) if matches(filter, name)]
@@ -121,17 +121,17 @@ _DECODER = msgspec.json.Decoder(_File)
 
 @dataclass
 class _Piece:
-    """Some files; of each the columns (numbers in `names`) and their values."""
+    """Some files; for each, the columns (numbers from `names`) and their values."""
 
     names: dict[str, int] = field(default_factory=dict)
     host: set[str] = field(default_factory=set)
     gpus: list[Gpu] = field(default_factory=list)
     columns: list[NDArray[np.intp]] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)  # two rows: logs, and their variances
+    values: list[Array] = field(default_factory=list)  # two rows: logs and their variances
     faults: list[str] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
-        """Read a file; what is wrong with it becomes a fault."""
+        """Read a file; an error becomes a fault."""
         try:
             gpu, rows, host = _usual(path) or _unusual(path)
             if not gpu.uuid:
@@ -147,7 +147,7 @@ class _Piece:
 
 
 def read(folder: Path) -> Measured:
-    """All run files below `folder`. Raises UserError where none can be read."""
+    """Read all run files below `folder`. Raise UserError if none can be read."""
     paths = [*_paths(folder)]
     if not paths:
         raise UserError(f"{folder}: holds no *.json file; give a folder of run files")
@@ -158,7 +158,7 @@ def read(folder: Path) -> Measured:
         min(_MOST_PROCESSES, len(os.sched_getaffinity(0))),
         mp_context=get_context("spawn"),
         initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # an interrupt is told once, by the parent
+        initargs=(signal.SIGINT, signal.SIG_IGN),  # only the parent reports an interrupt
     ) as pool:
         try:
             return _merged(pool.map(_piece, pieces))
@@ -185,9 +185,9 @@ _Read = tuple[Gpu, dict[str, list[float]], set[str]]
 
 
 def _usual(path: Path) -> _Read | None:
-    """The GPU, seconds by benchmark, and which of these the host's clock times.
+    """Return the GPU, the seconds by benchmark, and which benchmarks the host's clock times.
 
-    None for a file that must be looked at more closely.
+    Return None for a file that `records.load` must read.
     """
     try:
         if path.stat().st_size > SIZE_LIMIT_BYTES:
@@ -221,7 +221,7 @@ def _usual(path: Path) -> _Read | None:
 
 
 def _unusual(path: Path) -> _Read:
-    """The same, however the file is written. Raises UserError."""
+    """Return the same for a file of any layout. Raise UserError."""
     record: Record = load(path)
     if record.source is not Source.RUN:
         what = f"is a {record.source.value}, not a run file"
@@ -233,7 +233,7 @@ def _unusual(path: Path) -> _Read:
 
 
 def _middles(rows: Sequence[Sequence[float]]) -> Array:
-    """Of each row the median log, and its variance by the scatter of the processes."""
+    """Return for each row the median log and its variance, from the scatter of the processes."""
     found = np.zeros((2, len(rows)))
     for count in {*map(len, rows)}:
         at = [index for index, row in enumerate(rows) if len(row) == count]

@@ -17,7 +17,7 @@ _WIDTH = 100
 
 
 def headline(report: Report) -> str:
-    """``2 outliers (1 GPU, 1 node) among 64 GPUs``."""
+    """Return a line such as ``2 outliers (1 GPU, 1 node) among 64 GPUs``."""
     gpus = sum(len(model.measured.gpus) for model in report.models)
     among = f"among {plural(gpus, 'GPU')}"
     found = report.outliers
@@ -33,7 +33,7 @@ def headline(report: Report) -> str:
 
 
 def named(one: Outlier) -> str:
-    """``GPU GPU-7… on node0012``. Inert."""
+    """Return a name such as ``GPU-7… on node0012``. Inert."""
     if one.kind is Kind.LEVEL:
         return inert(f"{one.name} ({plural(one.gpus, 'GPU')})")
     if one.kind is Kind.NODE:
@@ -42,14 +42,14 @@ def named(one: Outlier) -> str:
 
 
 def slowest(one: Outlier) -> str:
-    """Its range of slowdowns, and how many benchmarks."""
+    """Return an outlier's range of slowdowns, and its number of benchmarks."""
     low, high = percent(one.rows[-1].slowdown), percent(one.rows[0].slowdown)
     span = low if low == high else f"{low} to {high}"
     return f"{span} in {plural(len(one.rows), 'benchmark')}"
 
 
 def render(report: Report, console: Console) -> None:
-    """Print it."""
+    """Print the report."""
     print_text(console, f"{headline(report)}.", style="bold")
     for model in report.models:
         _model(model, console)
@@ -59,7 +59,7 @@ def render(report: Report, console: Console) -> None:
 
 
 def plain(report: Report) -> str:
-    """The same as a file holds it."""
+    """Return the report as text for a file."""
     return layout.plain(lambda console: render(report, console), _WIDTH)
 
 
@@ -82,7 +82,7 @@ def _model(model: Model, console: Console) -> None:
 
 
 def sized(model: Model) -> str:
-    """How much was judged of a model. Inert."""
+    """Return how much of a model was judged. Inert."""
     counts = (
         plural(len(model.measured.gpus), "GPU"),
         plural(model.nodes, "node"),
@@ -99,7 +99,7 @@ def too_few(model: Model) -> str:
 
 
 def notes(report: Report) -> list[str]:
-    """On what does not count. Inert."""
+    """Return notes on what does not count. Inert."""
     found = []
     incomplete = {gpu: names for model in report.models for gpu, names in model.incomplete.items()}
     if incomplete:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GitHub's REST API over the standard library: the token is sent to its host only.
+"""GitHub's REST API over the standard library. The token is sent only to its own host.
 
 Every fault is a UserError of one sentence. Each answer is limited in bytes and in time.
 """
@@ -33,13 +33,13 @@ _HEADERS = {
 
 # A page of a hundred comments of 65,536 characters, each written as \uXXXX, is 40 MB.
 _ANSWER_LIMIT_BYTES, _CHUNK_BYTES = 64 * 1024 * 1024, 64 * 1024
-# GitHub's largest page, and more of them than any pull request or run has.
+# GitHub's largest page, and more pages than any pull request or run has.
 _PAGE, _MOST_PAGES = 100, 50
-# Of silence, and of one answer in all.
+# The longest silence, and the longest time of one answer.
 _TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
-# Pauses before a GET is tried again, after a fault of GitHub's servers.
+# Pauses before a GET is repeated, and the faults of GitHub's servers after which it is.
 _PAUSES_S, _STUMBLES = (2.0, 8.0), (500, 502, 503, 504)
-# An artifact's download leads to a storage host, after one more step if the repository was renamed.
+# A download of an artifact redirects to a storage host, with one more step in a renamed repository.
 _MOST_REDIRECTS, _REDIRECTS = 3, (301, 302, 303, 307, 308)
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -53,7 +53,7 @@ _REMEDIES = {
 
 
 class Unanswered(UserError):
-    """GitHub could not be asked, or said no."""
+    """GitHub could not be asked, or refused."""
 
 
 class NotFound(Unanswered):
@@ -61,30 +61,30 @@ class NotFound(Unanswered):
 
 
 class GitHub:
-    """One host's API, and the token for it. `path` begins with a slash, as in /repos/o/n/pulls."""
+    """One host's API, and its token. `path` begins with a slash, as in /repos/o/n/pulls."""
 
     def __init__(self, token: str, base_url: str = _PUBLIC_API) -> None:
-        """Raises UserError for a token or an address that cannot be one."""
-        # http.client would show a token that it cannot send.
+        """Raise UserError for an invalid token or address."""
+        # http.client would print a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
             raise UserError(f"{TOKEN} is empty or not a token; set it to the job's github.token")
         self._base = base_url.rstrip("/")
         self._origin = _origin(_checked(self._base, loopback=True))
         self._authorization = f"Bearer {token}"
         local = self._origin[0] == "http"
-        # Unencrypted traffic to this machine must not pass a proxy.
+        # Unencrypted traffic to this machine must not go through a proxy.
         self._opener = build_opener(_Unredirected, ProxyHandler({} if local else None))
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> GitHub:
-        """The API of a workflow's job: GH_TOKEN, and GITHUB_API_URL, which GitHub sets."""
+        """Return the API for a workflow's job, from GH_TOKEN and GitHub's GITHUB_API_URL."""
         return cls(environment.get(TOKEN, ""), environment.get(API_URL) or _PUBLIC_API)
 
     def get(self, path: str) -> Json:
         return self._object("GET", path)
 
     def listed(self, path: str, key: str = "", **query: str) -> list[Json]:
-        """Every object of a list, of all its pages; of the list called `key`, where it has one."""
+        """Return all objects of a list on all its pages; `key` names the list inside an answer."""
         url = f"{self._url(path)}?{urlencode({'per_page': _PAGE, **query})}"
         found: list[Json] = []
         for _ in range(_MOST_PAGES):
@@ -104,22 +104,22 @@ class GitHub:
         raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; inspect it by hand")
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
-        """Creates something; the object that GitHub made of it."""
+        """Create something; return the object that GitHub made."""
         return self._object("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Json:
-        """Changes something; the object that GitHub made of it."""
+        """Change something; return the changed object."""
         return self._object("PATCH", path, body)
 
     def delete(self, path: str) -> None:
         self._read("DELETE", self._url(path))
 
     def download(self, path: str, limit_bytes: int) -> bytes:
-        """A file that GitHub may keep on another host; no byte more than `limit_bytes` is kept."""
+        """Return a file that GitHub may keep on another host, of at most `limit_bytes`."""
         return self._read("GET", self._url(path), limit=limit_bytes, redirects=_MOST_REDIRECTS)[1]
 
     def file(self, repository: str, path: str, commit: str, limit_bytes: int) -> bytes | None:
-        """A file of a commit, also of a fork's that has a pull request; None where it has none."""
+        """Return a file of a commit, also of a fork's with a pull request; None if absent."""
         url = self._url(f"/repos/{repository}/contents/{quote(path)}?ref={commit}")
         with suppress(NotFound):
             return self._read("GET", url, limit=limit_bytes, accept=_RAW)[1]
@@ -143,7 +143,7 @@ class GitHub:
         redirects: int = 0,
         accept: str = _JSON,
     ) -> tuple[str, bytes, Message]:
-        """What was asked, in words, and the body and the headers of the answer."""
+        """Return the request in words, and the body and headers of the answer."""
         what = f"{method} {cut(inert(url), 300)}"
         data = json.dumps(body).encode() if body is not None else None
         pauses = iter(_PAUSES_S if method == "GET" else ())
@@ -176,7 +176,7 @@ class GitHub:
             time.sleep(pause)
 
     def _leads_to(self, what: str, url: str, location: str) -> str:
-        """The address that an answer leads to: encrypted, unless this machine talks to itself."""
+        """Return a redirect's address: encrypted, unless this machine talks to itself."""
         target = ""
         with suppress(ValueError):
             target = urljoin(url, location)
@@ -187,22 +187,22 @@ class GitHub:
 
 
 class _Unredirected(HTTPRedirectHandler):
-    """urllib's own would take the token along to the other host."""
+    """Does not follow redirects: urllib's handler would send the token to the other host."""
 
     def http_error_302(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message
     ) -> None:
-        """Nothing, so that it stays an error."""
+        """Return None, so that the redirect stays an error."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
-    """The parts of an https address, or with `loopback` of a http one of this machine itself."""
+    """Return the parts of an https address, or with `loopback` of http to this machine."""
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port  # a port that is no number is found only now
-        host.encode("idna")  # as the socket will, which is no OSError where it fails
+        host, _ = parts.hostname or "", parts.port  # raises ValueError for an invalid port
+        host.encode("idna")  # as the socket will; its failure is not an OSError
         local = loopback and parts.scheme == "http" and host in _LOOPBACK
         if host and "@" not in parts.netloc and (local or parts.scheme == "https"):
             return parts
@@ -212,13 +212,13 @@ def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str, int]:
-    """What two addresses of one server have in common."""
+    """Return what all addresses of one server have in common."""
     usual = 443 if parts.scheme == "https" else 80
     return parts.scheme, parts.hostname or "", parts.port or usual
 
 
 def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
-    """The body, which ends within `limit` bytes and in time."""
+    """Return the body. Raise UserError if it exceeds `limit` bytes or the time limit."""
     end, body = time.monotonic() + _ANSWER_LIMIT_S, bytearray()
     length = answer.headers.get("Content-Length", "")
     while chunk := answer.read1(min(_CHUNK_BYTES, limit + 1 - len(body))):
@@ -233,8 +233,8 @@ def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
 
 
 def _refuse(what: str, error: HTTPError) -> NoReturn:
-    """Raise Unanswered with GitHub's reason, and what to do."""
-    message = str(error.reason)  # where there is nothing better
+    """Raise Unanswered with GitHub's reason and a remedy."""
+    message = str(error.reason)  # the default
     broken = (OSError, http.client.HTTPException, ValueError, RecursionError)
     with suppress(*broken, LookupError, TypeError):
         message = str(json.loads(error.read(_CHUNK_BYTES))["message"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparisons in the artifacts of a GPU workflow run, which are untrusted.
 
-A contributor's program ran where they were made. So only comparison.json is read, what can be known
-otherwise is not taken from it, and what warpgauge would not write is refused.
+A contributor's program ran where they were made. So only comparison.json is read, and only for what
+cannot be known otherwise; anything that warpgauge would not write is refused.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from warpgauge.verdict.note import Kind
 
 MEMBER = "comparison.json"
 
-# Run files, reports, pictures and the log of the full suite are some MiB, and shrink to a tenth; of
-# 10,000 benchmarks the comparison is 15 MiB.
+# Run files, reports, pictures and the log of the full suite are a few MiB, and compress to a tenth.
+# A comparison of 10,000 benchmarks is 15 MiB.
 ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
 _DEPTH_LIMIT = 12
-# Of this process, for one GPU's result; 20,000 rows take three seconds.
+# CPU seconds for one GPU's result; 20,000 rows take three seconds.
 CPU_LIMIT_S = 12.0
-# Notes that only the pairs can give. Those on the policy are made anew.
+# Notes that only the pairs can give. Notes on the policy are recomputed.
 _OF_PAIRS = frozenset(
     (
         *(Kind.INJECTED, Kind.ALTERNATED, Kind.LEFT_OUT, Kind.KERNELS_VARY, Kind.RESOURCES),
@@ -56,20 +56,20 @@ _REMEDY = "it is refused"
 
 
 class Archive(NamedTuple):
-    """An artifact that was downloaded, whose files may have so many bytes."""
+    """A downloaded artifact; none of its files may have more than `limit_bytes`."""
 
     what: str
     content: bytes
     limit_bytes: int
 
     def file(self, name: str) -> bytes:
-        """The file `name` in it. Raises UserError, and MissingEntry where there is none."""
+        """Return the file `name` in it. Raise UserError, or MissingEntry if there is none."""
         return zip_file.entry(self.content, name, self.limit_bytes, self.what)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What a job has left. `created` is GitHub's time, of which later ones sort later."""
+    """An artifact of a job. `created` is GitHub's time; later times sort later."""
 
     id: int
     name: str
@@ -78,7 +78,7 @@ class Artifact:
     created: str
 
     def archive(self, api: GitHub, repository: str, limits: tuple[int, int]) -> Archive:
-        """What it holds; `limits` are the bytes of the whole and of a file. Raises UserError."""
+        """Download it; `limits` are the bytes of the whole and of a file. Raise UserError."""
         what, most = f"the artifact {self.name}", limits[0] // 2**20
         if self.expired:
             fault = UserError(f"{what} has expired; run the workflow again")
@@ -90,11 +90,11 @@ class Artifact:
 
     @property
     def place(self) -> Place:
-        """Of its comparison, for errors."""
+        """The place of its comparison, for errors."""
         return Place(Path(self.name, MEMBER))
 
     def comparison(self, api: GitHub, repository: str) -> Comparison:
-        """The comparison in it. Raises UserError, and MissingEntry where there is none."""
+        """Return its comparison. Raise UserError, or MissingEntry if it has none."""
         archive = self.archive(api, repository, (ARCHIVE_LIMIT_BYTES, MEMBER_LIMIT_BYTES))
         return checked_comparison(archive.file(MEMBER), self.place)
 
@@ -109,7 +109,7 @@ class Refused(UserError):
 
 @contextmanager
 def refusing(told: str) -> Iterator[None]:
-    """Turn a fault of what was left into Refused; one of GitHub itself stays what it is."""
+    """Turn a fault of an artifact into Refused; a fault of GitHub itself is passed on."""
     try:
         yield
     except (Refused, Unanswered, MissingEntry):
@@ -124,14 +124,14 @@ OTHER_BASE = "It was measured against another base"
 
 
 def name_of(gpu: Gpu) -> str:
-    """The name that the workflow gives it; others are ignored."""
+    """Return the name that the workflow gives the artifact; others are ignored."""
     return f"warpgauge-{gpu.slug}"
 
 
 def of_run(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> list[Artifact]:
-    """What a run's jobs have left under `wanted` names, the oldest first."""
+    """Return the artifacts of a run's jobs with `wanted` names, the oldest first."""
     answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
     found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
     return sorted(found, key=lambda made: made.id)
@@ -140,14 +140,14 @@ def of_run(
 def newest(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> dict[str, Artifact]:
-    """Of several attempts' the last one's."""
+    """Return the last attempt's artifact of each name."""
     return {artifact.name: artifact for artifact in of_run(api, repository, run_id, wanted)}
 
 
 def read(artifact: Artifact, terms: Terms, gpu: Gpu, ours: bool) -> Comparison | None:
-    """The comparison in it, as it was told; None where there is none, as when a build failed.
+    """Return its comparison, unjudged, or None if it has none, as after a failed build.
 
-    `ours`: of this suite, and not of another project's programs. Raises Refused.
+    `ours`: of this suite, not of another project's programs. Raise Refused.
     """
     try:
         with refusing(DAMAGED):
@@ -171,14 +171,14 @@ def _artifact(answer: Json) -> Artifact:
 
 
 def checked_comparison(content: bytes, place: Place) -> Comparison:
-    """What the text holds, if it is as warpgauge writes it and says the same thing throughout."""
+    """Return the comparison in `content` if warpgauge could have written it. Raise UserError."""
     try:
         decoded = content.decode("utf-8")
     except UnicodeDecodeError:
         raise place.error("is not UTF-8 text", _REMEDY) from None
     if sum(map(decoded.count, ",{[")) > VALUES_LIMIT:
         raise place.error(f"holds more than {VALUES_LIMIT:,} values", _REMEDY)
-    # Before its types, for they pass over keys that they do not know.
+    # Checked before its types are, because these ignore unknown keys.
     unchecked = parsed(place, decoded, _REMEDY)[0]
     _require_modest(unchecked, place)
     _require_few(unchecked, place)
@@ -191,7 +191,7 @@ def checked_comparison(content: bytes, place: Place) -> Comparison:
 
 
 def _require_modest(value: object, place: Place) -> None:
-    """Refuse what is nested deeper, or holds a longer text, than any comparison."""
+    """Refuse a value that is nested deeper, or holds a longer text, than any comparison."""
     level: Sequence[object] = [value]
     for _ in range(_DEPTH_LIMIT):
         if any(isinstance(one, str) and (len(one) > CONTEXT_LIMIT or "\0" in one) for one in level):
@@ -205,7 +205,7 @@ def _require_modest(value: object, place: Place) -> None:
 
 
 def _require_few(document: object, place: Place) -> None:
-    """Refuse more than ten times what the largest comparison has."""
+    """Refuse more than ten times the entries of the largest comparison."""
     verdicts = at(document, "verdicts")
     inner = verdicts if isinstance(verdicts, list) else []
     for what, most, lists in (
@@ -227,17 +227,17 @@ def _require_version(document: object, place: Place) -> None:
 
 
 def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, ours: bool) -> None:
-    """Refuse what says itself that it is of another commit, GPU or suite."""
+    """Refuse a comparison that names another commit, GPU or suite itself."""
     both = (comparison.baseline, comparison.candidate)
     for side in both:
         if side.source is not Source.RUN:
             raise place.error(f"is a {side.source.value}, not a {Source.RUN.value}", _REMEDY)
-        # Programs of another project may use no GPU.
+        # Another project's programs may use no GPU.
         if (name := gpu_name(side)) not in ((gpu.name,) if ours else ("", gpu.name)):
             raise place.error(
                 f"was measured on the GPU {quoted(name)}, not on {quoted(gpu.name)}", _REMEDY
             )
-    # Their folders would stand in a command that the comment tells a reader to paste.
+    # Their folders would appear in a command that the comment tells a reader to paste.
     if ours and any(PROGRAMS in one.context for side in both for one in side.sessions.values()):
         raise place.error("belongs to another project's programs, not to this suite", _REMEDY)
     for session in comparison.candidate.sessions.values():
@@ -249,7 +249,7 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
 
 
 def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> Comparison:
-    """Without notes that do not belong to pairs with this base."""
+    """Return the comparison without notes that do not belong to pairs with this base."""
     method, base = comparison.method, terms.base.commit
     if method is not None and method.kind is not (Kind.PAIRED if ours else Kind.PAIRED_FOLDERS):
         method = None
@@ -259,7 +259,7 @@ def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> 
 
 
 def _require_base(comparison: Comparison, terms: Terms, place: Place) -> None:
-    """Refuse what was measured from another commit than the pull request's own base gives."""
+    """Refuse a comparison with another base commit than the pull request's own."""
     for session in comparison.baseline.sessions.values():
         if (commit := session.context.get("commit")) != terms.base.commit:
             fault = f"was measured against {quoted(commit or '')}, not against {terms.base.commit}"

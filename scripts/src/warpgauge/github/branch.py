@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits files to a branch through GitHub's API, so that no git needs a credential.
+"""Commit files to a branch through GitHub's API, so that git needs no credential.
 
-https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, and then its name.
+https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, then the branch.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from warpgauge.system.git import FULL_COMMIT
 
 @dataclass(frozen=True)
 class Repository:
-    """One repository, written to with the rights that the token has."""
+    """A repository, written to with the token's rights."""
 
     github: GitHub
     name: str  # OWNER/NAME
 
     def head(self, branch: str) -> str | None:
-        """The commit that a branch is at; None where there is no such branch."""
+        """Return the commit of a branch, or None if there is no such branch."""
         ref = f"refs/heads/{branch}"
-        # By its beginning: a branch that is not there is an empty list, and no error.
+        # Matched by prefix, because a missing branch is then an empty list instead of an error.
         for found in self.github.listed(f"{self._git}/matching-{ref}"):
             if found.get("ref") == ref:
                 return _sha(found, "object")
         return None
 
     def commit(self, parent: str | None, files: Mapping[str, str], message: str) -> str:
-        """A new commit, still without a branch: `parent` with these files written.
+        """Create a commit that no branch has yet: `parent` with these files written.
 
-        Without a parent it is the first of a history of its own.
+        Without a parent it begins a history of its own.
         """
         kind = {"mode": "100644", "type": "blob"}  # a regular file
         blobs = [{"path": path, "content": text, **kind} for path, text in files.items()]
@@ -48,7 +48,7 @@ class Repository:
         self.github.post(f"{self._git}/refs", {"ref": f"refs/heads/{branch}", "sha": commit})
 
     def advance_branch(self, branch: str, commit: str) -> None:
-        """Refused by GitHub where somebody else advanced it meanwhile."""
+        """Move a branch; GitHub refuses if it was moved meanwhile."""
         self.github.patch(f"{self._git}/refs/heads/{branch}", {"sha": commit, "force": False})
 
     @property

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one comment on a pull request: the verdict of each GPU on top, then the details of each.
 
-It is found again, changed in place, and marked when it is outdated.
+It is found again, edited in place, and marked when it is outdated.
 
-All of it is made here, from data: Markdown that a run left is never posted.
+All of it is made here from data: Markdown that a run left is never posted.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from warpgauge.system.git import short
 from warpgauge.system.text import clause, plural
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict
 
-LENGTH_LIMIT = 65_536  # GitHub's
-_LIMIT = LENGTH_LIMIT - 536  # with room for the note that the comment is outdated
+LENGTH_LIMIT = 65_536  # GitHub's limit
+_LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated
 
-# Of the table that has a column for each GPU: columns that fit beside each other, and rows
-# of all such tables together.
+# For tables with a column for each GPU: the columns that fit beside each other, and the rows of
+# all such tables together.
 _COLUMNS, _ROWS = 3, 24
 
 
 @dataclass(frozen=True)
 class Part:
-    """One GPU: what was found on it, or a sentence of ours on why there is nothing; and links.
+    """The result of one GPU, or our sentence on why there is none, with links.
 
-    `report_url` leads to the page that we made of it, `artifact_url` to what the job left.
-    `sources` are links to the lines of the source that register benchmarks, by their names.
+    `report_url` leads to our page of it, `artifact_url` to the job's files. `sources` are links to
+    the source lines that register benchmarks, by benchmark name.
     """
 
     gpu: Gpu
@@ -69,14 +69,14 @@ class Part:
 
     @property
     def top(self) -> list[str]:
-        """The decisive row, if there is one, and the verdict; or why there is no result."""
+        """The decisive row, if any, and the verdict, or why there is no result."""
         if isinstance(self.found, str):
             return [f"{prose(clause(self.found))}."]
         return report.top(self.found, self.sources)
 
     @property
     def links(self) -> list[str]:
-        """The report, the job, its files and the GPU's history, where their addresses are known."""
+        """Links to the report, the job, its files and the GPU's history, if known."""
         links = {
             "report": self.report_url,
             "job": self.job_url,
@@ -87,7 +87,7 @@ class Part:
 
 
 def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str = "") -> str:
-    """The whole comment, within what GitHub takes: what does not fit is named and linked."""
+    """Return the comment within GitHub's limit; what does not fit is named and linked."""
     several = len(parts) > 1
     first = _gravest(parts)
     status = first.status if first else ExitStatus.NOT_MEASURED
@@ -113,7 +113,7 @@ def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str =
 
 
 def _gravest(parts: Sequence[Part]) -> Part | None:
-    """The decisive part: a FAIL with the largest change, before an undecided one."""
+    """Return the decisive part: the FAIL with the largest change, else an undecided one."""
 
     def gravity(part: Part) -> tuple[int, float]:
         row = None if isinstance(part.found, str) else worst(part.found)
@@ -127,7 +127,7 @@ _GRAVITY = {ExitStatus.OK: 0, ExitStatus.NOT_MEASURED: 1, ExitStatus.REGRESSION:
 
 
 def _line(part: Part) -> str:
-    """The verdict of one of several GPUs."""
+    """Return the verdict of one of several GPUs."""
     verdict = f"**{prose(part.gpu.name)}: {check_word(part.status)}**"
     return f"- {verdict} · {part.top[-1]} {' · '.join(part.links)}".rstrip()
 
@@ -142,9 +142,9 @@ def _section(part: Part, folded: bool, limit: int) -> str:
 
 
 def _beside_each_other(parts: Sequence[Part]) -> list[str]:
-    """Tables with a column for each GPU, of the rows that any of them found changed or undecided.
+    """Return tables with a column per GPU, of rows that any GPU found changed or undecided.
 
-    So many GPUs stand in one table as fit in a comment's width.
+    Each table has as many GPUs as fit in a comment's width.
     """
     found = {
         part.gpu.name: {one.name: one for one in report.ranked(part.found)}
@@ -174,7 +174,7 @@ _SHOWN = (*CHANGED, *UNMEASURED)
 
 
 def _cell(verdict: Verdict | None) -> str:
-    """The change, or the verdict and its bound; nothing where this GPU has no such row."""
+    """Return the change, or the verdict and its bound, or "" if this GPU has no such row."""
     if verdict is None:
         return ""
     if verdict.is_changed:
@@ -184,23 +184,23 @@ def _cell(verdict: Verdict | None) -> str:
 
 
 def to_be_measured(run: Run) -> str:
-    """What the note on an outdated comment says."""
+    """Return the note on an outdated comment."""
     return f"Commit {code(short(run.head))} is not measured yet ([run]({run.url}))."
 
 
 def not_measured(run: Run, why: str) -> str:
-    """Likewise of a run without a result; `why` is ours, or empty for how the run ended."""
+    """Return the note for a run without a result; an empty `why` says how the run ended."""
     ended = why or f"the run ended without a job for any GPU ({code(run.conclusion or 'unknown')})"
     return f"Commit {code(short(run.head))} was not measured: {ended} ([run]({run.url}))."
 
 
 def not_readable(run: Run) -> str:
-    """Likewise where GitHub, or this repository's own files, did not let us read it."""
+    """Return the note for results that GitHub, or this repository's files, kept us from reading."""
     return f"The results for commit {code(short(run.head))} could not be read ([run]({run.url}))."
 
 
 def _origin(run: Run, base: Base | None, parts: Sequence[Part], links: Sequence[str]) -> str:
-    """What was measured against what, and where more is."""
+    """Return what was measured against what, and where to find more."""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     on = f" on {_name(parts[0])}" if len(parts) == 1 else ""
     told = f"Commit {code(short(run.head))}{on}"
@@ -224,9 +224,9 @@ _OUTDATED = "> **Outdated.**"
 
 
 def _run_of(body: str, run: Run) -> str:
-    """The address of the other run that a comment of ours is of; "" where it is of this one.
+    """Return the address of the run in our comment, or "" if it is this run or unknown.
 
-    Only in its own line, and of this repository: a benchmark may be called like a link.
+    Only the comment's own line and this repository count: a benchmark may have a link as its name.
     """
     runs = re.escape(run.url.rpartition("/")[0])
     line = next((one for one in body.splitlines() if one.startswith("Commit ")), "")
@@ -235,10 +235,10 @@ def _run_of(body: str, run: Run) -> str:
 
 
 def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> str:
-    """Make this the pull request's one comment; its address.
+    """Make this the pull request's one comment; return its address.
 
     The oldest comment of ours is edited in place. Duplicates, from two concurrent jobs, are
-    deleted: each would look like a result.
+    deleted, because each would look like a result.
     """
     repository = run.repository
     ours = _ours(api, repository, pull)
@@ -253,21 +253,21 @@ def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> 
 
 
 def say(api: GitHub, run: Run, pull: int, why: str) -> None:
-    """Say why there is no result: on the comment that is there, or in a new one."""
+    """Say why there is no result, on the existing comment or in a new one."""
     if not mark_outdated(api, run.repository, pull, why):
         text = f"{MARK}**{check_word(ExitStatus.NOT_MEASURED)}** · {why}"
         api.post(_comments(run.repository, pull), {"body": text})
 
 
 def mark_outdated(api: GitHub, repository: str, pull: int, why: str) -> str:
-    """Mark the comment as one of another commit; its address, "" without one."""
+    """Mark the comment as outdated; return its address, "" without a comment."""
     for oldest in _ours(api, repository, pull)[:1]:
         return _change(api, repository, oldest, outdated(str(at(oldest, "body")), why))
     return ""
 
 
 def outdated(body: str, why: str) -> str:
-    """A comment with its note on top, which replaces an earlier one."""
+    """Return a comment with the note on top; it replaces an earlier note."""
     rest = body.replace("\r\n", "\n").removeprefix(MARK)
     if rest.startswith(_OUTDATED):
         rest = rest.partition("\n\n")[2]
@@ -275,7 +275,7 @@ def outdated(body: str, why: str) -> str:
 
 
 def _ours(api: GitHub, repository: str, pull: int) -> list[Json]:
-    """The comments that begin with the mark and are the token's own, the oldest first."""
+    """Return the token's own comments that begin with the mark, the oldest first."""
     ours = [
         comment
         for comment in api.listed(_comments(repository, pull))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed fields of the answers of GitHub's API."""
+"""Typed fields of answers of GitHub's API."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _NOT_EMPTY = re.compile(r".+", re.DOTALL)
 # GitHub's times, which sort as text: 2026-11-20T02:17:09Z.
 MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
 
-# The author of comments by a job's token. Names with brackets cannot be registered.
+# The author of comments made with a job's token. Names with brackets cannot be registered.
 _AUTHOR = "github-actions[bot]"
 
 
 def is_ours(comment: Json) -> bool:
-    """Whether a comment is of a job of this repository."""
+    """Return whether a comment was made by a job of this repository."""
     user = at(comment, "user")
     return at(user, "login") == _AUTHOR and at(user, "type") == "Bot"
 
 
 def at(value: object, *keys: str) -> object:
-    """What the path of keys leads to; None where it leads to nothing."""
+    """Return the value at a path of keys, or None."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def text(answer: Json, *keys: str, pattern: re.Pattern[str] = _NOT_EMPTY) -> str:
-    """A text that is there, of this form. Raises UserError."""
+    """Return a text that matches `pattern`. Raise UserError."""
     value = at(answer, *keys)
     if isinstance(value, str) and pattern.fullmatch(value):
         return value
@@ -42,7 +42,7 @@ def text(answer: Json, *keys: str, pattern: re.Pattern[str] = _NOT_EMPTY) -> str
 
 
 def number(answer: Json, *keys: str, least: int = 1) -> int:
-    """A whole number from `least` on. Raises UserError."""
+    """Return an integer of at least `least`. Raise UserError."""
     value = at(answer, *keys)
     if type(value) is int and value >= least:
         return value
@@ -50,12 +50,12 @@ def number(answer: Json, *keys: str, least: int = 1) -> int:
 
 
 def address(answer: Json, *keys: str) -> str:
-    """A link that Markdown takes as it is. Raises UserError."""
+    """Return a link that Markdown accepts literally. Raise UserError."""
     return text(answer, *keys, pattern=ADDRESS)
 
 
 def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
-    """What GitHub tells of a run. Raises UserError unless it is one of ``.github/workflows``."""
+    """Return GitHub's answer on a run. Raise UserError if it belongs to another workflow."""
     answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
     # GitHub may append the branch: .github/workflows/nightly.yml@main.
     path = text(answer, "path").partition("@")[0]
@@ -67,14 +67,14 @@ def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) ->
 
 
 def require_repository(name: str) -> str:
-    """``OWNER/NAME``, and nothing else that a path could mean. Raises UserError."""
+    """Return `name` if it is ``OWNER/NAME`` and safe in a path. Raise UserError."""
     if not _REPOSITORY.fullmatch(name):
         raise UserError(f"{quoted(name)} is not a repository; name it as OWNER/NAME")
     return name
 
 
 def same(answered: object, name: str) -> bool:
-    """Whether GitHub names this repository: it ignores case."""
+    """Return whether GitHub names this repository; it ignores case."""
     return str(answered).lower() == name.lower()
 
 

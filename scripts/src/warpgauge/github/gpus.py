@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPU models that pull requests are measured on: .github/gpus.json.
 
-Standard library only: a hosted runner plans the jobs before anything is installed. The same rules
-stand in .github/gpus.schema.json.
+Standard library only, because a hosted runner plans the jobs before anything is installed.
+.github/gpus.schema.json has the same rules.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
-_MOST = 16  # of models, and of labels of one
+_MOST = 16  # models, and labels of a model
 _MOST_PATTERNS = 64
 _REMEDY = "see .github/gpus.schema.json"
-# The repository's settings, which a copy does not inherit. A pull request from a fork does not see
-# the variable, but the topic, which comes with the event.
+# Repository settings, which a copy does not inherit. A pull request from a fork cannot read the
+# variable, but it can read the topic, which comes with the event.
 VARIABLE, TOPIC = "WARPGAUGE_GPU", "warpgauge-gpu"
 _OFF = ("", "0", "false", "no", "off")
 
@@ -35,18 +35,18 @@ class Gpu:
 
     slug: str
     name: str  # as nvidia-smi writes it
-    # As a workflow's `runs-on` takes it: a label, a list of labels, or {"group", "labels"}.
+    # As in a workflow's `runs-on`: a label, a list of labels, or {"group", "labels"}.
     runs_on: str | Sequence[str] | Mapping[str, Any] = field(hash=False)
-    minutes: int  # that a job may take
+    minutes: int  # the time limit of a job
 
     @property
     def job_name(self) -> str:
-        """What gpu.yml calls its job."""
+        """The name of its job in gpu.yml."""
         return f"gate ({self.name})"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """That a runner must have; none where any of its group will do."""
+        """The labels that a runner must have; none if any runner of the group will do."""
         told = self.runs_on
         if isinstance(told, Mapping):
             told = told.get("labels", ())
@@ -56,19 +56,19 @@ class Gpu:
     def group(self) -> str:
         """The name of the runners' group, or "".
 
-        Not the word before it that tells an organisation's group from its enterprise's.
+        The prefix that distinguishes an organisation's group from its enterprise's is removed.
         """
         told = str(self.runs_on["group"]) if isinstance(self.runs_on, Mapping) else ""
         return re.sub(r"\A(?:org|ent)/", "", told)
 
 
 def file_of(root: Path) -> Path:
-    """Where the models are listed."""
+    """Return the path of the list of models."""
     return root / ".github" / "gpus.json"
 
 
 def read(path: Path) -> tuple[Gpu, ...]:
-    """The models in `path`, each with a slug of its own. Raises UserError."""
+    """Return the models in `path`, each with a unique slug. Raise UserError."""
     place, top = Place(path), _top(path)
     found = [_gpu(value, Place(path, f"GPU {at}")) for at, value in enumerate(top["gpus"], 1)]
     for key in ("slug", "name"):
@@ -78,21 +78,21 @@ def read(path: Path) -> tuple[Gpu, ...]:
 
 
 def measured(path: Path) -> list[str]:
-    """The patterns of the paths that can change a result. Raises UserError."""
+    """Return the patterns of paths that can change a result. Raise UserError."""
     return list(_top(path).get("measured", ()))
 
 
 def turns_on(value: str) -> bool:
-    """Whether this value of VARIABLE says that the runners are there."""
+    """Return whether this value of VARIABLE says that runners exist."""
     return value.strip().lower() not in _OFF
 
 
 def touches(patterns: Sequence[str], paths: Iterable[str]) -> bool:
-    """Whether one of the paths matches one of the patterns; without any, everything counts.
+    """Return whether a path matches a pattern; without patterns every path does.
 
-    In a pattern ``*`` stands for any characters of one name, ``?`` for one of them, and ``**`` for
-    any characters and folders: ``kernels/**`` is all that is in a folder, ``**/CMakeLists.txt``
-    that file in any folder. Nothing else is special, and a pattern matches a whole path.
+    In a pattern ``*`` matches any characters of one name, ``?`` one of them, and ``**`` any
+    characters and folders: ``kernels/**`` is everything in a folder, ``**/CMakeLists.txt`` that
+    file in any folder. Nothing else is special, and a pattern matches a whole path.
     """
     if not patterns:
         return True
@@ -101,7 +101,7 @@ def touches(patterns: Sequence[str], paths: Iterable[str]) -> bool:
 
 
 def chosen(path: Path, slug: str) -> Gpu:
-    """The model of this slug. Raises UserError."""
+    """Return the model with this slug. Raise UserError."""
     listed = {gpu.slug: gpu for gpu in read(path)}
     if slug in listed:
         return listed[slug]
@@ -109,9 +109,9 @@ def chosen(path: Path, slug: str) -> Gpu:
 
 
 def require_here(gpu: Gpu) -> None:
-    """Raise UserError where this runner has GPUs, and none of this model: the labels are wrong."""
+    """Raise UserError if this runner has GPUs but none of this model: its labels are wrong."""
     names = here()
-    if names and gpu.name not in names:  # without any, scripts/bench tells why
+    if names and gpu.name not in names:  # without GPUs, scripts/bench reports why
         has = inert(", ".join(sorted(set(names))))
         raise UserError(
             f"this runner has {has}, not {gpu.name}: remove the labels of {gpu.slug} in "
@@ -121,9 +121,9 @@ def require_here(gpu: Gpu) -> None:
 
 
 def here() -> list[str]:
-    """The names of this runner's GPUs; none without nvidia-smi.
+    """Return the names of this runner's GPUs; none without nvidia-smi.
 
-    Of several GPUs in its machine it has the one that CUDA_VISIBLE_DEVICES names by its UUID.
+    If CUDA_VISIBLE_DEVICES names a GPU by its UUID, the runner has only that one.
     """
     which = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     only = [f"--id={which}"] if which.startswith("GPU-") else []
@@ -143,7 +143,7 @@ def _expression(pattern: str) -> str:
     return "".join(_WILD.get(part) or re.escape(part) for part in parts)
 
 
-# GitHub's own runners, which have no GPU, are no labels of one.
+# GitHub's own runners have no GPU, so their labels are refused.
 _is_label = _matches(
     r"(?!(?:ubuntu|windows|macos)-(?:latest|slim|[0-9.]+)(?:-(?:arm|intel|large|xlarge))?\Z)"
     r"[A-Za-z0-9][A-Za-z0-9._/=,:+@-]{0,255}"
@@ -157,7 +157,7 @@ def _are_labels(value: object) -> bool:
 
 
 def _are_some(value: object, holds: Callable[[object], bool], most: int = _MOST) -> bool:
-    """Whether it is a list of different ones."""
+    """Return whether it is a list of distinct values that satisfy `holds`."""
     if not isinstance(value, list) or not all(map(holds, value)):
         return False
     return 1 <= len({*value}) == len(value) <= most
@@ -174,7 +174,7 @@ def _is_runs_on(value: object) -> bool:
     )
 
 
-# What each key must hold.
+# The rule for the value of each key.
 _RULES: Mapping[str, Callable[[object], bool]] = {
     "slug": _matches(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"),
     "name": _matches(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}"),
@@ -188,7 +188,7 @@ _TOP: Mapping[str, Callable[[object], bool]] = {
 
 
 def _top(path: Path) -> Mapping[str, Any]:
-    """The document but for what each GPU is. Raises UserError."""
+    """Return the document, with its GPUs unchecked. Raise UserError."""
     place = Place(path)
     top, repeated = parsed(place, text_of(place))
     if repeated is not None:

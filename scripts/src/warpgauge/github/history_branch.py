@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history add: the run files of a night become one commit on the history's branch.
+"""warpgauge ci history add: commit a night's run files to the history's branch.
 
-Each run has a file of its own for each GPU model: existing files are not read, and only those of an
-earlier attempt of the same run are replaced.
+Each run has its own file for each GPU model. Existing files are not read; only files of an earlier
+attempt of the same run are replaced.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _README = """\
 
 
 def add(repository: Repository, run_id: int, root: Path) -> str:
-    """What was added, in words. Raises UserError; nothing was written then."""
+    """Add a run's files; return what was added, in words. Raise UserError if nothing was."""
     events = ("schedule", "workflow_dispatch")
     run = recorded_files.workflow_run(repository, run_id, WORKFLOW, root, *events)
     models = {f"nightly-{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}

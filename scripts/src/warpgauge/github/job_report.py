@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job on GitHub shows of a comparison: annotations, summary, outputs, and faults."""
+"""Show a comparison in a job on GitHub: annotations, summary, outputs, and faults."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
 from warpgauge.system.text import cut, inert
 
-# GitHub takes a mebibyte of all steps' summaries each.
+# GitHub's limit for the summary of a step is one MiB.
 _LONGEST = 900_000
 _LONGEST_WORDS = 500
 
-_SIGNALS = 128  # a shell's status of what a signal ended lies above
+_SIGNALS = 128  # a shell's exit status for a signal is this plus the signal's number
 
 _NOTHING = "Nothing was compared"
-# The error that a comparison's end is, by its exit status.
+# The title and text of the error for an exit status.
 _ERRORS = {
     ExitStatus.REGRESSION: (
         "Regression",
@@ -42,15 +42,15 @@ _ERRORS = {
 
 @dataclass(frozen=True)
 class Job:
-    """The files that a comparison left, where it got that far."""
+    """The files of a comparison, as far as they were written."""
 
     comparison: Path
     report: Path
     annotations: Path
-    gpu: str  # its slug, where it was named
+    gpu: str  # its slug, or ""
 
     def ended(self, status: int, log_tail: str) -> ExitStatus:
-        """Show what came of it; the exit status that the job is to have."""
+        """Show the result; return the exit status for the job."""
         mine = self._shown(status, log_tail)
         _output(mine, self._worst, str(self.report) if self.report.exists() else "")
         return mine
@@ -71,13 +71,13 @@ class Job:
         why = f"the comparison {by or f'ended with exit status {status}'}"
         _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
-        # Without a report it is not a pass; a regression is kept even where a file is missing.
+        # Without a report it is not a pass; a regression stays one even if a file is missing.
         return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
 
     @property
     def _worst(self) -> str:
-        """The name of the worst row; empty where nothing got slower, or nothing was compared."""
-        with suppress(ValueError):  # it is of a comparison that was killed
+        """The name of the worst row, or "" if nothing got slower or was compared."""
+        with suppress(ValueError):  # the comparison was killed
             return str(json.loads(_text(self.comparison)).get("worst") or "")
         return ""
 
@@ -89,7 +89,7 @@ class Job:
 
 
 def refused(fault: UserError, gpu: str) -> None:
-    """Show, where a job's reader looks, why not even a comparison was begun."""
+    """Show in the job why not even a comparison was begun."""
     words = cut(str(fault), _LONGEST_WORDS)
     _say("error", _NOTHING, words, gpu)
     _summarise(f"**{_NOTHING}:** {prose(words)}\n")
@@ -106,7 +106,7 @@ def _summarise(text: str) -> None:
 
 
 def _output(status: ExitStatus, worst: str, report: str) -> None:
-    """What later steps read. A name is foreign: it ends neither its line nor its value."""
+    """Write the outputs for later steps. A foreign name can end neither its line nor its value."""
     values = {
         "verdict": check_word(status),
         "worst": inert(worst),
@@ -119,7 +119,7 @@ def _output(status: ExitStatus, worst: str, report: str) -> None:
 
 
 def _append(variable: str, text: str, what: str) -> None:
-    """To the file that `variable` names; the log has the same words if that fails."""
+    """Append to the file that `variable` names; if that fails, warn in the log."""
     path = os.environ.get(variable)
     if not path:
         return

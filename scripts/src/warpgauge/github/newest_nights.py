@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of the last nights: for each GPU the newest comparison that is well-formed.
+"""The results of the last nights: for each GPU the newest well-formed comparison.
 
-Only runs of nightly.yml on the default branch count. Their machines are not trusted: only
+Only runs of nightly.yml on the default branch count. Their machines are not trusted, so only
 comparison.json is read.
 """
 
@@ -27,13 +27,13 @@ from warpgauge.verdict.comparison import Comparison
 
 WORKFLOW = "nightly.yml"
 _EVENTS = ("schedule", "workflow_dispatch")
-# Older results are not shown.
+# The number of newest runs that are searched; older results are not shown.
 _NIGHTS = 14
 
 
 @dataclass(frozen=True)
 class Newest:
-    """What the newest run of the workflow found on a GPU."""
+    """The newest result of the workflow on a GPU."""
 
     found: Comparison
     day: str
@@ -43,13 +43,13 @@ class Newest:
 
 @dataclass
 class NewestNights:
-    """`refusals` are sentences for the log: what was amiss with a result that is not shown."""
+    """`refusals` are sentences for the log on results that are not shown."""
 
     repository: Repository
     refusals: list[str] = field(default_factory=list)
 
     def by_slug(self, models: Sequence[Gpu]) -> dict[str, Newest]:
-        """Raises UserError where GitHub does not tell."""
+        """Return the newest result of each GPU. Raise UserError if GitHub does not answer."""
         names = {f"nightly-{gpu.slug}": gpu for gpu in models}
         found: dict[str, Newest] = {}
         for run in self._runs():
@@ -62,7 +62,7 @@ class NewestNights:
         return found
 
     def _runs(self) -> Iterator[Json]:
-        """Those of the default branch, the newest first."""
+        """Yield the runs on the default branch, the newest first."""
         api, home = self.repository.github, self.repository.name
         branch = text(api.get(f"/repos/{home}"), "default_branch")
         asked = f"/repos/{home}/actions/workflows/{WORKFLOW}/runs?per_page={_NIGHTS}"
@@ -78,7 +78,7 @@ class NewestNights:
         return {name: one for name, one in left.items() if not one.expired}
 
     def _night(self, run: Json, left: Artifact, gpu: Gpu) -> Newest | None:
-        """None where nothing was compared, or it is refused."""
+        """Return the result, or None if nothing was compared or it is refused."""
         commit = text(run, "head_sha", pattern=FULL_COMMIT)
         try:
             with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read"):
@@ -87,7 +87,7 @@ class NewestNights:
             return None
         except Unanswered:
             raise
-        except Exception as fault:  # whatever is wrong with one file, the other GPUs are shown
+        except Exception as fault:  # a fault in one file must not hide the other GPUs
             what = f"{left.name} of run {number(run, 'id')} is not shown"
             self.refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
             return None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/warpgauge run FILTER on GPU``: a measurement that a comment on a pull request asks for.
+"""``/warpgauge run FILTER on GPU``: a measurement requested by a comment on a pull request.
 
-Standard library only: nothing is installed before it is said that the measurement has begun.
+Standard library only: nothing is installed before the comment says that the measurement begins.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _TEXTS = {"head": FULL_COMMIT, "base": FULL_COMMIT, "branch": re.compile(r".+"),
 
 @dataclass(frozen=True)
 class Request:
-    """What is measured. It goes from the job that begins to the one that answers, as JSON."""
+    """The measurement; the job that begins it passes it to the job that answers, as JSON."""
 
     pull: int
-    comment: int  # ours, which says what came of it
+    comment: int  # our comment, which gets the result
     head: str  # the commit
-    base: str  # the commit at which it left `branch`
-    branch: str  # that the pull request is to go into
-    gpu: str  # a slug of .github/gpus.json; empty for all of them
+    base: str  # the commit at which the head left `branch`
+    branch: str  # the pull request's base branch
+    gpu: str  # a slug of .github/gpus.json, or "" for all
     filter: str
-    outside: bool  # the head is a fork's
+    outside: bool  # whether the head is in a fork
 
     @classmethod
     def read(cls, line: str) -> Request:
-        """Raises UserError."""
+        """Return the request in a line of JSON. Raise UserError."""
         try:
             told = json.loads(line)
             for key, form in _TEXTS.items():
@@ -62,12 +62,12 @@ class Request:
             raise UserError(f"{what}; run the whole workflow again") from None
 
     def models(self, known: Sequence[Gpu]) -> list[Gpu]:
-        """Those that it is measured on."""
+        """Return the models to measure on."""
         return [gpu for gpu in known if self.gpu in ("", gpu.slug)]
 
 
 def run_of(api: GitHub, repository: str, run_id: int) -> Run:
-    """The run that a comment began. Raises UserError for any other."""
+    """Return the run that a comment began. Raise UserError for any other."""
     run = pull_request.run_of(api, repository, run_id, _WORKFLOW, "issue_comment")
     home = text(api.get(f"/repos/{repository}"), "default_branch")
     if run.branch != home or not same(run.head_repository, repository):
@@ -76,7 +76,7 @@ def run_of(api: GitHub, repository: str, run_id: int) -> Run:
 
 
 def author_of(api: GitHub, repository: str, comment: Json) -> str:
-    """Who wrote a comment, if a person who may push to the repository; else ""."""
+    """Return the author of a comment, if a person who may push to the repository, else ""."""
     login = str(at(comment, "user", "login"))
     if at(comment, "user", "type") != "User" or not _LOGIN.fullmatch(login):
         return ""
@@ -84,12 +84,12 @@ def author_of(api: GitHub, repository: str, comment: Json) -> str:
         answer = api.get(f"/repos/{repository}/collaborators/{login}/permission")
     except NotFound:
         return ""
-    # Not as the event tells it: that knows nothing of teams and private members.
+    # The event's own data do not include teams and private members.
     return login if at(answer, "permission") in _MAY_ASK else ""
 
 
 def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu]) -> Request:
-    """Say on the pull request that its measurement begins. Raises UserError, which is said too."""
+    """Announce the measurement on the pull request. A UserError is announced too, and raised."""
     pull = int(text(comment, "issue_url", pattern=_ISSUE).rpartition("/")[2])
     comments = f"/repos/{run.repository}/issues/{pull}/comments"
     try:
@@ -113,7 +113,7 @@ def begin(api: GitHub, run: Run, comment: Json, author: str, known: Sequence[Gpu
 
 
 def answer(api: GitHub, repository: str, request: Request, body: str) -> str:
-    """Make our comment say what came of it; its address. `body` is Markdown of ours."""
+    """Write the result into our comment; return its address. `body` is our own Markdown."""
     path = f"/repos/{repository}/issues/comments/{request.comment}"
     comment, pull = api.get(path), api.get(f"/repos/{repository}/pulls/{request.pull}")
     if not (is_ours(comment) and str(at(comment, "issue_url")).endswith(f"/issues/{request.pull}")):
@@ -127,7 +127,7 @@ def answer(api: GitHub, repository: str, request: Request, body: str) -> str:
 
 
 def _parsed(body: str, known: Sequence[Gpu]) -> tuple[str, str]:
-    """The filter, and the slug of the GPU if one is named. Raises UserError for no such command."""
+    """Return the filter, and the slug of a named GPU or "". Raise UserError without a command."""
     found = _COMMAND.fullmatch(re.split(r"\r|\n", body, maxsplit=1)[0])
     if found is None:
         raise UserError(_USAGE)

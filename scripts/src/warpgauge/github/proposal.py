@@ -29,7 +29,7 @@ from warpgauge.verdict.judge import judge
 
 @dataclass(frozen=True)
 class Added:
-    """One session, what it changed in the baseline, and the verdict; None without a baseline."""
+    """A session, its changes of the baseline, and its comparison (None without a baseline)."""
 
     session: Session
     lines: tuple[str, ...]
@@ -47,9 +47,9 @@ class Proposal:
 def made(
     files: Mapping[str, bytes], gpu: Gpu, commit: str, root: Path, scratch: Path, now: datetime
 ) -> Proposal:
-    """Run files by their artifacts' names, added one after the other, all or none.
+    """Add run files, by their artifacts' names, to the baseline one by one: all or none.
 
-    `scratch` is an empty folder. Raises UserError for whatever must not become a baseline.
+    `scratch` is an empty folder. Raise UserError for anything that must not become a baseline.
     """
     old = store.find(root / "baselines", gpu.name)
     baselines = scratch / "baselines"
@@ -69,14 +69,14 @@ def made(
 
 
 def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -> Comparison:
-    """As scripts/compare.py does it, with the names that both sides have for a reader."""
+    """Judge as scripts/compare.py does, with names of both sides for a reader."""
     accepted = policy.of(before, run, root / "baselines", None)
     terms = ComparisonSettings(policy=accepted, today=now.date())
     shown = replace(before, path=before.path.relative_to(root))
     return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
 
 
-# The facts on each session that a reviewer needs; the rest is in the files.
+# The facts on each session that a reviewer needs; the others are in the files.
 _FACTS = (
     ("GPU", "gpu_uuid"),
     ("driver", "driver_version"),
@@ -85,10 +85,10 @@ _FACTS = (
     ("measured", "date"),
 )
 _MOST_LINES = 20
-# Twenty sessions with what is longer would leave the report no room.
+# With longer texts, twenty sessions would leave no room for the report.
 _LONGEST_FACT, _LONGEST_LINE = 80, 300
 _BETWEEN = "\n\n"
-# https://docs.github.com/actions/concepts/security/github_token: events of its token start nothing.
+# https://docs.github.com/actions/concepts/security/github_token: its events start no workflow.
 _NO_WORKFLOWS = """\
 GitHub starts no workflow for a pull request that a workflow opened. To run them, close it and \
 open it again."""
@@ -100,7 +100,7 @@ def title(proposal: Proposal, gpu: Gpu) -> str:
 
 
 def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: int) -> str:
-    """Provenance, what became of older sessions, and the first session's comparison."""
+    """Return the provenance, what happened to older sessions, and the first comparison."""
     count = len(proposal.added)
     parts = [
         f"{plural(count, 'session')} of {prose(gpu.name)} at commit {code(short(run.commit))}, "
@@ -122,9 +122,9 @@ def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: in
 
 
 def comments(proposal: Proposal) -> list[str]:
-    """The comparisons of the further sessions: all in one body would be longer than GitHub takes.
+    """Return the comparisons of further sessions; one body with all would exceed GitHub's limit.
 
-    A session is compared with the baseline as it was before any of them was added.
+    Each session is compared with the baseline as it was before any of them was added.
     """
     return [_compared(one, LENGTH_LIMIT) for one in proposal.added[1:]]
 
@@ -135,11 +135,11 @@ def _row(one: Added) -> str:
 
 
 def _compared(one: Added, room: int) -> str:
-    """At most `room` characters."""
+    """Return a session's comparison in at most `room` characters."""
     session = f"### Session {code(cut(inert(one.session.key), _LONGEST_FACT))}"
     if one.comparison is None:
         return f"{session}\n\nThere was no baseline of this GPU model to compare with."
     head = f"{session} compared with the baseline before it\n\n"
     limit = min(room - len(head), report.LIMIT)
-    # Without the mark: no program is to take this for the gate's comment, and put another there.
+    # Without the mark, so that no program takes this for the gate's comment and replaces it.
     return head + report.unmarked(one.comparison, limit)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pull requests of a GPU workflow run, by GitHub's word and not by what the run made.
+"""The pull requests of a GPU workflow run, according to GitHub and not to the run's own files.
 
-A run's own list of pull requests is empty for forks; so the open ones of the same head are found.
+A run's own list of pull requests is empty for forks, so open ones with the same head are searched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import FULL_COMMIT, is_full, short
 from warpgauge.system.text import quoted
 
-# The path and not the name: any workflow may be called "gpu".
+# The path and not the name, because any workflow may be called "gpu".
 WORKFLOW = ".github/workflows/gpu.yml"
 _EVENT = "pull_request"
 
@@ -28,16 +28,16 @@ class Run:
 
     repository: str
     id: int
-    number: int  # later runs of the workflow have higher ones
+    number: int  # higher for later runs of the workflow
     attempt: int
     complete: bool
     head: str  # the commit
     branch: str
-    head_repository: str  # OWNER/NAME; empty when it is gone
+    head_repository: str  # OWNER/NAME; empty if deleted
     url: str
-    conclusion: str = ""  # GitHub's word; empty while it goes on
-    pulls: frozenset[int] = frozenset()  # empty for a fork's
-    workflow: str = WORKFLOW  # its file's path
+    conclusion: str = ""  # GitHub's word; empty while the run is in progress
+    pulls: frozenset[int] = frozenset()  # empty for a fork
+    workflow: str = WORKFLOW  # the path of its file
 
     @property
     def measured(self) -> str:
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Pull:
-    """An open pull request, and the branch that it is to go into now."""
+    """An open pull request and its current base branch."""
 
     number: int
     base_branch: str
@@ -54,7 +54,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Base:
-    """What a pull request is measured from: where its head left the branch it is to go into."""
+    """The base of a measurement: the commit at which the head left the base branch."""
 
     branch: str
     commit: str
@@ -63,7 +63,7 @@ class Base:
 def run_of(
     api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, event: str = _EVENT
 ) -> Run:
-    """What GitHub knows of the run. Raises UserError for one that is not to be commented."""
+    """Return GitHub's data on the run. Raise UserError if it must not be commented on."""
     answer = run_of_workflow(api, repository, run_id, workflow)
     what = f"run {run_id} of {repository}"
     if (told := text(answer, "event")) != event:
@@ -88,7 +88,7 @@ def run_of(
 
 
 def newest_run(api: GitHub, repository: str, pull: int, workflow: str) -> Run | None:
-    """The newest run for the head of a pull request; None where there is none."""
+    """Return the newest run for the head of a pull request, or None."""
     answer = api.get(f"/repos/{repository}/pulls/{pull}")
     head = text(answer, "head", "sha", pattern=FULL_COMMIT)
     home = str(at(answer, "head", "repo", "full_name") or "")
@@ -102,14 +102,14 @@ def newest_run(api: GitHub, repository: str, pull: int, workflow: str) -> Run | 
 
 
 def require_newest(api: GitHub, run: Run) -> None:
-    """Raise UserError, of status 0, where a later run has measured the same head, or will.
+    """Raise UserError with status 0 if a later run has measured, or will measure, the same head.
 
-    Pull requests are closed and opened again, runs are run again, and each event comes late.
+    Pull requests are closed and reopened, runs are repeated, and each event arrives late.
     """
     numbers = [
         number(other, "run_number")
         for other in _runs(api, run.repository, run.workflow, run.head)
-        # The same commit may be on another branch, and a branch of the same name in another fork.
+        # The same commit may be on another branch, or on a branch of this name in another fork.
         if at(other, "head_branch") == run.branch
         and same(at(other, "head_repository", "full_name"), run.head_repository)
         and _pulls_of(other) == run.pulls
@@ -119,15 +119,15 @@ def require_newest(api: GitHub, run: Run) -> None:
 
 
 def pulls_of(api: GitHub, run: Run) -> list[Pull]:
-    """The open pull requests of the commit that was measured, each with a base of its own.
+    """Return the open pull requests with the measured commit, each with its own base.
 
-    Raises UserError, of status 0 where there is none any more: closed, or moved on.
+    Raise UserError with status 0 if there is none any more: closed, or the head moved.
     """
     if not run.head_repository:
         raise nothing_to_do(run, "its repository was deleted")
     path, owner = f"/repos/{run.repository}/pulls", run.head_repository.partition("/")[0]
     found = _of_head(run, api.listed(path, state="open", head=f"{owner}:{run.branch}"))
-    # A branch may have been renamed since.
+    # The branch may have been renamed since.
     found = found or _of_head(run, api.listed(path, state="open"))
     if not found:
         raise nothing_to_do(run, "no open pull request has it as its head")
@@ -135,7 +135,7 @@ def pulls_of(api: GitHub, run: Run) -> list[Pull]:
 
 
 def base_of(api: GitHub, run: Run, pull: Pull, other: str = "") -> Base:
-    """Where the head left the pull request's base branch, or `other`, by GitHub."""
+    """Return where the head left the pull request's base branch, or `other`, by GitHub's data."""
     branch = other.removeprefix("origin/") or pull.base_branch
     between = f"{quote(branch, safe='')}...{run.head}"
     answer = api.get(f"/repos/{run.repository}/compare/{between}?per_page=1")
@@ -143,19 +143,19 @@ def base_of(api: GitHub, run: Run, pull: Pull, other: str = "") -> Base:
 
 
 def changed_files(api: GitHub, run: Run, pull: Pull) -> list[str]:
-    """The paths that a pull request changes, old names of renamed files among them."""
+    """Return the paths that a pull request changes, including old names of renamed files."""
     files = api.listed(f"/repos/{run.repository}/pulls/{pull.number}/files")
     names = [(at(one, "filename"), at(one, "previous_filename")) for one in files]
     return [str(name) for both in names for name in both if name]
 
 
 def nothing_to_do(run: Run, why: str) -> UserError:
-    """Not a fault: ends the command with status 0."""
+    """Return an error that ends the command with status 0, because it is not a fault."""
     return UserError(f"{run.measured}: {why}; nothing to do", ExitStatus.OK)
 
 
 def _of_head(run: Run, pulls: Iterable[Json]) -> list[Pull]:
-    # GitHub ignores a filter that it does not understand, so all is looked at again.
+    # GitHub ignores filters that it does not understand, so everything is checked again.
     return [
         Pull(number(pull, "number"), text(pull, "base", "ref"))
         for pull in pulls

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run files in the artifacts of a workflow run's GPU jobs, and the checks on them.
 
-Their machines are not trusted. `load` and `recordable` check that a file is a run file, and of a
-kind that may be recorded.
+Their machines are not trusted. `load` and `recordable` check that a file is a run file of a kind
+that may be recorded.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import inert, quoted
 
 RUN_FILE = "run.json"
-# A run of the full suite takes 0.5 MiB, one of 10,000 benchmarks 8 MiB; its log lies beside it.
+# A run of the full suite is 0.5 MiB, one of 10,000 benchmarks 8 MiB; the archive also has its log.
 LIMIT_BYTES = 8 * 1024 * 1024
 _ARCHIVE_LIMIT_BYTES = 2 * LIMIT_BYTES
-MOST_ARTIFACTS = 20  # one a GPU job
+MOST_ARTIFACTS = 20  # one for each GPU job
 
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """What GitHub says of a run of one of our workflows."""
+    """GitHub's data on a run of one of our workflows."""
 
     id: int
     attempt: int
@@ -53,9 +53,9 @@ class WorkflowRun:
 def workflow_run(
     repository: Repository, run_id: int, workflow: str, root: Path, *events: str
 ) -> WorkflowRun:
-    """The run of ``.github/workflows/<workflow>``.
+    """Return the run of ``.github/workflows/<workflow>``.
 
-    Raises UserError unless one of `events` started it, and `root` is at its commit.
+    Raise UserError unless one of `events` started it and `root` is at its commit.
     """
     path = f".github/workflows/{workflow}"
     answer = run_of_workflow(repository.github, repository.name, run_id, path)
@@ -82,7 +82,7 @@ def workflow_run(
 
 
 def fetch(repository: Repository, run_id: int, wanted: re.Pattern[str]) -> Mapping[str, Archive]:
-    """Each artifact whose whole name is `wanted`, by that name, in their order."""
+    """Return the artifacts by name, sorted; `wanted` must match the whole name."""
     api, home = repository.github, repository.name
     newest = artifact.newest(api, home, run_id, wanted.fullmatch)
     left = [newest[name] for name in sorted(newest) if not newest[name].expired]
@@ -98,10 +98,9 @@ _SUFFIXES = (".cu", ".cpp")
 
 
 def checked_record(path: Path, content: bytes, gpu: Gpu, commit: str, root: Path) -> Record:
-    """The record in `content`, written to `path`, the artifact's name. Raises UserError.
+    """Return the record in `content`, written to `path`, the artifact's name. Raise UserError.
 
-    It must be measured on the model `gpu`, at `commit`, and hold families of `root`/benchmarks
-    only.
+    It must be measured on the model `gpu` at `commit`, with families of `root`/benchmarks only.
     """
     path.write_bytes(content)
     record = load(path)
@@ -111,7 +110,7 @@ def checked_record(path: Path, content: bytes, gpu: Gpu, commit: str, root: Path
 
 
 def _objection(record: Record, gpu: Gpu, commit: str, root: Path) -> str:
-    """Why the record must not be taken; empty where it may."""
+    """Return why the record must be refused, or "" if it may be used."""
     if record.source is not Source.RUN:
         return f"it is a {record.source.value}, not a run file"
     session = only_session(record)

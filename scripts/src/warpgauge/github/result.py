@@ -25,9 +25,9 @@ from warpgauge.verdict.recomputed import recomputed
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"
-# GitHub names no more of a pull request.
+# The most changed files that GitHub lists for a pull request.
 _MOST_FILES = 3000
-# Why nothing is known, by GitHub's word for how a job ended.
+# Why there is no result, by GitHub's word for how a job ended.
 _ENDED = {
     "cancelled": "Its job was cancelled",
     "skipped": "Its job was skipped",
@@ -43,7 +43,7 @@ _FITTING = {
 
 @dataclass(frozen=True)
 class Job:
-    """`begin` and `end` are GitHub's times, which sort as text; empty where there is none."""
+    """`begin` and `end` are GitHub's times, which sort as text; "" if unknown."""
 
     conclusion: str
     labels: frozenset[str]
@@ -54,31 +54,31 @@ class Job:
 
     @property
     def broke_off(self) -> str:
-        """Why nothing is known of what it did, "" if it ended by itself."""
+        """Why it has no result, "" if it ended by itself."""
         if self.conclusion in _FITTING:
             return ""
         return _ENDED.get(self.conclusion, "Its job ended for an unknown reason")
 
     def ran_on(self, gpu: Gpu) -> bool:
-        """Whether its runner has the labels and the group that .github/gpus.json asks for."""
+        """Return whether its runner has the labels and group that .github/gpus.json requires."""
         return self.labels.issuperset(map(str.lower, gpu.labels)) and gpu.group.lower() in (
             "",
             self.group,
         )
 
     def left(self, created: str) -> bool:
-        """Whether something that was created then may be of this job."""
+        """Return whether this job may have created something at the time `created`."""
         return self.begin <= created and (not self.end or created <= self.end)
 
     def fits(self, status: ExitStatus) -> bool:
-        """Whether a comparison of this exit status makes a job end so."""
+        """Return whether a comparison with this exit status ends a job like this."""
         return status in _FITTING.get(self.conclusion, ())
 
 
 def jobs_of(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, list[Job]]:
-    """The jobs of each GPU's name in the latest attempt, by the GPU's slug.
+    """Return the jobs of each GPU in the latest attempt, by the GPU's slug.
 
-    A job that was not run again is that of an earlier attempt. A called workflow's jobs have the
+    A job that was not repeated is the one of an earlier attempt. A called workflow's jobs have the
     caller's name in front: ``performance / gate (NVIDIA H200)``.
     """
     path = f"/repos/{run.repository}/actions/runs/{run.id}/jobs"
@@ -104,22 +104,22 @@ def _job(answer: Json) -> Job:
 
 @dataclass
 class Result:
-    """`refusals` are sentences for the log: what was amiss with a result that is not shown.
+    """`refusals` are sentences for the log on results that are not shown.
 
     `report_url` leads to the reports that we made, `pages` to the site of the nights.
     """
 
     terms: Terms
     pull: Pull
-    ours: bool  # the suite of this repository, and not another project's programs
+    ours: bool  # whether it is this repository's suite, not another project's programs
     report_url: str = ""
     pages: str = ""
     refusals: list[str] = field(default_factory=list)
 
     def parts(self, models: Sequence[Gpu]) -> list[Part]:
-        """In the order of .github/gpus.json; nothing where there was no job for any.
+        """Return the parts in the order of .github/gpus.json; none if no GPU had a job.
 
-        Such a run waits for the approval that lets it begin, or could not plan its jobs.
+        Such a run waits for approval to begin, or could not plan its jobs.
         """
         api, run = self.terms.api, self.terms.run
         names = [artifact.name_of(gpu) for gpu in models]
@@ -134,7 +134,7 @@ class Result:
             several = f"Its run has {len(jobs)} jobs of that name; one is expected"
             return Part(gpu, several if jobs else "It had no job")
         (job,) = jobs
-        # Artifacts of an earlier attempt are not this job's.
+        # Artifacts of an earlier attempt do not belong to this job.
         mine = [one for one in left if one.name == artifact.name_of(gpu) and job.left(one.created)]
         if why := job.broke_off or self._why_not_its(gpu, job, mine):
             return Part(gpu, why, job.url)
@@ -149,7 +149,7 @@ class Result:
         except Refused as refused:
             self.refusals.append(str(refused))
             return Part(gpu, refused.told, job.url)
-        except Exception as fault:  # whatever is wrong with one file, the other GPUs are shown
+        except Exception as fault:  # a fault in one file must not hide the other GPUs
             self.refusals.append(
                 f"{gpu.name}: {type(fault).__name__}: {cut(inert(str(fault)), 300)}"
             )
@@ -163,7 +163,7 @@ class Result:
         return Part(gpu, found, job.url, where, history, self.report_url, sources)
 
     def _why_not_its(self, gpu: Gpu, job: Job, left: Sequence[Artifact]) -> str:
-        """Why the artifacts cannot be of this GPU's job; "" where they can."""
+        """Return why the artifacts cannot belong to this GPU's job, or "" if they can."""
         if not job.ran_on(gpu):
             if job.conclusion == "success" and not left and self._touches_nothing():
                 return UNTOUCHED
@@ -178,7 +178,7 @@ class Result:
     def _judged(
         self, gpu: Gpu, job: Job, left: Artifact, known: Mapping[str, Row]
     ) -> Comparison | None:
-        """Raises Refused."""
+        """Return the recomputed comparison, or None without one. Raise Refused."""
         told = artifact.read(left, self.terms, gpu, self.ours)
         if told is None:
             return None
@@ -200,7 +200,7 @@ class Result:
             return recomputed(told, settings, clocks, expected)
 
     def _sources(self, found: Comparison) -> Mapping[str, str]:
-        """Links to the sources of the benchmarks that are shown by name."""
+        """Return links to the sources of the benchmarks that are shown by name."""
         home = self.terms.run.url.partition("/actions/")[0]
         sources = {}
         for verdict in (one for one in found.verdicts if not one.is_unchanged):
@@ -210,7 +210,7 @@ class Result:
         return sources
 
     def _history(self, gpu: Gpu) -> str:
-        """Of this GPU's nights, where there are any."""
+        """Return a link to this GPU's nights, or "" if there are none."""
         run = self.terms.run
         if not self.ours or Repository(self.terms.api, run.repository).head(_HISTORY) is None:
             return ""

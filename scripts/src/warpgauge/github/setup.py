@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a repository's settings are as the gate needs them: .github/SECURITY.md, "Settings".
+"""Check a repository's settings against the gate's needs: .github/SECURITY.md, "Settings".
 
-Standard library only. What GitHub does not show counts as not set up: the first job that names a
-missing environment creates it without protection.
+Standard library only. What GitHub does not show counts as not set up, because the first job that
+names a missing environment creates it without protection.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENVIRONMENTS = "Settings, Environments"
 _ACTIONS = "Settings, Actions, General"
 _RULES = "Settings, Rules"
 _PAGES = "Settings, Pages"
-# The variable that turns the site of the nights on, and the environment that GitHub made for it.
+# The variable that enables the site of the nights, and the environment that GitHub made for it.
 _SITE, _SITE_ENVIRONMENT = "WARPGAUGE_PAGES", "github-pages"
 _ABSENT = (
     "does not exist, or the token may not see it. Create it; otherwise GitHub creates it without "
@@ -35,7 +35,7 @@ _ABSENT = (
 
 @dataclass(frozen=True)
 class Point:
-    """A setting. `right` is None for what is neither right nor wrong."""
+    """A setting. `right` is None if it is neither right nor wrong."""
 
     name: str
     right: bool | None
@@ -50,7 +50,7 @@ _Found = tuple[bool | None, str]
 
 
 def points(api: GitHub, repository: str, models: Sequence[Gpu]) -> Iterator[Point]:
-    """Raises UserError where the repository itself cannot be seen."""
+    """Yield the checked settings. Raise UserError if the repository itself cannot be read."""
     path = f"/repos/{repository}"
     home = api.get(path)
     yield _point(f"environment {INSIDE}", _environment, api, path)
@@ -113,7 +113,7 @@ def _forks(api: GitHub, path: str, home: Json) -> _Found:
 
 
 def _private_forks(api: GitHub, path: str) -> _Found:
-    """A private repository has settings of its own, and may keep forks from running anything."""
+    """Check a private repository, which has its own settings and may not run forks at all."""
     found = api.get(f"{path}/actions/permissions/fork-pr-workflows-private-repos")
     if at(found, "run_workflows_from_fork_pull_requests") is False:
         return True, "do not run"
@@ -142,14 +142,14 @@ def _is_set(api: GitHub, path: str) -> bool:
 
 
 def _variable(api: GitHub, path: str, name: str) -> str:
-    """Its value; "" where it is not set."""
-    # As a list: a single one that is not there, and one that may not be seen, are both a 404.
+    """Return a variable's value, or "" if it is not set."""
+    # Listed, because a query for one variable gives 404 both if it is absent and if it is hidden.
     variables = api.listed(f"{path}/actions/variables", "variables")
     return next((str(at(one, "value")) for one in variables if at(one, "name") == name), "")
 
 
 def _pages(api: GitHub, path: str, home: Json) -> _Found:
-    """Whether the site of the nights is made by our workflow alone, from the default branch."""
+    """Check that only our workflow on the default branch makes the site of the nights."""
     wanted = _variable(api, path, _SITE)
     if not wanted:
         return None, f"are off; the variable {_SITE}, the site's address, turns them on"
@@ -195,7 +195,7 @@ def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Fou
         protection = api.get(f"{path}/branches/{quote(branch, safe='')}/protection/{_CHECKS}")
         checks += map(str, _list(protection, "contexts"))
     except NotFound:
-        pass  # the older kind of rules is not used
+        pass  # no branch protection of the older kind
     required = {check.rpartition(" / ")[2] for check in checks}
     gates = [gpu.job_name for gpu in models]
     missing = [gate for gate in gates if gate not in required]
@@ -216,7 +216,7 @@ def _runners(api: GitHub, path: str, gpu: Gpu) -> _Found:
     ]
     if online and not gpu.group:
         return None, f"{len(online)} online"
-    # Of a scale set there are some while jobs wait, and the organisation's are not in this list.
+    # A scale set has runners only while jobs wait, and the organisation's runners are not listed.
     return None, "no runner of the repository is online; the organisation may have some"
 
 

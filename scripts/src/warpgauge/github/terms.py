@@ -43,9 +43,9 @@ class Terms:
     filter: str = ""
 
     def settings(self, judged: str) -> ComparisonSettings:
-        """As the job judged at GitHub's time `judged`.
+        """Return the settings of the job that judged at GitHub's time `judged`.
 
-        Raises UserError for a policy of the head that cannot be read.
+        Raise UserError if the head's policy cannot be read.
         """
         rules = self._policy(self.run.head)
         if rules is not None:
@@ -53,19 +53,19 @@ class Terms:
                 before = self._policy(self.base.commit)
             except Unanswered:
                 raise
-            except UserError:  # one of a warpgauge of that time
+            except UserError:  # written by an older warpgauge
                 before = None
             rules = rules.without(rules.used_up(before)) if before else rules
-        day = date.fromisoformat(judged[:10])  # an entry may expire before this is asked
+        day = date.fromisoformat(judged[:10])  # an entry may have expired since
         return ComparisonSettings(filter=self.filter or None, policy=rules, today=day)
 
     def known(self, gpu: Gpu) -> Mapping[str, Row]:
-        """Our baseline's benchmarks for this GPU, by name; none where there is no baseline."""
+        """Return our baseline's benchmarks for this GPU by name; none without a baseline."""
         folder = self._folder(gpu)
         return load(folder).rows if folder.is_dir() else {}
 
     def expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[str]:
-        """The absent benchmarks that the default suite and the head's baseline have."""
+        """Return the absent benchmarks that are in the default suite and in the head's baseline."""
         with cpu_limit(SEARCH_LIMIT_S, "the requested filter takes too long; simplify it"):
             rows = [*filter(self._is_asked_for, absent)]
         kept = {family: self._of_head(gpu, family) for family in {row.family for row in rows}}
@@ -79,7 +79,7 @@ class Terms:
         return in_suite and matches(self.filter, row.name)
 
     def _of_head(self, gpu: Gpu, family: str) -> Collection[str]:
-        """The benchmarks that the head's baseline has of a family."""
+        """Return the benchmarks of a family in the head's baseline."""
         path = (self._folder(gpu) / f"{family}.json").relative_to(self.root).as_posix()
         found = self._read(path, self.run.head, _BASELINE_LIMIT_BYTES, load)
         return found.rows.keys() if found is not None else ()
@@ -90,7 +90,7 @@ class Terms:
         return self._read(self.policy, commit, _POLICY_LIMIT_BYTES, policy.load)
 
     def _read(self, path: str, commit: str, limit: int, reader: Callable[[Path], _T]) -> _T | None:
-        """What a file of a commit holds; None where there is no such file. Raises UserError."""
+        """Return the content of a commit's file, read by `reader`, or None. Raise UserError."""
         content = self.api.file(self.run.repository, path, commit, limit)
         if content is None:
             return None

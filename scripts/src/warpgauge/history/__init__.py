@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of every night."""
+"""The history of nightly measurements."""

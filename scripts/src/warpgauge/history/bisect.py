@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which commit to test next, and which one is to blame. Pure.
+"""Which commit to test next, and which one is to blame. Pure functions.
 
-Commits are numbered from GOOD, 0, to BAD. Those of one key have equal programs, and share a state:
-what is equal to GOOD is good, so that a revert in between is not blamed, nor what it reverts.
+Commits are numbered from GOOD (0) to BAD. Commits with the same key have equal programs and share a
+state. A commit equal to GOOD is good, so neither a revert in between nor what it reverts is blamed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from itertools import accumulate
 
 
 class State(Enum):
-    """Of a commit, in the eyes of one benchmark."""
+    """The state of a commit for one benchmark."""
 
     GOOD = "good"
     BAD = "bad"
-    UNKNOWN = "unknown"  # it does not build, or does not run, or is neither
+    UNKNOWN = "unknown"  # it does not build or run, or is between good and bad
 
 
 def suspects(keys: Sequence[str], states: Mapping[str, State]) -> list[int]:
     """The commits that may be to blame: one, once that is certain.
 
-    They differ from the commit before, behind the last that is known to be good, up to the first
-    that is known to be bad after that. Both ends are known.
+    These are the commits after the last known good one, up to the first known bad one after it,
+    whose programs differ from the commit before. The states of both ends must be known.
     """
     good = max(i for i, key in enumerate(keys) if states.get(key) is State.GOOD)
     bad = next(i for i, key in enumerate(keys) if i > good and states.get(key) is State.BAD)
@@ -35,12 +35,12 @@ def suspects(keys: Sequence[str], states: Mapping[str, State]) -> list[int]:
 def following(
     keys: Sequence[str], states: Mapping[str, State], weights: Sequence[float]
 ) -> int | None:
-    """The commit to test next; None where no test tells more.
+    """The commit to test next; None if no test can narrow the suspects.
 
-    `weights` say how likely each commit is to blame. The one that halves them best is next.
+    `weights` say how likely each commit is to blame. The commit that halves their sum best is next.
     """
     left = suspects(keys, states)
-    before = [*accumulate(weights[i] for i in left)]  # up to each, and with it
+    before = [*accumulate(weights[i] for i in left)]  # sums, each including its commit
     untested = [at for at, i in enumerate(left[:-1]) if keys[i] not in states]
     if not untested:
         return None
@@ -48,8 +48,8 @@ def following(
 
 
 def most_steps(commits: int) -> int:
-    """How many commits may be measured, so that the chance to err is divided in advance.
+    """The most commits that may be measured; the error probability is divided among them.
 
-    Twice as many as there are where each one tells.
+    This is twice the number needed if each one gives an answer.
     """
     return 2 * (1 + math.ceil(math.log2(max(commits, 1))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds commits between GOOD and BAD, and measures each beside GOOD, until one is to blame."""
+"""Builds commits between GOOD and BAD and measures each beside GOOD, until one is to blame."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _TIME_IS_UP = "the time is up"
 
 
 class Built(msgspec.Struct, frozen=True):
-    """What a commit's programs are, or why there are none."""
+    """The programs of a commit, or why there are none."""
 
     identity: tuple[str, str] = ("", "")
-    made_of: list[str] = msgspec.field(default_factory=list)  # files of the repository
+    made_of: list[str] = msgspec.field(default_factory=list)  # source files in the repository
     fault: str = ""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Of one benchmark: the commits that may be to blame, and `why` that is not certain, if so.
+    """The result for one benchmark: the commits that may be to blame, and `why` if not certain.
 
-    `whole` is the change from GOOD to BAD. Where one commit is certain, `slower` is what it shows
-    beside GOOD, `before` what the commit before it does, None where that equals GOOD; `causes` are
-    what differs between these two, and `files` the pair of run files.
+    `whole` is the change from GOOD to BAD. If one commit is certain, `slower` is its comparison
+    with GOOD and `before` that of the commit before it (None if that equals GOOD); `causes` are the
+    differences between these two commits, and `files` is the pair of run files.
     """
 
     row: str
@@ -53,12 +53,12 @@ class Found:
     before: Seen | None = None
     causes: tuple[str, ...] = ()
     files: tuple[Path, Path] | None = None
-    skipped: Mapping[str, str] = field(default_factory=dict)  # commits, and why
+    skipped: Mapping[str, str] = field(default_factory=dict)  # reasons by commit
 
 
 @dataclass
 class Bisection:
-    """The search between `commits`, GOOD first, for what made `rows` slower."""
+    """The search in `commits`, GOOD first, for the ones that made `rows` slower."""
 
     measuring: Measuring
     builds: CommitBuilds
@@ -69,19 +69,19 @@ class Bisection:
     _states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
     _seen: dict[tuple[str, str], Seen] = field(default_factory=dict)  # by row and key
     _files: dict[tuple[str, str], tuple[Path, Path]] = field(default_factory=dict)
-    _skipped: dict[tuple[str, str], str] = field(default_factory=dict)  # by row and key: why
-    _by_identity: dict[Identity, str] = field(default_factory=dict)  # the key
-    _identities: dict[str, Identity] = field(default_factory=dict)  # the same the other way
+    _skipped: dict[tuple[str, str], str] = field(default_factory=dict)  # reasons by row and key
+    _by_identity: dict[Identity, str] = field(default_factory=dict)  # keys
+    _identities: dict[str, Identity] = field(default_factory=dict)  # by key
     _steps: Counter[str] = field(default_factory=Counter)
 
     @cached_property
     def trees(self) -> list[Tree]:
-        """The sources of the commits."""
+        """The source files of each commit."""
         return commit_builds.trees(self.measuring.root, self.commits)
 
     @cached_property
     def keys(self) -> list[str]:
-        """Of the commits; those of equal programs share one."""
+        """A key per commit; commits with equal programs share one."""
         return [commit_builds.key(tree) for tree in self.trees]
 
     @cached_property
@@ -91,11 +91,11 @@ class Bisection:
         return commit_builds.likelihoods(self.trees, made_of)
 
     def run(self) -> list[Found]:
-        """What is found of each row. Raises UserError where none is slower in BAD."""
+        """The result for each row. Raises UserError if no row is slower in BAD."""
         last = len(self.commits) - 1
         self._require_difference()
         whole = self._measured(last, self.rows, lambda row, one: _is_settled(one))
-        if whole is None:  # no time for more than the first look
+        if whole is None:  # the time ended after the first look
             whole = {row: self._seen[row, self.keys[last]] for row in self.rows}
         slower = [row for row, one in whole.items() if one.is_slower]
         if not slower:
@@ -116,10 +116,10 @@ class Bisection:
             self._built(len(self.commits) - 1)
         if self.keys[0] == self.keys[-1]:
             good, bad = (short(self.commits[i]) for i in (0, -1))
-            raise UserError(f"the programs of {good} and {bad} are equal: there is no difference")
+            raise UserError(f"the programs of {good} and {bad} are equal: nothing to bisect")
 
     def _refuse(self, whole: Mapping[str, Seen]) -> None:
-        """Raises UserError where no row is slower, nor may be."""
+        """Raises UserError if every row is shown not to be slower."""
         no_slower = [f"{row} {one}" for row, one in whole.items() if one.is_no_slower]
         if len(no_slower) == len(whole):
             bad, good = short(self.commits[-1]), short(self.commits[0])
@@ -128,33 +128,33 @@ class Bisection:
     def _unclear(self, one: Seen) -> str:
         if one.fault:
             return one.fault
-        return f"whether it is slower is not certain: {percent(one.least)} to {percent(one.most)}"
+        return f"it may or may not be slower: {percent(one.least)} to {percent(one.most)}"
 
     def _search(self, row: str, thresholds: Mapping[str, float]) -> str:
-        """Test commits until one is to blame for `row`; why none is certain, else nothing."""
+        """Test commits until one is to blame for `row`. Returns why none is certain, or empty."""
         states = self._states[row]
         while (index := following(self.keys, states, self.weights)) is not None:
             if self.pairs.left <= 0.0:
                 return _TIME_IS_UP
             if self._steps[row] >= (most := most_steps(len(self.commits) - 1)):
-                return f"{most} commits were measured, as many as were allowed for"
+                return f"{most} commits were measured, which is the limit"
             rows = [one for one in thresholds if self._is_open(one, index)]
             if not self._test(index, rows, thresholds):
                 return _TIME_IS_UP
         return "" if len(suspects(self.keys, states)) == 1 else "commits in between are unknown"
 
     def _is_open(self, row: str, index: int) -> bool:
-        """Whether this commit would tell something of the row."""
+        """Whether testing this commit would narrow the suspects of the row."""
         states = self._states[row]
         left = suspects(self.keys, states)
         return left[0] <= index < left[-1] and self.keys[index] not in states
 
     def _test(self, index: int, rows: Sequence[str], thresholds: Mapping[str, float]) -> bool:
-        """Learn the states of these rows in a commit; False where the time ends before."""
+        """Find the states of these rows in a commit. Returns False if the time ends before."""
         key, built = self.keys[index], self._built(index)
         if built.fault:
             return self._skip(index, rows, built.fault)
-        if self.keys[index] != key:  # it equals one that was built before
+        if self.keys[index] != key:  # it equals a commit that was built before
             return True
         found = self._measured(index, rows, lambda row, one: one.state(thresholds[row]) is not None)
         if found is None:
@@ -162,7 +162,7 @@ class Bisection:
         for row, one in found.items():
             state = one.state(thresholds[row])
             if state is None or one.fault:
-                why = one.fault or f"{one}, too near to half of the change"
+                why = one.fault or f"{one}, too close to half of the change"
                 self._skip(index, [row], f"commit {short(self.commits[index])}: {why}")
             else:
                 self._states[row][key] = state
@@ -176,9 +176,9 @@ class Bisection:
         return True
 
     def _built(self, index: int) -> Built:
-        """What a commit's programs are. Where they equal earlier ones, its key becomes theirs.
+        """Build a commit. If its programs equal earlier ones, it gets the key of those.
 
-        So does the key of other commits, of which ninja would not build them again.
+        Commits for which ninja would not rebuild the programs get the same key.
         """
         commit, key = self.commits[index], self.keys[index]
         built = self.journal.find(["built", commit], Built)
@@ -195,13 +195,13 @@ class Bisection:
             self._identities[key] = identity
             same = self._by_identity.setdefault(identity, key)
             if same != key:
-                self.measuring.note(f"Commit {short(commit)} has programs that are known already.")
+                self.measuring.note(f"Commit {short(commit)} has the programs of an earlier one.")
                 self.keys[:] = [same if one == key else one for one in self.keys]
             self._share(index, built.made_of)
         return built
 
     def _share(self, index: int, made_of: Sequence[str]) -> None:
-        """Commits that are not built, and differ from this one in none of these files, equal it."""
+        """Give this commit's key to unbuilt commits that have the same `made_of` files."""
         if made_of:
             for i, key in enumerate(self.keys):
                 same = commit_builds.is_same(self.trees[i], self.trees[index], made_of)
@@ -211,7 +211,7 @@ class Bisection:
     def _measured(
         self, index: int, rows: Sequence[str], settled: Callable[[str, Seen], bool]
     ) -> dict[str, Seen] | None:
-        """Rows of a commit beside GOOD, until they are settled; None where the time ends before."""
+        """Measure rows of a commit beside GOOD until settled; None if the time ends before."""
         commit, key = self.commits[index], self.keys[index]
         self._steps.update(rows)
         found, is_final = self.pairs.measured(commit, rows, settled)
@@ -246,13 +246,13 @@ class Bisection:
         changes = resource_changes(self._row(row, before, key), self._row(row, key, key))
         old, new = (self._identities[one] for one in (before, key))
         same = {
-            "the kernels are the same: the host's code differs": old.kernels == new.kernels,
-            "the host's code is the same: the kernels differ": old.host == new.host,
+            "the kernels are equal: the host code differs": old.kernels == new.kernels,
+            "the host code is equal: the kernels differ": old.host == new.host,
         }
         return (*map(str, changes), *(words for words, is_so in same.items() if is_so))
 
     def _row(self, row: str, key: str, beside: str) -> Row:
-        """The row of a key; GOOD's is that which was measured `beside` another."""
+        """The row of a key; for GOOD, the one measured with the commit of key `beside`."""
         if key == self.keys[0]:
             return load.load(self._files[row, beside][0]).rows[row]
         return load.load(self._files[row, key][1]).rows[row]

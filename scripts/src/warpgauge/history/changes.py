@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed in the nights of a GPU model: which benchmarks, from which commit on, and why.
+"""Changes in the history of a GPU model: which benchmarks, since which commit, and why.
 
-Change points (`statistics.change_points`) are first looked for where pairs tell the code from its
-machine (`code_series`), then in the absolute times, without what was found. GPUs that take turns
-differ there by what they always differ by, and what moves all host times of a night is its machine:
-both are taken out.
+Change points (`statistics.change_points`) are searched first in series from pairs, which separate
+code from machine (`code_series`), then in absolute times without the changes already found. From
+absolute times, the constant differences between GPUs that take turns are removed, and what moves
+all host times of a night, because that is the machine.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_a
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
-# What may change times without a change of the code.
+# Facts that may change times without a code change.
 MACHINE = (
     "gpu_uuid driver_version runtime_version cublas_version nccl_version nvcc_version "
     "kernel_release cpu_model power_limit_watts"
 ).split()
-_COMPILERS = ("nvcc_version",)  # of the base, too, but it may do more for one than for the other
+_COMPILERS = ("nvcc_version",)  # compiles the base too, but may affect the two sides differently
 
-# A smaller change alarms nobody: that of pairs (statistics.md). A policy may ask for more.
+# Smaller changes raise no alert; as for pairs (statistics.md). A policy may set higher values.
 MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 
-# Fewer nights do not tell what a GPU differs by, nor fewer benchmarks what a night does.
+# With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
-_MEDIAN_SD = np.sqrt(np.pi / 2.0)  # of many normal values, in standard errors of their mean
+_MEDIAN_SD = np.sqrt(np.pi / 2.0)  # standard error of a median / of a mean, many normal values
 _LARGEST_SLOPE = 3.0
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change point of a benchmark; of what moves all host times, if it has no name.
+    """A change point of a benchmark; without a name, of all host times.
 
-    `explained` is empty, or the reason that it needs nobody.
+    `explained` says why nobody needs to act; it is empty otherwise.
     """
 
     benchmark: str
@@ -64,11 +64,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Alert:
-    """Changes of one family and direction that may have one cause: the largest one first.
+    """Changes of one family and direction that may have one cause, largest first.
 
-    The first night that is changed is one from `first` to `last`; it was `good` before and `bad`
-    after. `machine` names the facts that are others there than before, on the same GPU if known;
-    "machine" where no fact tells and the ratios do; of the code's changes alone only the compiler.
+    The first changed night is one of `first` to `last`. `good` is the commit before it, `bad` the
+    commit of `last`. `machine` names the facts that differ from before, on the same GPU if known:
+    "machine" if the ratios show it and no fact does; for code changes only the compiler.
     """
 
     changes: tuple[Change, ...]
@@ -80,7 +80,7 @@ class Alert:
 
     @property
     def is_code(self) -> bool:
-        """The ratios show it, or nothing but the commit is another one."""
+        """Whether the ratios show a code change, or only the commit differs."""
         shown = any(change.cause is Cause.CODE for change in self.changes)
         alone = shown or (not self.machine and bool(self.changes[0].benchmark))
         return alone and self.good != self.bad
@@ -98,9 +98,9 @@ def found(
     alpha: float = FALSE_A_YEAR,
     newest: bool = False,
 ) -> list[Change]:
-    """The changes of all series of a GPU model; with `newest` those that the last nights show.
+    """The changes of all series of a GPU model; with `newest` only those in the last nights.
 
-    `clocks` says what a benchmark is timed by; one that it does not name is device time.
+    `clocks` says which clock times a benchmark; the default is device time.
     """
     rows = list(series)
     tables = np.full((4, len(rows), len(nights)), np.nan)
@@ -147,7 +147,7 @@ def alerts(
     policy: Policy | None,
     today: date,
 ) -> list[Alert]:
-    """Changes that matter, those together that may have one cause, by night."""
+    """Changes of at least the minimum effect, by night, grouped where they may share a cause."""
     told = []
     by_name = sorted(changes, key=lambda one: (one.benchmark, one.point.index))
     for name, group in groupby(by_name, key=lambda one: one.benchmark):
@@ -169,7 +169,7 @@ def alerts(
 def _fixed(
     point: ChangePoint, later: Sequence[ChangePoint], least: float, nights: Sequence[Night]
 ) -> str:
-    """Since when the time is what it was before, if it is."""
+    """The commit that restored the earlier time, in words; empty if none did."""
     total = point.change
     for one in later:
         total += one.change
@@ -179,7 +179,7 @@ def _fixed(
 
 
 def _expected(change: Change, policy: Policy | None, today: date) -> str:
-    """The reason of the policy's last entry that accepts a slowdown, if one does."""
+    """The reason of the last policy entry that accepts this slowdown, or empty."""
     unexpired = [one for one in (policy.expected if policy else ()) if one.expires >= today]
     entry = last_matching(unexpired, change.benchmark) if change.benchmark else None
     covers = entry is not None and 0.0 < np.expm1(change.point.change) <= entry.fraction
@@ -187,7 +187,7 @@ def _expected(change: Change, policy: Policy | None, today: date) -> str:
 
 
 def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]:
-    """By the nights that all changes of an alert have in common: these narrow each other down."""
+    """Group changes whose ranges of nights overlap; an alert has the nights common to all."""
     groups: list[tuple[int, int, list[Change]]] = []
     for one in changes:
         point = one.point
@@ -202,13 +202,13 @@ def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]
 
 
 def _alike(one: Change, other: Change) -> bool:
-    """Whether both are the machine's, or neither is."""
+    """Whether both or neither are caused by the machine."""
     return (one.cause is Cause.MACHINE) is (other.cause is Cause.MACHINE)
 
 
 def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]) -> Alert:
     before = nights[max(first - 1, 0)]
-    # GPUs that take turns are told from themselves.
+    # Compare each night with the last earlier one of the same GPU, for GPUs that take turns.
     same = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
     known = [(one, same.get(one.facts.get("gpu_uuid"), before)) for one in nights[first : last + 1]]
     of_code = all(one.cause is Cause.CODE for one in changes)
@@ -223,12 +223,12 @@ def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]
 
 
 def _take_turns(gpus: NDArray[np.intp]) -> bool:
-    """Whether a GPU came back after another one. One that stayed away is a change like others."""
+    """Whether a GPU came back after another. One that stays away is an ordinary machine change."""
     return bool(np.count_nonzero(np.diff(gpus)) >= len(np.unique(gpus)))
 
 
 def _levels(values: Array, points: Sequence[Sequence[ChangePoint]]) -> Array:
-    """The median of each row between its change points, at each night."""
+    """For each night, the median of the row between the neighbouring change points."""
     levels = np.empty_like(values)
     for row, those in enumerate(points):
         ends = [0, *(one.index for one in those if one.placed), values.shape[1]]
@@ -238,10 +238,10 @@ def _levels(values: Array, points: Sequence[Sequence[ChangePoint]]) -> Array:
 
 
 def _differences(residuals: Array, gpus: NDArray[np.intp]) -> Array:
-    """How far each night's GPU is from the others, where GPUs take turns; NaN if it is unknown.
+    """How far each night's GPU is from the others, if GPUs take turns; NaN if unknown.
 
-    Nights of a GPU that was there too rarely tell nothing then. Where most nights are such ones,
-    GPUs are noise.
+    It is unknown for GPUs with too few nights. If most nights have such GPUs, differences between
+    GPUs count as noise and the result is 0.
     """
     known = np.bincount(gpus)[gpus] >= _FEWEST_NIGHTS
     if not _take_turns(gpus) or 2 * np.count_nonzero(known) < len(gpus):
@@ -259,7 +259,7 @@ def _steadied(
     gpus: NDArray[np.intp],
     points: Sequence[Sequence[ChangePoint]],
 ) -> tuple[Array, Array, Array, Array]:
-    """Without what tells GPUs apart; then as `_without_common`."""
+    """Remove the differences between GPUs; the rest as in `_without_common`."""
     levels = _levels(values, points)
     alike = values - _differences(values - levels, gpus)
     return _without_common(alike, errors, host, levels)
@@ -268,17 +268,17 @@ def _steadied(
 def _without_common(
     values: Array, errors: Array, host: NDArray[np.bool_], levels: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Host times without what moves all of them in a night, and that itself, with its errors.
+    """Host times without each night's common shift, and that shift with its standard errors.
 
-    It is the median of their distances from their levels. A row follows it by the slope of its
-    steps from night to night over those of the median, which no change point moves but by one step.
+    The shift is the median distance of host times from their levels. The slope with which a row
+    follows it comes from night-to-night steps, of which a change point affects only one.
     """
     if np.count_nonzero(host) < _FEWEST_ROWS:
         nothing = np.full(values.shape[1], np.nan)
         return values, errors, nothing, nothing
     residuals = values[host] - levels[host]
     common = _median(residuals, 0)
-    scatter = 1.4826 * _median(np.abs(residuals - common), 0)  # Hampel 1974: that of normal values
+    scatter = 1.4826 * _median(np.abs(residuals - common), 0)  # Hampel 1974: for normal values
     count = np.maximum(np.sum(np.isfinite(residuals), axis=0), 1)
     error = _MEDIAN_SD * scatter / np.sqrt(count)
     steps, of_common = np.diff(residuals, axis=1), np.diff(common)
@@ -293,7 +293,7 @@ def _without_common(
 
 
 def _median(values: Array, axis: int) -> Array:
-    """Without those that are NaN; NaN where all are."""
+    """The median without NaN; NaN if all values are."""
     some = np.isfinite(values).any(axis=axis)
     filled = np.where(np.expand_dims(some, axis), values, 0.0)
     return np.asarray(np.where(some, np.nanmedian(filled, axis=axis), np.nan))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of a benchmark without their machine, by the nights' ratios to a baseline's commit.
+"""The times of a benchmark without the machine's effects, from ratios to a baseline's commit.
 
-Both programs of a ratio ran in the same minutes on the same GPU: another boot, driver or GPU does
-not move it. Where the base is another commit, nothing tells how the two levels differ but absolute
-times, which the machine moves: the nights of each base are a series of their own.
+Both programs of a ratio ran in the same minutes on the same GPU, so another boot, driver or GPU
+does not move it. Levels relative to different bases can only be compared through absolute times,
+which the machine moves. Therefore the nights of each base form a separate series.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from warpgauge.statistics.log_ratios import Array
 
 
 class Cause(Enum):
-    """What the ratios to the base tell: they show a change of the code, and none of the machine."""
+    """The cause according to the ratios to the base, which only a code change moves."""
 
     UNKNOWN = "unknown"
     CODE = "code"
@@ -33,7 +33,7 @@ class Cause(Enum):
 
 
 class CodeSeries(NamedTuple):
-    """Of the benchmark in `row`: log times as they would be on one machine, with standard errors.
+    """Log times of the benchmark in `row` as on one machine, with standard errors.
 
     They are NaN in nights without a ratio to these bases. `is_quieter`: they scatter less from
     night to night than the absolute times.
@@ -45,11 +45,11 @@ class CodeSeries(NamedTuple):
     is_quieter: bool
 
     def cause(self, point: ChangePoint, log_seconds: Array, start: int, end: int) -> Cause:
-        """Of a change of absolute times, by whether this series changes by more than half of it.
+        """The cause of a change of absolute times: code if more than half of it shows here.
 
-        The nights from `start` to before `end` are between the changes beside it. What passes its
-        baseline has no ratio, so nights with one may all be slow ones: unless the times of these
-        change, too, they tell nothing.
+        `start` and `end` bound the nights between the neighbouring changes. A row that passes its
+        baseline has no ratio, so the nights with one may all be slow. They say nothing unless their
+        own times, in `log_seconds`, change as well.
         """
         known = np.flatnonzero(np.isfinite(self.log_seconds[start:end])) + start
         before, after = np.split(known, [np.searchsorted(known, point.index)])
@@ -68,12 +68,12 @@ class CodeSeries(NamedTuple):
         return Cause.CODE if beyond > 0.0 else Cause.MACHINE
 
     def placed(self, point: ChangePoint, log_seconds: Array) -> ChangePoint:
-        """Of the nights without a ratio before it, where absolute times change the most likely."""
+        """Move the point to the likeliest of the nights without a ratio before it, by its times."""
         start = int(np.flatnonzero(np.isfinite(self.log_seconds[: point.index]))[-1]) + 1
         before = log_seconds[max(start - _NEAR, 0) : start]
         after = log_seconds[point.index : point.index + _NEAR] - point.change
         level = float(np.nanmedian([*before, *after]))
-        # By how much the squared distance from the new level is the smaller one, newest first.
+        # How much closer each night is to the new level, in squared distance; newest first.
         beyond = log_seconds[start : point.index][::-1] - level - point.change / 2.0
         gains = np.cumsum([0.0, *np.nan_to_num(beyond * point.change)])
         return replace(point, index=point.index - int(np.argmax(gains)))
@@ -81,18 +81,18 @@ class CodeSeries(NamedTuple):
 
 _NEAR = 25  # nights on either side
 _SURE = 3.0  # standard errors
-# Of normal values: their standard deviation, by the median step from one to the next, and the
-# standard error of their median, by that of their mean.
+# For normal values: standard deviation divided by the median step between neighbours, and standard
+# error of the median divided by that of the mean.
 _SD_OF_STEPS, _MEDIAN_SD = 1.0484, 1.2533
 
 
 def found(
     log_seconds: Array, log_ratios: Array, ratio_errors: Array, bases: Sequence[str]
 ) -> list[CodeSeries]:
-    """Those of ten nights or more.
+    """All series with at least ten nights.
 
-    The arrays have a row a benchmark and a column a night; `bases` are the commits of the ratios'
-    other side.
+    The arrays have one row per benchmark and one column per night. `bases` are the commits that the
+    ratios are to.
     """
     names, series = np.array(bases), []
     for first, last in _spans(bases):
@@ -110,10 +110,10 @@ def found(
 
 
 def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
-    """The first and last night of each base; of bases that take turns, of all of them.
+    """The first and last night of each base; bases that take turns often share a span.
 
-    A base that comes back but rarely begins anew: what the machine did meanwhile would look like a
-    difference of the two bases.
+    A base that comes back only a few times starts a new span: otherwise a change of the machine
+    would look like a difference between the two bases.
     """
     count = Counter(bases)
     known = [at for at, base in enumerate(bases) if base and count[base] >= SHORTEST]
@@ -134,9 +134,9 @@ def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _made(log_seconds: Array, log_ratios: Array, bases: NDArray[np.str_]) -> Array:
-    """The ratios times the base's time, which is the median of that in its nights; as logarithms.
+    """Logarithms of the ratios times the base's time, which is the median over the base's nights.
 
-    Of a base of few nights no time is known well enough.
+    A base with too few nights has no reliable time; its nights are NaN.
     """
     values = np.full_like(log_seconds, np.nan)
     for base in {*bases.tolist()} - {""}:
@@ -148,5 +148,5 @@ def _made(log_seconds: Array, log_ratios: Array, bases: NDArray[np.str_]) -> Arr
 
 
 def _scatter(values: Array) -> float:
-    """From night to night: a change moves one step alone."""
+    """The median step from night to night, which a change hardly moves: it affects one step."""
     return float(np.median(np.abs(np.diff(values))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commits of a bisect: which there are, which have equal sources, and their programs."""
+"""The commits of a bisect: listing them, finding equal sources, and building their programs."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
-# What goes into a program, but for documents, Python and tests, which lie beside.
+# Files that go into a program. The same folders also hold documents, Python and tests.
 _BUILD_FILE = re.compile(r"\.cmake/|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$")
 _SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|{_BUILD_FILE.pattern}")
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
-# How likely a commit is to blame that changes no file the program is made of, where another's
-# chance is 1.
+# The weight of a commit that changes no file of the program; other commits have weight 1.
 _UNLIKELY = 0.1
 
 
 def between(root: Path, good: str, bad: str) -> list[str]:
-    """The commits from `good` to `bad`, along first parents: a merge counts as one.
+    """The commits from `good` to `bad` along first parents; a merge counts as one.
 
-    Raises UserError where the one does not descend from the other, or by a merge alone: commits
-    before that merge have what `good` was merged into, and not what it has.
+    Raises UserError if `bad` does not descend from `good`, or only through a merge of `good`'s
+    branch: the first-parent commits before that merge do not contain `good`.
     """
     ends = [worktree.commit_of(root, ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
@@ -51,11 +50,11 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], first, *others]
 
 
-Tree = Mapping[str, str]  # what git knows of each file that may go into a program, by its path
+Tree = Mapping[str, str]  # git's entry of each file that may go into a program, by path
 
 
 def trees(root: Path, commits: Sequence[str]) -> list[Tree]:
-    """The sources of each commit."""
+    """The source files of each commit."""
     return [_tree(git.require(root, "ls-tree", "-r", commit)) for commit in commits]
 
 
@@ -69,23 +68,23 @@ def _is_source(path: str) -> bool:
 
 
 def key(tree: Tree) -> str:
-    """Commits of one key build the same."""
+    """A key of the sources; commits with the same key build the same programs."""
     return hashlib.sha256(repr(sorted(tree.items())).encode()).hexdigest()
 
 
 def is_same(one: Tree, other: Tree, made_of: Collection[str]) -> bool:
-    """Whether a program that is `made_of` these files is the same of both: nothing is built again.
+    """Whether a program `made_of` these files would not be rebuilt between the two trees.
 
-    The files of CMake decide, too.
+    CMake files count as well.
     """
     build_files = (path for path in {*one, *other} if _BUILD_FILE.match(path))
     return all(one.get(path) == other.get(path) for path in (*made_of, *build_files))
 
 
 def likelihoods(found: Sequence[Tree], made_of: Collection[str]) -> list[float]:
-    """How likely each commit is to blame, by whether it changes what the program is made of.
+    """How likely each commit is to blame, by whether it changes a file of the program.
 
-    Nothing is excluded: it decides which commits are tested first.
+    No commit is excluded; this only decides which are tested first.
     """
     if not made_of:
         return [1.0] * len(found)
@@ -95,16 +94,16 @@ def likelihoods(found: Sequence[Tree], made_of: Collection[str]) -> list[float]:
 
 @dataclass
 class CommitBuilds:
-    """The programs of commits that have the `rows`; as many commits as `kept` stay built."""
+    """The programs that contain `rows`, by commit; the builds of `kept` commits stay on disk."""
 
     measuring: Measuring
     rows: Sequence[str]
     kept: int
-    _targets: tuple[str, ...] = ()  # the programs that have them
+    _targets: tuple[str, ...] = ()  # names of these programs
     _found: dict[str, list[Binary]] = field(default_factory=dict)
 
     def of(self, commit: str) -> list[Binary]:
-        """Those of a commit, with these rows alone. Raises UserError."""
+        """The programs of a commit, limited to these rows. Raises UserError."""
         if commit not in self._found:
             self._found[commit] = self._built(commit)
             self._targets = tuple(one.path.name for one in self._found[commit])
@@ -114,7 +113,7 @@ class CommitBuilds:
         usual = {f"bench_{row.partition('/')[0]}" for row in self.rows}
         try:
             return self._having(commit, self._targets or sorted(usual))
-        except UserError:  # other programs may have them
+        except UserError:  # other programs may contain the rows
             return self._having(commit, ())
 
     def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
@@ -128,7 +127,7 @@ class CommitBuilds:
         return having
 
     def identity(self, commit: str) -> Identity:
-        """What its programs are. Raises UserError."""
+        """The identity of a commit's programs. Raises UserError."""
         files = [path for one in self.of(commit) for path in (one.path, *one.inputs)]
         files += sorted(self._folder(commit).rglob("*.so*"))
         described = git.run(self._root(commit), "describe", "--always", "--dirty").stdout.strip()
@@ -140,7 +139,7 @@ class CommitBuilds:
             ) from fault
 
     def made_of(self, commit: str) -> list[str]:
-        """The repository's files that its programs are made of; none where ninja does not tell."""
+        """The repository files of a commit's programs; empty if ninja does not list them."""
         root = self._root(commit).resolve()
         found = build.sources(self._folder(commit).resolve())
         inside = (path.relative_to(root) for path in found if path.is_relative_to(root))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures commits in pairs with GOOD, out of the journal where they were measured before.
+"""Measures commits in pairs with GOOD. Earlier measurements come from the journal.
 
-scripts/statistics.md, "Which commit", says why it is decided so how much slower one is.
+scripts/statistics.md, "Which commit", explains the decision rule.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NO_SLOWER = (Outcome.PASS, Outcome.IMPROVED)
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """Of one benchmark: the estimate and its interval, as fractions, or why there is none.
+    """The estimate for one benchmark with its interval, as fractions, or why there is none.
 
-    The true change is below `least`, or above `most`, each with the chance to err of this step.
-    `outcome` is what the rule for pairs says at that chance.
+    The true change is below `least`, and above `most`, each with at most this step's error
+    probability. `outcome` is that of the rule for pairs at the same probability.
     """
 
     outcome: str
@@ -49,12 +49,12 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def half(self) -> float:
-        """Half of the change, as a ratio of times: what tells good from bad."""
+        """Half of the change in log time: the threshold between good and bad."""
         return math.sqrt(1.0 + self.change) - 1.0
 
     @property
     def is_slower(self) -> bool:
-        """Whether it is beyond chance, by the minimum effect, and by more than its half."""
+        """Whether the slowdown is significant, at least the minimum effect, and above `half`."""
         return self.outcome == Outcome.REGRESSION.value and self.least > self.half
 
     @property
@@ -63,7 +63,7 @@ class Seen(msgspec.Struct, frozen=True):
         return not self.fault and self.outcome in {one.value for one in _NO_SLOWER}
 
     def state(self, threshold: float) -> State | None:
-        """On which side of `threshold` it is; None while that is open."""
+        """The state relative to `threshold`; None while undecided."""
         if self.fault:
             return State.UNKNOWN
         if self.least > threshold:
@@ -75,7 +75,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def seen(base: Record, candidate: Record, rows: Sequence[str], error: float) -> dict[str, Seen]:
-    """Each of `rows` in the candidate beside the base, at this chance to err."""
+    """Compare `rows` of the candidate with the base at this error probability."""
     settings = ComparisonSettings(filter=exactly(rows), alpha=error, bound_confidence=1.0 - error)
     ahead, back = (
         {one.name: one for one in judge.judge(*sides, settings).verdicts}
@@ -87,11 +87,11 @@ def seen(base: Record, candidate: Record, rows: Sequence[str], error: float) -> 
 def _seen(name: str, ahead: Mapping[str, Verdict], back: Mapping[str, Verdict]) -> Seen:
     verdict, mirrored = ahead.get(name), back.get(name)
     if verdict is None or mirrored is None:
-        return Seen(Outcome.MISSING.value, fault="is not there")
+        return Seen(Outcome.MISSING.value, fault="is missing")
     outcome, change = verdict.outcome.value, verdict.change
     if change is None or verdict.bound is None or mirrored.bound is None:
         return Seen(outcome, fault=verdict.reason or f"is {outcome}")
-    # What is slower by at most 25 % than the candidate is faster by at most 20 %.
+    # If the base is at most 25 % slower than the candidate, the candidate is at most 20 % faster.
     least = 1.0 / (1.0 + mirrored.bound) - 1.0
     return Seen(outcome, change.ratio, change.low, change.high, least, verdict.bound)
 
@@ -102,25 +102,25 @@ class _Measured(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CommitPairs:
-    """`error` is the chance to err of one benchmark of one commit; all ends `until` then."""
+    """`error` is the error probability per benchmark and commit. Measuring ends at `until`."""
 
     measuring: Measuring
     suite: Suite
     builds: CommitBuilds
     good: str
     journal: Journal
-    folder: Path  # gets the run files
+    folder: Path  # where run files are written
     error: float
-    until: float = math.inf  # by `clock`
+    until: float = math.inf  # seconds of `clock`
     clock: Callable[[], float] = time.monotonic
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """Seconds until `until`."""
         return self.until - self.clock()
 
     def files(self, commit: str, rows: Sequence[str]) -> tuple[Path, Path]:
-        """The run files of a commit in which these rows were measured, GOOD's first."""
+        """The two run files in which these rows of a commit are measured, GOOD's first."""
         number = self.builds.rows.index(rows[0])
         name = f"{short(commit)}-{number}" if number else short(commit)
         return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
@@ -128,9 +128,9 @@ class CommitPairs:
     def measured(
         self, commit: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
     ) -> tuple[dict[str, Seen], bool]:
-        """Rows of a commit beside GOOD, and whether further time would show no more.
+        """Rows of a commit beside GOOD, and whether the result is final (not cut short by time).
 
-        Pairs go on until all are settled. Raises UserError, and KeyboardInterrupt.
+        Measures pairs until all rows are settled. Raises UserError and KeyboardInterrupt.
         """
         key = ["seen", commit, *rows]
         kept = self.journal.find(key, _Measured)
@@ -145,7 +145,7 @@ class CommitPairs:
         self, commit: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
     ) -> tuple[dict[str, Seen], bool]:
         limit = None if self.until == math.inf else max(self.left, 1.0)
-        own = Journal(self.journal.of(short(commit)))  # GOOD is measured anew beside each
+        own = Journal(self.journal.of(short(commit)))  # GOOD is measured again with each commit
         measuring = replace(self.measuring, budget=Budget(limit), journal=own)
         base, candidate = (
             Side(tuple(self.builds.of(one)), {"commit": one, "dirty": "false"}).only(rows)

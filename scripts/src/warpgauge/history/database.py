@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history in a SQLite file, made from the branch when it is asked for, and never the truth.
+"""A SQLite cache of the history, built from the branch on demand.
 
-The file is stamped with the commit it was made from. It is never changed under its name: what a new
-commit adds goes into a copy, which then takes its place. So readers need no lock, and a build that
-is killed leaves what was there. A file that is damaged, or is none of ours, is made anew.
+The file records the commit it was built from. It is never modified in place: a new commit is added
+to a copy, which then replaces it. Readers therefore need no lock, and a build that is killed leaves
+the old file intact. A damaged or foreign file is rebuilt.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
 
 _FOLDER, _NAME, _UNFINISHED = Path("build", "history"), "nights.sqlite", ".new"
-# Of the file's header, by which a file of this kind is known (sqlite.org/fileformat.html).
+# Fields of the file header that identify a file of this kind (sqlite.org/fileformat.html).
 _APPLICATION, _VERSION = 0x77674831, 3
 
-# A series is one range of keys, and so are all series of a GPU model, in which order the file is
-# written: pages are full, and lie in a row.
+# A series is one range of keys, and so are all series of a GPU model. The file is written in this
+# order, so pages are full and contiguous.
 _TABLES = f"""
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
@@ -58,10 +58,10 @@ T = TypeVar("T")
 
 
 def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
-    """What `question` finds in the history that the clone `root` has under `ref`.
+    """Return question(connection) on the history at `ref` in the clone `root`.
 
-    It gets a connection that cannot write, and is asked again where the file turns out damaged.
-    Raises UserError where there is no such history.
+    The connection is read-only. If the file turns out to be damaged, it is rebuilt and `question`
+    is called again. Raises UserError if there is no such history.
     """
     commit = lines.commit_of(root, ref)
     with contextlib.ExitStack() as held:
@@ -75,7 +75,7 @@ def ask(root: Path, ref: str, question: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def faults(database: sqlite3.Connection) -> list[str]:
-    """A sentence for each line of the history that cannot be read: where, and why."""
+    """A sentence for each unreadable line of the history: where it is and what is wrong."""
     found = database.execute(
         "SELECT sentence FROM faults JOIN files ON files.id = file ORDER BY path, faults.rowid"
     )
@@ -83,20 +83,20 @@ def faults(database: sqlite3.Connection) -> list[str]:
 
 
 def place_of(database: sqlite3.Connection) -> tuple[Path, str]:
-    """What `opened` needs, to open the same file in another process: its path and its commit."""
+    """The path and commit with which `opened` opens the same file in another process."""
     (_, _, path), *_ = database.execute("PRAGMA database_list")
     (commit,) = database.execute("SELECT sha FROM source").fetchone()
     return Path(path), commit
 
 
 def opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
-    """The file there, where it was made here of this commit (None: of any), as far as it tells.
+    """Open the file if it is ours and was built from this commit (None: any); otherwise None.
 
-    It stays the same while it is open, whatever takes its name.
+    An open file does not change, even if another one replaces it.
     """
-    if not path.is_file():  # nothing, or a pipe
+    if not path.is_file():  # missing, or a pipe
         return None
-    # Nobody changes a file that is there: it needs no lock, and its folder may be read-only.
+    # Existing files are never modified, so no lock is needed and the folder may be read-only.
     name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     with contextlib.ExitStack() as held:
         try:
@@ -109,14 +109,14 @@ def opened(path: Path, commit: str | None = None) -> sqlite3.Connection | None:
                 return None
         except sqlite3.DatabaseError:
             return None
-        held.pop_all()  # it stays open
+        held.pop_all()  # keep it open
         return database
 
 
 def _made(
     root: Path, commit: str, held: contextlib.ExitStack, *, anew: bool = False
 ) -> sqlite3.Connection:
-    """The file of this commit; in a folder for as long as `held` where the clone is read-only."""
+    """Build and open the file; if `build/` is read-only, in a temporary folder kept by `held`."""
     folder = root / _FOLDER
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,19 +124,19 @@ def _made(
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="warpgauge-")))
     path = folder / _NAME
     with alone(folder):
-        # Another command may have made it meanwhile.
+        # Another command may have built it meanwhile.
         database = None if anew else opened(path, commit)
         if database is None:
             _replace(root, commit, path, anew=anew)
             database = opened(path, commit)
-    if database is None:  # where file systems do not lock
-        raise UserError(f"{path} was replaced by another command meanwhile: run this one again")
+    if database is None:  # the file system does not support locks
+        raise UserError(f"{path} was replaced by another command: run this one again")
     return database
 
 
 def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
-    """Put the file of `commit` at `path`, from what is there where that saves work, or `anew`."""
-    for left in path.parent.glob(f"*{_UNFINISHED}"):  # by a build that was killed
+    """Put the file of `commit` at `path`, from a copy of the old one if faster and not `anew`."""
+    for left in path.parent.glob(f"*{_UNFINISHED}"):  # left by a build that was killed
         left.unlink(missing_ok=True)
     descriptor, name = tempfile.mkstemp(_UNFINISHED, dir=path.parent)
     os.close(descriptor)
@@ -158,7 +158,7 @@ def _replace(root: Path, commit: str, path: Path, *, anew: bool) -> None:
 
 
 def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
-    """Whether `new` became `old` with what `commit` adds and without what it took away."""
+    """Copy `old` to `new` and apply the changes of `commit`. Returns whether that worked."""
     database = opened(old)
     if database is None:
         return False
@@ -168,7 +168,7 @@ def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
             known = dict(database.execute("SELECT path, blob FROM files").fetchall())
         gone = [path for path in known if path not in wanted or wanted[path].blob != known[path]]
         added = [file for path, file in wanted.items() if known.get(path) != file.blob]
-        if len(gone) + len(added) > len(known):  # to begin anew is quicker
+        if len(gone) + len(added) > len(known):  # rebuilding is faster
             return False
         shutil.copyfile(old, new)
         with _writing(new) as copy:
@@ -182,7 +182,7 @@ def _completed(root: Path, commit: str, old: Path, new: Path) -> bool:
 
 @contextlib.contextmanager
 def _writing(path: Path, tables: str = "") -> Iterator[sqlite3.Connection]:
-    """A connection to a file that nobody else knows; it is thrown away where this fails."""
+    """A connection to a file that nobody else uses; the caller discards it if this fails."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
@@ -206,10 +206,7 @@ def _remove(database: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 class _Column:
-    """The points of one benchmark, in the order of their nights; 48 bytes each.
-
-    NaN is NULL in the database.
-    """
+    """The points of one benchmark in the order of nights, 48 bytes each. NaN is stored as NULL."""
 
     def __init__(self) -> None:
         self.night, self.processes, self.pairs = array("q"), array("i"), array("i")
@@ -226,14 +223,14 @@ class _Column:
         self.pairs.append(ratio.pairs if ratio else 0)
 
     def rows(self, gpu: int, benchmark: int) -> Iterator[tuple[float, ...]]:
-        """Of the table `points`."""
+        """Rows of the table `points`."""
         of_pairs = self.log_ratio, self.ratio_sd, self.pairs
         times = self.night, self.seconds, self.sd, self.processes
         return zip(repeat(gpu), repeat(benchmark), *times, *of_pairs)
 
 
 def _add(database: sqlite3.Connection, root: Path, files: Iterable[File]) -> None:
-    """The nights in these files. Those of one GPU model are in memory together."""
+    """Add the nights in these files. All nights of one GPU model are in memory at once."""
     ids = dict(database.execute("SELECT name, id FROM benchmarks").fetchall())
     known, host = len(ids), set[str]()
     for slug, group in groupby(sorted(files), key=lambda file: file.gpu):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge history export: every point with its night as a Parquet file, through pyarrow.
+"""warpgauge history export: writes every point with its night to a Parquet file, with pyarrow.
 
-README.md beside this file has the columns.
+README.md in this folder describes the columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from warpgauge.history import series
 from warpgauge.history.lines import FACTS
 from warpgauge.system.errors import UserError
 
-_ROWS = 500_000  # of a group, which a reader takes or leaves as a whole
+_ROWS = 500_000  # per row group, the unit that a reader loads or skips
 _OF_PAIRS = ("log_ratio", "log_ratio_sd", "pairs")
 COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
            *FACTS, "base", *_OF_PAIRS)  # fmt: skip
@@ -27,9 +27,9 @@ COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "pr
 def parquet(
     database: sqlite3.Connection, models: Sequence[str], names: Collection[str], path: Path
 ) -> int:
-    """Write the points of these GPU models and benchmarks to `path`; how many there were.
+    """Write the points of these GPU models and benchmarks to `path`. Returns how many there are.
 
-    Raises UserError where pyarrow is missing, and OSError where the file cannot be written.
+    Raises UserError if pyarrow is missing, and OSError if the file cannot be written.
     """
     try:
         import pyarrow
@@ -47,7 +47,7 @@ def parquet(
     schema = pyarrow.schema([(name, kinds.get(name, text)) for name in COLUMNS])
 
     def strings(index: NDArray[np.int32], values: Sequence[str | None]) -> Any:  # noqa: ANN401
-        """What of `values` the index means; a word may be there more than once, or be missing."""
+        """values[index], dictionary-encoded; `values` may repeat words and contain None."""
         words = {
             word: at
             for at, word in enumerate(dict.fromkeys(one for one in values if one is not None))
@@ -99,7 +99,7 @@ def parquet(
 
 
 def _positions(ids: Sequence[int]) -> NDArray[np.int32]:
-    """By an id, where it stands among `ids`."""
+    """An array that maps each id to its position in `ids`."""
     found = np.zeros(max(ids, default=0) + 1, dtype=np.int32)
     found[ids] = np.arange(len(ids))
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history as it is kept: on the branch `history`, one line of JSON a night and GPU.
+"""The stored history: one line of JSON per night and GPU on the branch `history`.
 
-`<gpu>/<day>-<run>.jsonl` holds the nights of a GPU model that one workflow run measured.
+`<gpu>/<day>-<run>.jsonl` holds what one workflow run measured on a GPU model.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, quoted
 from warpgauge.verdict import disturbance
 
-# What may explain a step in the times, and what tells one machine from another.
+# Facts that may explain a step in the times, or that identify a machine.
 FACTS = tuple(
     "gpu_name gpu_uuid boot_id driver_version runtime_version cublas_version "
     "nccl_version nvcc_version kernel_release cpu_model power_limit_watts".split()
 )
 
-LONGEST_REASON = 200  # letters
-_DIGITS = 7  # of a time: a hundred times below what any benchmark repeats to
-_SD_DIGITS = 3  # seven processes know it within a factor of two
-_REMEDY = "update warpgauge, or mend the line"
+LONGEST_REASON = 200  # characters
+_DIGITS = 7  # of a time: rounding is a hundred times below the repeatability of any benchmark
+_SD_DIGITS = 3  # seven processes determine it within a factor of two
+_REMEDY = "update warpgauge, or fix the line"
 _FILE = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/[A-Za-z0-9._-]+\.jsonl")
 
-# Seconds. What is shorter or longer no benchmark takes, and a ratio of such times may overflow.
+# Seconds. No benchmark is shorter or longer, and a ratio of such times could overflow.
 _SHORTEST, _LONGEST = 1e-12, 1e6
 _MOST_LOG = 50.0
 Seconds = Annotated[float, Meta(ge=_SHORTEST, le=_LONGEST)]
@@ -50,12 +50,11 @@ Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Point(msgspec.Struct, frozen=True, array_like=True):
-    """What the process medians centre on, in seconds, and how far those scatter.
+    """The centre of the process medians in seconds, and their scatter.
 
-    Lines of history/1 and history/2 have the median of them; later ones have `samples.centre`.
-
-    `sd` is the standard deviation of their logarithms, None where it is not known; `processes` is
-    their number, 0 where it is not known.
+    The centre is the median in lines of history/1 and history/2, and `samples.centre` in later
+    ones. `sd` is the standard deviation of the logarithms of the process medians, None if unknown;
+    `processes` is their number, 0 if unknown.
     """
 
     seconds: Seconds
@@ -64,7 +63,7 @@ class Point(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, array_like=True):
-    """What the log ratios of the pairs centre on, above zero where it is slower than the base.
+    """The centre of the pairs' log ratios; above zero is slower than the base.
 
     `sd` is their standard deviation, None for a single pair; `pairs` is their number.
     """
@@ -75,12 +74,13 @@ class Ratio(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Night(contract.Document, frozen=True, tag="history/4"):
-    """What was measured where; `unmeasured` says why a benchmark has no time.
+    """The measurements of one night; `unmeasured` says why a benchmark has no time.
 
-    `host` are the benchmarks that the host's clock timed; the others are device times. `ratios` are
-    those of benchmarks that were also measured in pairs, to the commit `base`.
+    `host` names the benchmarks with host times; all others have device times. `ratios` are to the
+    commit `base`, for benchmarks that were also measured in pairs.
 
-    `date` is GitHub's, when the run began: a runner whose clock is wrong would order the nights.
+    `date` is when the run began according to GitHub, because a runner's clock may be wrong and
+    dates order the nights.
     """
 
     date: str
@@ -95,15 +95,15 @@ class Night(contract.Document, frozen=True, tag="history/4"):
 
 
 class _NightWithoutRatios(Night, frozen=True, tag="history/3"):
-    """With the same keys, but for the last two."""
+    """Has no `base` and no `ratios`."""
 
 
 class _NightOfMedians(Night, frozen=True, tag="history/2"):
-    """Likewise."""
+    """Has no `base` and no `ratios` either; times are medians."""
 
 
 class _OldNight(contract.Document, frozen=True, tag="history/1"):
-    """Without scatter and clocks."""
+    """Has times only, without scatter and clocks."""
 
     date: str
     commit: str
@@ -117,9 +117,9 @@ _DECODER = msgspec.json.Decoder(Night | _NightWithoutRatios | _NightOfMedians | 
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
-    """What a run file of the workflow run `run` tells; raises UserError.
+    """The night in a run file of the workflow run `run`. Raises UserError.
 
-    Times that something disturbed are none.
+    Disturbed rows count as unmeasured.
     """
     session = only_session(record)
     benchmarks, unmeasured = {}, {}
@@ -134,7 +134,7 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
         time = float(np.exp(centre(np.array(medians))))
         if not _SHORTEST <= time <= _LONGEST:
             raise UserError(
-                f"{record.path}: {quoted(row.name)} takes {time:g} s, which no benchmark does; "
+                f"{record.path}: {quoted(row.name)} takes {time:g} s, which is impossible; "
                 "nothing is added"
             )
         benchmarks[row.name] = Point(_rounded(time, _DIGITS), _sd(medians), len(medians))
@@ -144,32 +144,32 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
 
 
 def with_ratios(night: Night, base: str, pairs: Mapping[str, Sequence[float]]) -> Night:
-    """With the centres of these log ratios, of benchmarks that have a time. Raises UserError."""
+    """Add the centres of these log ratios, for benchmarks that have a time. Raises UserError."""
     ratios = {}
     for name, logs in pairs.items():
         if name not in night.benchmarks or not logs:
             continue
         if max(map(abs, logs)) > _MOST_LOG:
-            raise UserError(f"{quoted(name)} has a ratio that no benchmark has")
+            raise UserError(f"{quoted(name)} has an impossible ratio")
         ratio = round(float(centre(np.array(logs))), _DIGITS)
         ratios[name] = Ratio(ratio, _sd(logs), len(logs))
     return msgspec.structs.replace(night, base=base if ratios else "", ratios=ratios)
 
 
 def line(night: Night) -> str:
-    """With its line break."""
+    """The JSON of a night, with a line break."""
     return json.dumps(msgspec.to_builtins(night), allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def read(text: bytes, place: Place) -> Night:
-    """The night of a line, of this format or of an older one. Raises UserError."""
+    """The night in a line of this or an older format. Raises UserError."""
     try:
         night = _DECODER.decode(text)
     except msgspec.ValidationError as fault:
         wanted = contract.format_of(Night)
         raise place.error(f"is no {wanted} ({contract.in_words(fault)})", _REMEDY) from None
     except (msgspec.DecodeError, RecursionError):
-        raise place.error("is no JSON", _REMEDY) from None
+        raise place.error("is not valid JSON", _REMEDY) from None
     if isinstance(night, Night):
         return night
     points = {name: Point(seconds, None, 0) for name, seconds in night.seconds.items()}
@@ -177,7 +177,7 @@ def read(text: bytes, place: Place) -> Night:
 
 
 class File(NamedTuple):
-    """One of the branch: the GPU model's slug, its path, and the name of its content in git."""
+    """A file of the branch: GPU model's slug, path, and git's hash of its content."""
 
     gpu: str
     path: str
@@ -185,32 +185,32 @@ class File(NamedTuple):
 
 
 def commit_of(root: Path, ref: str) -> str:
-    """Its whole name. Raises UserError where the clone `root` has none called `ref`."""
+    """The full hash of `ref`. Raises UserError if the clone `root` has no such commit."""
     found = git.run(
         root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
     )
     if found.returncode:
         raise UserError(
-            f"{quoted(ref)} is no branch of this clone: git fetch origin history gets the history, "
-            "if there is one yet"
+            f"{quoted(ref)} is not a branch of this clone: to get the history, if there is one "
+            "yet, run git fetch origin history"
         )
     return found.stdout.strip()
 
 
 def files(root: Path, commit: str) -> list[File]:
-    """Those that hold nights, by GPU model and path."""
+    """The files that hold nights, sorted by GPU model and path."""
     listed = git.require(root, "ls-tree", "-r", "-z", "--full-tree", commit)
     found = []
     for entry in listed.split("\0"):
         about, _, path = entry.partition("\t")
         match = _FILE.fullmatch(path)
-        if match and about.startswith("100"):  # no link
+        if match and about.startswith("100"):  # a regular file, not a link
             found.append(File(match[1], path, about.split()[2]))
     return sorted(found)
 
 
 def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night | UserError]]:
-    """What is in these files, in their order; of a line that cannot be read its place, and why."""
+    """The nights in these files, in order; for an unreadable line, its place and what is wrong."""
     wanted = list(wanted)
     contents = git.blobs(root, [file.blob for file in wanted])
     for file, content in zip(wanted, contents, strict=True):

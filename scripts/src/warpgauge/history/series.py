@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How one benchmark went on a GPU model, night by night, out of the history's database."""
+"""The times of one benchmark on a GPU model, night by night, from the history's database."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from warpgauge.statistics.log_ratios import Array
 
 @dataclass(frozen=True)
 class Night:
-    """Where and of what a night was measured; `id` is its own in the database.
+    """The date, commit and machine of a night. `id` is its key in the database.
 
-    `base` is the commit that its ratios are to, if it has any.
+    `base` is the commit that its ratios are to; empty without ratios.
     """
 
     id: int
@@ -31,12 +31,12 @@ class Night:
 
 @dataclass(frozen=True)
 class Series:
-    """The nights that have a time of the benchmark, by date; all fields are as long as each other.
+    """The nights in which the benchmark has a time, by date; all fields have the same length.
 
     `nights` are indices into `nights_of` the GPU model. `errors` are standard errors of
-    `log_seconds`, by the scatter between that night's processes: NaN where that is not known (one
-    process, or a line of history/1). `log_ratios` are to the night's base, with standard errors by
-    the scatter between pairs: NaN where there were none.
+    `log_seconds` from the scatter between that night's processes: NaN if unknown (one process, or a
+    line of history/1). `log_ratios` are to the night's base, with standard errors from the scatter
+    between pairs: NaN without pairs.
     """
 
     benchmark: str
@@ -48,7 +48,7 @@ class Series:
 
 
 def gpu_models(database: sqlite3.Connection) -> list[str]:
-    """Those that have a night, by their slugs."""
+    """The slugs of the GPU models that have a night."""
     found = database.execute(
         "SELECT slug FROM gpus WHERE id IN (SELECT gpu FROM nights) ORDER BY slug"
     )
@@ -70,17 +70,17 @@ def nights_of(database: sqlite3.Connection, gpu_model: str) -> tuple[Night, ...]
 
 
 def series(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> Series:
-    """That of one benchmark; without nights where it was never measured there."""
+    """The series of one benchmark; it has no nights if the benchmark was never measured there."""
     return _Nights(database, gpu_model).series(benchmark, benchmarks(database).get(benchmark, 0))
 
 
 def benchmarks(database: sqlite3.Connection) -> dict[str, int]:
-    """All that any night names, with their numbers in the database."""
+    """The keys in the database of all benchmarks, by name."""
     return dict(database.execute("SELECT name, id FROM benchmarks ORDER BY id").fetchall())
 
 
 def clocks(database: sqlite3.Connection) -> dict[str, Clock]:
-    """What each benchmark is timed by, as far as a night tells."""
+    """The clock that times each benchmark; device if no night says otherwise."""
     found = database.execute("SELECT name, host FROM benchmarks")
     return {name: Clock.HOST if host else Clock.DEVICE for name, host in found}
 
@@ -91,7 +91,7 @@ def all_series(
     names: Collection[str] | None = None,
     last: int | None = None,
 ) -> Iterator[Series]:
-    """Those of all benchmarks (or of `names`) that the `last` nights of a GPU model (or all) have.
+    """The series of all benchmarks (or of `names`) in the `last` nights of a GPU model (or in all).
 
     A million points, three years of a thousand benchmarks, take about 2 s.
     """
@@ -104,7 +104,7 @@ def all_series(
 
 
 def reasons(database: sqlite3.Connection, benchmark: str, gpu_model: str) -> dict[int, str]:
-    """Why a benchmark has no time, by the night's `id`."""
+    """Why a benchmark has no time, by `id` of the night."""
     found = database.execute(
         "SELECT night, reason FROM unmeasured WHERE gpu = (SELECT id FROM gpus WHERE slug = ?) AND "
         "benchmark = (SELECT id FROM benchmarks WHERE name = ?)",
@@ -123,13 +123,13 @@ class _Nights:
         self._database, self._gpu_model = database, gpu_model
         at = {night.id: index for index, night in enumerate(nights)}
         self._first = max(len(nights) - last, 0) if last else 0
-        # What a night is called in the database does not tell how old it is, but for the oldest.
+        # Ids are not in the order of dates, so this only bounds which rows are read.
         self._oldest = min((night.id for night in nights[self._first :]), default=0)
         self._index = np.zeros(max(at, default=0) + 1, dtype=np.intp)
         self._index[list(at)] = list(at.values())
 
     def series(self, benchmark: str, number: int) -> Series:
-        """That of the benchmark of this number."""
+        """The series of the benchmark whose key in the database is `number`."""
         rows = self._database.execute(
             "SELECT night, seconds, sd, processes, log_ratio, ratio_sd, pairs FROM points WHERE "
             "gpu = (SELECT id FROM gpus WHERE slug = ?) AND benchmark = ? AND night >= ?",
@@ -146,8 +146,8 @@ class _Nights:
 
 
 def standard_error(sd: Array, processes: Array) -> Array:
-    """Of the `samples.centre` of so many normal values that scatter by `sd`, within 3 %.
+    """The standard error, within 3 %, of the `samples.centre` of normal values.
 
-    It is wider than the mean's by the square root of pi/3 in the limit.
+    For many values it is the mean's standard error times the square root of pi/3.
     """
     return np.asarray(sd * np.sqrt(np.pi / (3.0 * np.maximum(processes, 1.0))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge history show, series and changes: how the times of a GPU model went, as tables."""
+"""warpgauge history show, series and changes: the times of a GPU model as tables."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from warpgauge.system.layout import Cells, Columns, Output, print_text
 from warpgauge.system.text import cut, duration, inert, percent, plural, suggestion, typed
 
 _UNKNOWN = "–"
-_DISPENSABLE = (0, 1)  # columns of either table, where there is no room
-_LONGEST_FACT = 60  # letters
+_DISPENSABLE = (0, 1)  # columns dropped from narrow tables
+_LONGEST_FACT = 60  # characters
 _GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 
 
 def models(database: sqlite3.Connection, asked: str) -> list[str]:
-    """The GPU model `asked` for by its slug; empty: all. Raises UserError where it has no night."""
+    """The GPU model `asked` for by slug; empty: all. Raises UserError if it has no night."""
     known = series.gpu_models(database)
     if not known:
-        raise UserError("the history holds no night: the workflow nightly adds them")
+        raise UserError("the history has no nights yet: the workflow nightly adds them")
     if asked and asked not in known:
-        raise UserError(f"the history holds no night of {typed(asked)}: {suggestion(asked, known)}")
+        raise UserError(f"the history has no nights of {typed(asked)}: {suggestion(asked, known)}")
     return [asked] if asked else known
 
 
 def matching(database: sqlite3.Connection, filter: str) -> set[str]:
-    """The benchmarks that `filter` asks for. Raises UserError where there is none."""
+    """The benchmarks that `filter` selects. Raises UserError if there is none."""
     names = series.benchmarks(database)
     with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(filter)} takes too long; simplify it"):
         found = {name for name in names if benchmark_filter.matches(filter, name, "--filter")}
@@ -50,7 +50,7 @@ def matching(database: sqlite3.Connection, filter: str) -> set[str]:
 
 
 def left_out(faults: Sequence[str]) -> ExitStatus:
-    """Print on standard error which lines of the history could not be read; what to exit with."""
+    """Name the unreadable lines of the history on standard error. Returns the exit status."""
     notes = Output(stderr=True)
     for sentence in faults:
         print_text(notes, sentence)
@@ -67,7 +67,7 @@ def newest(
     last: int,
     console: Console,
 ) -> None:
-    """Print the newest time of these benchmarks beside the median of the `last` nights before."""
+    """Print each benchmark's newest time and its change from earlier ones of the `last` nights."""
     nights = series.nights_of(database, gpu_model)
     heading = Cells("benchmark", ("nights", "newest", "time", "change"))
     lines = [
@@ -88,7 +88,7 @@ def newest(
 def every_night(
     database: sqlite3.Connection, gpu_model: str, benchmark: str, last: int, console: Console
 ) -> None:
-    """Print the `last` nights of one benchmark, those without a time too."""
+    """Print the `last` nights of one benchmark, including those without a time."""
     told = series.series(database, benchmark, gpu_model)
     reasons = series.reasons(database, benchmark, gpu_model)
     nights = series.nights_of(database, gpu_model)
@@ -97,7 +97,7 @@ def every_night(
     lines = []
     in_pairs = bool(np.isfinite(told.log_ratios[np.array(told.nights) >= first]).any())
     for index, night in list(enumerate(nights))[first:]:
-        # The digits that tell one GPU of a model from another.
+        # The first digits of the UUID distinguish GPUs of the same model.
         gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
         driver = inert(cut(night.facts.get("driver_version", _UNKNOWN), _LONGEST_FACT))
         cells: tuple[str, ...] = (
@@ -124,24 +124,24 @@ def every_night(
     pairs = ("in pairs",) if in_pairs else ()
     heading = Cells("night", ("commit", "GPU", "driver", "time", "error", *pairs, "change"))
     _print(console, heading, lines, left=(0, 1, 2))
-    print_text(console, "error: standard error, by the scatter between processes", style="dim")
+    print_text(console, "error: standard error, from the scatter of processes", style="dim")
     if in_pairs:
-        print_text(console, "in pairs: beside the base, with its standard error", style="dim")
+        print_text(console, "in pairs: change from the base, ± standard error", style="dim")
 
 
 def alerts(
     told: Sequence[Alert], nights: Sequence[Night], console: Console, *, verbose: bool
 ) -> None:
-    """Print a line an alert, by night; those that need nobody with `verbose` alone."""
+    """Print one line per alert, by night; explained ones only if `verbose`."""
     shown = [one for one in told if verbose or not one.is_quiet]
     quiet = len(told) - len(shown)
     print_text(console, _title(nights), style="bold")
     heading = Cells("benchmark", ("since", "commits", "others", "change", "cause"))
     lines = [_alert(one, nights) for one in shown]
     if lines:
-        _print(console, heading, lines, (0, 1, 4), "others: benchmarks that changed alike")
+        _print(console, heading, lines, (0, 1, 4), "others: more benchmarks with the same change")
     if not lines or quiet:
-        left = f"; {quiet} explained, which --verbose shows" if quiet else ""
+        left = f"; {quiet} explained, shown with --verbose" if quiet else ""
         print_text(console, f"{plural(len(shown), 'change')}{left}", style="dim")
     if not told and len(nights) < FEWEST_NIGHTS:
         few = f"few nights: large changes are found from {FEWEST_NIGHTS} nights on"
@@ -180,7 +180,7 @@ def _print(
     heading: Cells,
     lines: Sequence[Cells],
     left: Sequence[int],
-    legend: str = "change: beside the median of the nights before",
+    legend: str = "change: from the median of earlier nights",
 ) -> None:
     columns = Columns.fitting([heading, *lines], console.width, _DISPENSABLE)
     print_text(console, columns.line(heading, left), style="dim")
@@ -190,9 +190,9 @@ def _print(
 
 
 def _time(one: Series, nights: Sequence[Night], position: int, first: int = 0) -> tuple[str, str]:
-    """The time at a position, and how far it is from those of the nights from `first` on.
+    """The time at `position`, and its change from the median of the earlier nights since `first`.
 
-    By ratios to its base where nights before have one, too: no machine moves these.
+    The change is that of the ratios if earlier nights have the same base: no machine moves these.
     """
     begin = int(np.searchsorted(one.nights, first))
     base = nights[one.nights[position]].base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of this build: by itself, or in pairs with the build of another commit."""
+"""Measures this build, either alone or in pairs with the build of another commit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warpgauge.verdict.paired_tests import LOOKS
 
 @dataclass(frozen=True)
 class AbRun:
-    """One candidate, to be held against a base. `source` is the candidate's commit and state."""
+    """The candidate of a comparison. `source` is its commit and whether the tree was dirty."""
 
     measuring: Measuring
     suite: Suite
@@ -38,16 +38,16 @@ class AbRun:
         return self.built_here(self.measuring.options.inject)
 
     def built_here(self, inject: str) -> Side:
-        """This build; `inject` is as for --inject."""
+        """This build as a side; `inject` is the value of --inject."""
         if not inject:
             return self._side(self.suite.binaries, self.source)
         side = self._side(self.suite.binaries, {**self.source, "inject": inject})
         return replace(side, arguments=(f"--inject={inject}",))
 
     def base(self, commit: str) -> Side:
-        """`commit`, built in a worktree unless it is what is built here. Raises UserError.
+        """Return `commit` as a side, built in a worktree unless it is this tree. Raises UserError.
 
-        Without what has moved into the full suite since, where only the default one is measured.
+        When only the default suite is measured, benchmarks now in the full suite are left out.
         """
         facts = {"commit": commit, "dirty": "false"}
         if self.source == facts:
@@ -75,10 +75,10 @@ class AbRun:
         open_rows: Callable[[Found], list[str]],
         before: Sequence[int] = (),
     ) -> Looks[Found]:
-        """The looks at the two sides, which are left in `files`, base first. Raises UserError.
+        """Measure and judge both sides; leave their run files in `files`, base first.
 
-        `filter` is what the sides' benchmarks are left of; `open_rows` tells what further looks are
-        for; `before` are the looks that there were, each by the rounds that it came after.
+        `filter` is recorded in the run files. `open_rows` returns the benchmarks that need further
+        looks. `before` holds the rounds of the looks taken earlier. Raises UserError.
         """
         if not base.binaries:
             why = "has none of these benchmarks: nothing to compare with"
@@ -107,23 +107,23 @@ class AbRun:
 
 @dataclass(frozen=True)
 class BaselineRun:
-    """The candidate of `beside`, in so many `processes`.
+    """Measures the candidate of `beside` in `processes` processes.
 
-    Of kernels from elsewhere, which no pairs follow, a budget allows more of them.
+    External kernels are not measured in pairs, so a budget allows more processes for them.
     """
 
     beside: AbRun
     processes: int
 
     def measured(self) -> tuple[Side, PersistentThrottling | None]:
-        """The candidate after all its rounds, or those before the GPU got tired."""
+        """Return the candidate with its results, and the throttling that ended the run, or None."""
         measuring, one = self.beside.measuring, self.beside.candidate
         options, outcomes = measuring.options, list[TurnResult]()
         fills = options.kernels is not None and options.budget_s is not None
         most = max(self.processes, LAST_LOOK) if fills else self.processes
         why = None
         try:
-            # Those before stay.
+            # Results from before persistent throttling are kept.
             outcomes.extend(measuring.run([one.lane()], range(1, self.processes + 1)))
             measuring.budget.minimum_is_measured()
             for round in range(self.processes + 1, most + 1):
@@ -136,7 +136,7 @@ class BaselineRun:
         return replace(one, outcomes=tuple(outcomes)), why
 
     def document(self, side: Side) -> Content:
-        """Context and rows of its run file."""
+        """Return the context and rows of the run file."""
         options, known = self.beside.measuring.options, self.beside.suite.known
         facts = {
             **side.facts,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A given time of measuring: what is spent of it, and whether another round fits."""
+"""The time budget of a run: how much is spent, and whether another round fits."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from warpgauge.execution.plan import Lane
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.system.text import duration
 
-# By default, further looks may take three times as long as the first one, or two minutes.
+# By default, further looks may take three times as long as the first one, but at least 2 minutes.
 _LONGER, _LONGER_S = 3.0, 120.0
 
 
 @dataclass
 class Budget:
-    """Seconds of measuring, without builds and waiting; `given` by the user, or None."""
+    """Seconds of measuring, without builds and waiting. `given` is the user's budget, if any."""
 
     given: float | None = None
     clock: Callable[[], float] = time.monotonic
     spent: float = 0.0
-    _minimum: float = 0.0  # spent when the last minimum of rounds was measured
-    # By family: what its last process took, and how many benchmarks it had.
+    _minimum: float = 0.0  # value of `spent` after the last minimum of rounds
+    # By family: seconds of its last process, and its number of benchmarks.
     _took: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
-        """The whole budget."""
+        """The whole budget in seconds."""
         usual = self._minimum + max(_LONGER * self._minimum, _LONGER_S)
         return usual if self.given is None else self.given
 
@@ -37,7 +37,7 @@ class Budget:
         return self.seconds - self.spent
 
     def minimum_is_measured(self) -> None:
-        """Call this after the rounds that run whatever time they take."""
+        """Mark the end of the rounds that run regardless of the budget."""
         self._minimum = self.spent
 
     @property
@@ -47,7 +47,7 @@ class Budget:
 
     @property
     def told(self) -> str:
-        """One sentence on how it was spent; empty if none was given."""
+        """One sentence on how the budget was spent; empty if none was given."""
         if self.given is None:
             return ""
         given = f"the budget of {duration(self.given)}"
@@ -57,9 +57,9 @@ class Budget:
         return f"Even the minimum of rounds took {took}, {over} longer than {given}."
 
     def timed(self, outcomes: Iterable[TurnResult]) -> Iterator[TurnResult]:
-        """`outcomes` as they come; their time is spent.
+        """Yield `outcomes` and add their time to what is spent.
 
-        Results from the journal of a resumed run count with the time that they took then.
+        Results from the journal of a resumed run count with the time they took originally.
         """
         before, began, reported = self.spent, self.clock(), 0.0
         for outcome in outcomes:
@@ -70,13 +70,13 @@ class Budget:
             yield outcome
 
     def fits(self, lanes: Iterable[Lane]) -> bool:
-        """Whether another round of these fits."""
+        """Return whether another round of these lanes fits."""
         return self.left >= self.needed(lanes)
 
     def needed(self, lanes: Iterable[Lane]) -> float:
-        """Seconds of a round of these, by what each family's last process took.
+        """Estimate the seconds of one round of these lanes from each family's last process.
 
-        A process of fewer benchmarks takes less; its start counts as one more benchmark.
+        The estimate scales with the number of benchmarks; starting a process counts as one more.
         """
         seconds = 0.0
         for lane in lanes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what a baseline does not pass in pairs with the baseline's commit, and combines both."""
+"""Measures flagged benchmarks in pairs with the baseline's commit, and merges both verdicts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def confirmed(
     files: tuple[Path, Path],
     judge: Callable[[Record, Record], Comparison],
 ) -> Comparison:
-    """`screened` after pairs with `commit` of what it flagged, and a note on what was done.
+    """Measure what `screened` flagged in pairs with `commit`, and merge the verdicts.
 
-    The pair is left in `files`, base first. Where there can be none, the note says why.
+    The pair's run files are left in `files`, base first. If no pair is possible, a note says why.
     """
     names = [one.name for one in flagged(screened)]
     if not names:
@@ -46,7 +46,7 @@ def confirmed(
         if base.binaries and all(one.fault for one in base.binaries):
             program = base.binaries[0]
             raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
-        # The screening was a look, too.
+        # The screening counts as a look.
         both = beside.compared(
             base, candidate, exactly(names), files, judge, open_rows, before=(0,)
         )
@@ -59,9 +59,9 @@ def confirmed(
 
 
 def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
-    """The full name of the commit that confirms what `baseline` flags in `session`.
+    """Return the full name of the commit to pair with for what `baseline` flags in `session`.
 
-    Raises UserError where nothing can be confirmed, with the reason.
+    Raises UserError, with the reason, if nothing can be confirmed.
     """
     if measuring.options.build_dir is not None:
         raise UserError("--build-dir cannot build another commit")
@@ -73,9 +73,9 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
 
 
 def commit_of(baseline: Record, session: Session) -> str:
-    """The commit of the newest session of `baseline` that `session` is compared with.
+    """Return the commit of the newest session of `baseline` that `session` is compared with.
 
-    Raises UserError where there is none that can be built.
+    Raises UserError if that commit is unknown or had uncommitted changes.
     """
     used, _ = references(same_model(baseline, session), session, Clock.DEVICE)
     context = newest_last(used)[-1].context if used else {}
@@ -87,11 +87,11 @@ def commit_of(baseline: Record, session: Session) -> str:
     return commit
 
 
-# What a baseline alone does not settle: another day and another boot may have made it.
+# Outcomes to confirm in pairs: another day or another boot may have caused them.
 _FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
 _ACCEPTED = "accepted"
 
-# What a pair may find, as a note counts it.
+# Names of a pair's outcomes in the note.
 _FOUND = {
     Outcome.REGRESSION: "slower",
     Outcome.IMPROVED: "faster",
@@ -101,7 +101,7 @@ _FOUND = {
 
 
 def flagged(screened: Comparison) -> tuple[Verdict, ...]:
-    """The verdicts to confirm; none where the sides must not be compared."""
+    """Return the verdicts to confirm; none if the sides cannot be compared."""
     if screened.refusal is not None:
         return ()
     flags = (one for one in screened.verdicts if one.outcome in _FLAGS)
@@ -109,10 +109,10 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
 
 
 def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
-    """`screened` with the verdicts of what it flagged replaced by those of a pair.
+    """Return `screened` with the verdicts of flagged benchmarks replaced by those of the pair.
 
-    The pair's base is the baseline's own commit. A pair that could not be measured acquits nobody:
-    a regression stays one, and what the base does not have keeps its verdict.
+    The pair's base is the baseline's own commit. A pair that could not be measured clears nothing:
+    a regression stays one, and a benchmark that the base lacks keeps its verdict.
     """
     flags, paired = flagged(screened), both.found
     if paired.refusal is not None:
@@ -134,7 +134,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     acquitted = {one.name for one in passed if not one.is_accepted}
     moved = tuple(one.name for one in flags if one.outcome in CHANGED and one.name in acquitted)
     own = [Note(Kind.NOT_THE_CODE, names=moved)] if moved else []
-    # What the pairs say, too, is said once.
+    # Do not repeat the pair's notes.
     others = [note for note in screened.notes if note not in paired.notes]
     return replace(
         screened,
@@ -145,7 +145,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
 
 
 def unconfirmed(screened: Comparison, why: str) -> Comparison:
-    """`screened` with a note on why nothing was confirmed, and on what would decide the rest."""
+    """Return `screened` with a note on why nothing was confirmed, and on what to do next."""
     flags = flagged(screened)
     if not flags:
         return screened
@@ -174,7 +174,7 @@ def _screened(screened: Comparison, flags: Sequence[Verdict]) -> dict[str, int]:
 
 
 def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> dict[str, int]:
-    """How many flags are what: ``slower``, ``accepted``, ``not_measured``."""
+    """Count the flags by result: ``slower``, ``accepted``, ``not_measured``."""
     counts = Counter(
         _ACCEPTED if one.is_accepted else _FOUND[one.outcome]
         for one in found

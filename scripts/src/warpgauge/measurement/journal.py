@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a run so far, on disk, so that an interrupted run can be resumed.
+"""Keeps the results of a run on disk, so that an interrupted run can be resumed.
 
-There is one file a turn, complete or absent, which is found by what was run.
+Each turn has one file, complete or absent. Its name is a digest of what was run.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ T = TypeVar("T")
 class Start(contract.Document, frozen=True, tag="journal/1"):
     """What identifies a run: how it was called, and what it measures.
 
-    `gpus` are the models of several GPUs by their UUIDs; `faults` say why others are not measured.
+    `gpus` maps UUIDs to models; `faults` say why other GPUs are not measured.
     """
 
     argv: tuple[str, ...]
     seed: int
     run: str
-    folder: str  # that it was called in
+    folder: str  # working directory of the call
     programs: str = ""
     gpu: str = ""
     at_once: str = ""
@@ -47,7 +47,7 @@ class Start(contract.Document, frozen=True, tag="journal/1"):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A turn's result without what the turn itself tells."""
+    """A turn's result without the fields that the turn itself provides."""
 
     report: dict[str, Any]
     faults: dict[str, str]
@@ -57,7 +57,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The exit status of one of several GPUs' runs."""
+    """The exit status of the run on one of several GPUs."""
 
     status: ExitStatus
 
@@ -67,23 +67,23 @@ class Journal:
     folder: Path
 
     def find(self, key: Sequence[str], kind: type[T]) -> T | None:
-        """What was kept under this key; None for nothing, or nothing that can be read."""
+        """Return what was kept under this key; None if absent or unreadable."""
         try:
             return msgspec.convert(json.loads(self._path(key).read_text("utf-8")), kind)
         except (OSError, ValueError):
             return None
 
     def keep(self, key: Sequence[str], delivered: msgspec.Struct) -> None:
-        """On disk when this returns. Raises UserError."""
+        """Write a result to disk before returning. Raises UserError."""
         _write(self._path(key), delivered)
 
     def of(self, what: str) -> Path:
-        """The folder of a journal within this one, of one of several runs; it may not be there."""
+        """Return the folder of the nested journal `what`, which may not exist."""
         return self.folder / f"{what}{SUFFIX}"
 
     @property
     def size(self) -> int:
-        """The number of turns in it."""
+        """The number of turns kept."""
         return sum(path.name != _START for path in self.folder.glob("*.json"))
 
     def remove(self) -> None:
@@ -106,12 +106,12 @@ def _write(path: Path, kept: msgspec.Struct) -> None:
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether a journal is there; of one whose run was killed at once it may be the folder."""
+    """Return whether a journal was begun. A run killed at once may leave only the folder."""
     return (folder / _START).is_file()
 
 
 def opened(folder: Path) -> tuple[Journal, Start]:
-    """A journal that is there, and what it began with. Raises UserError."""
+    """Open an existing journal and return it with its start record. Raises UserError."""
     try:
         start = json.loads((folder / _START).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -121,7 +121,7 @@ def opened(folder: Path) -> tuple[Journal, Start]:
 
 
 def newest(runs: Path) -> Path:
-    """The journal in the folder `runs` that was written last. Raises UserError for none."""
+    """Return the journal in `runs` that was written last. Raises UserError if there is none."""
     found = [path.parent for path in runs.glob(f"*{SUFFIX}/{_START}")]
     if not found:
         raise UserError(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at pairs: rounds go on until every row is decided, the schedule or a budget ends.
+"""Looks at pairs: rounds continue until every row is decided or the schedule or budget ends.
 
 Stopping as soon as a difference looks significant inflates false alarms. The schedule is therefore
-fixed before the first round, and each look spends a part of alpha (Lan and DeMets 1983, "Discrete
-sequential boundaries for clinical trials"). The run files name the rounds of the looks.
+fixed before the first round, and each look spends part of alpha (Lan and DeMets 1983, "Discrete
+sequential boundaries for clinical trials"). The run files list the rounds of the looks.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Looks(Generic[Found]):
-    """What was found, and in how many rounds: the values of a note on pairs.
+    """The findings, and the numbers of rounds for the note on pairs.
 
-    `stop` is the interrupt that came behind the first look, to be raised when that is shown.
+    `stop` is an interrupt after the first look. The caller shows the findings, then raises it.
     """
 
     found: Found
@@ -46,12 +46,12 @@ def take(
     say: Callable[[str], None],
     budget: Budget,
 ) -> Looks[Found]:
-    """What the sides show after the first of the looks, and after further ones at what is open.
+    """Measure the first look, then further looks at open benchmarks, and return the findings.
 
-    `judge` keeps and judges what all sides delivered so far, given the rounds after which it was
-    asked to; `open_rows` tells what is still open of each side, held against the first. The first
-    look has all its rounds whatever the budget; a later one ends with the last round that fits.
-    Where one is interrupted, the look before it is what was found.
+    `judge` writes and judges all results so far, given the rounds of the looks. `open_rows`
+    returns the undecided benchmarks of each side, compared with the first side. The first look
+    always runs all its rounds; a later one stops after the last round that fits the budget. If a
+    further look is interrupted, the findings are those of the look before.
     """
     first, *further = rounds_of_looks
     sides = measure(sides, None, range(1, first + 1), run)
@@ -61,7 +61,7 @@ def take(
     names = left = _left(sides, open_rows(found))
 
     def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
-        """As many rounds as the budget allows."""
+        """Run as many whole rounds as the budget allows."""
         of_a_round = sum(one.runs for lane in lanes for one in lane.binaries)
         for count, outcome in enumerate(run(lanes, rounds), 1):
             yield outcome
@@ -80,12 +80,12 @@ def take(
             sides = measure(sides, left, range(last + 1, until + 1), whole_rounds)
             delivered = (one.round for side in sides.values() for one in side.outcomes)
             measured = max(delivered, default=0)
-            if measured == last:  # of what no program lists
+            if measured == last:  # no program lists the open benchmarks
                 break
-            with interrupts.postponed():  # what is judged is what the run files hold
+            with interrupts.postponed():  # keep the run files and the judgement consistent
                 looked.append(measured)
                 found = judge(sides, looked)
-                # What others show may open again what was decided.
+                # Results of other benchmarks may reopen a decided one.
                 left = _left(sides, open_rows(found))
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
@@ -108,7 +108,7 @@ def take(
 def _left(
     sides: Mapping[str, Side], open_rows: Mapping[str, Collection[str]]
 ) -> dict[str, Collection[str]]:
-    """What each side measures again, the first whatever another does. Others do not run."""
+    """Return the open benchmarks of each side. The first side measures those of all the others."""
     left = {name: rows for name, rows in open_rows.items() if rows}
     first = next(iter(sides))
     return {first: {row for rows in left.values() for row in rows}, **left} if left else {}
@@ -119,6 +119,6 @@ def _benchmarks(left: Mapping[str, Collection[str]]) -> int:
 
 
 def open_rows(found: Comparison) -> list[str]:
-    """What further rounds are for. The host's controls judge nobody, and get none."""
+    """Return the undecided benchmarks, without the host's controls, which decide nothing."""
     undecided = (one for one in found.verdicts if one.outcome is Outcome.INCONCLUSIVE)
     return [one.name for one in undecided if not is_control(one)]

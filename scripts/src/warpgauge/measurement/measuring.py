@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds programs, finds what is in them, and runs them: what every measuring command needs."""
+"""Builds programs, lists their benchmarks and runs them, for every measuring command."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _COOLING_S = 3.0
 
 @dataclass(frozen=True)
 class Suite:
-    """What a build can measure here: the programs, and what is known of GPU and machine."""
+    """What a build can measure here: its programs, and the context of GPU and machine."""
 
-    binaries: tuple[Binary, ...]  # with the benchmarks that are asked for
+    binaries: tuple[Binary, ...]  # with the selected benchmarks
     probe: Probe
     known: Mapping[str, str]
-    left_out: frozenset[str] = frozenset()  # what a base need not have: of the full suite alone
+    left_out: frozenset[str] = frozenset()  # only in the full suite: a base need not have them
 
     @property
     def size(self) -> str:
-        """``105 benchmarks``."""
+        """The number of benchmarks, as ``105 benchmarks``."""
         return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
 
 
 @dataclass(frozen=True)
 class Built:
-    """The folder of the programs, and what they were built from: commit, state, and whose it is."""
+    """The folder of the programs, and their source: commit, dirty flag and project."""
 
     programs: Path
     source: Mapping[str, str]
@@ -60,24 +60,24 @@ class Built:
 
 @dataclass(frozen=True)
 class Measuring:
-    """How this invocation builds and runs; progress goes to standard error."""
+    """Builds and runs for one invocation; progress goes to standard error."""
 
     options: MeasurementOptions
     root: Path
-    scratch: Path  # gets what the processes write
+    scratch: Path  # for output files of the processes
     notes: Console
-    faults: Console  # the same, unless only what changes a result is to be told
-    budget: Budget = field(default_factory=Budget)  # of time
-    journal: Journal | None = None  # keeps what was delivered
+    faults: Console  # same as `notes` unless --quiet: what changes a result is always shown
+    budget: Budget = field(default_factory=Budget)
+    journal: Journal | None = None  # keeps the results
     at_once: int = 1  # GPUs that are measured at the same time, this one included
-    watch: GpuWatch | None = None  # over the GPU, once it is known
+    watch: GpuWatch | None = None  # set once the GPU is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
-    inputs: InputFiles = field(default_factory=InputFiles)  # of the programs
+    inputs: InputFiles = field(default_factory=InputFiles)
 
     def require_gpu(self, names: Iterable[str] = ()) -> None:
-        """Raise UserError, before a build, where there is no GPU and nothing can run without one.
+        """Raise UserError before the build if there is no GPU and every benchmark needs one.
 
-        `names` are of all benchmarks that are to run, or begin like them; empty: all need a GPU.
+        `names` are names of the benchmarks to run, or their prefixes; if empty, all need a GPU.
         """
         families = {name.split("/", 1)[0] for name in names}
         sources = (self.root / "benchmarks" / f"{family}.cu" for family in families)
@@ -86,14 +86,14 @@ class Measuring:
             process.require_gpu()
 
     def host_programs(self, root: Path | None = None) -> list[str]:
-        """The programs of the tree `root`, or of this one, that need no GPU, by name."""
+        """Return the names of the programs of `root` (default: this tree) that need no GPU."""
         folder = (root or self.root) / "benchmarks"
         return sorted(f"bench_{one.stem}" for one in folder.glob("*.cpp"))
 
     def built(self, targets: Sequence[str] = ()) -> Built:
-        """Up to date unless --no-build was given, or another project's; of this tree `targets`.
+        """Build `targets` of this tree, or all programs, unless told otherwise, and return them.
 
-        Of all programs, where none are named. Raises UserError.
+        --no-build and --build-dir use existing programs. Raises UserError.
         """
         if self.options.build_dir is not None:
             return self._elsewhere(self.options.build_dir)
@@ -104,7 +104,7 @@ class Measuring:
             packages.provide(packages.BUILD, self.note)
             machine_context.forget(self.root)
         folder = self.programs(self.root, targets=targets)
-        if machine_context.source(self.root) != tree:  # somebody edits while it builds
+        if machine_context.source(self.root) != tree:  # edited during the build
             tree |= {"dirty": "true"}
         source = self._source_of_programs(tree)
         if self.options.record:
@@ -112,7 +112,7 @@ class Measuring:
         return Built(folder, source)
 
     def _elsewhere(self, folder: Path) -> Built:
-        """Another project's programs, taken to be built from its sources as they are, if known."""
+        """Return another project's programs, assumed to be built from its sources as they are."""
         sources, baselines = manifest.read(folder).source or folder, self.options.baselines
         apart = [one.absolute() for one in (folder, baselines) if one is not None]
         source = machine_context.source(sources, apart)
@@ -124,9 +124,9 @@ class Measuring:
     def programs(
         self, root: Path, *, like: Path | None = None, targets: Sequence[str] = ()
     ) -> Path:
-        """The build folder of the tree `root`, up to date unless --no-build. Raises UserError.
+        """Return the build folder of the tree `root`, built unless --no-build. Raises UserError.
 
-        Configured like the tree `like`, if given; only `targets` are built, if any are named.
+        The build is configured like the tree `like`, if given, and limited to `targets`, if any.
         """
         if self.options.build:
             settings = build.settings(like / "build" / "release") if like else []
@@ -143,13 +143,14 @@ class Measuring:
         targets: Sequence[str] = (),
         for_gpu: bool = True,
     ) -> list[Binary]:
-        """The programs of `commit`, which is `what`, built in a worktree as this tree was.
+        """Return the programs of `commit`, built in a worktree with the settings of this tree.
 
-        As many commits as `kept` stay built. Without `for_gpu` only those of its programs are
-        built that need none. Raises UserError, NOT_MEASURED where it does not build.
+        `what` names the commit in the note. The builds of `kept` commits stay on disk. Without
+        `for_gpu`, only its programs that need no GPU are built. Raises UserError, with NOT_MEASURED
+        if the commit does not build.
         """
         shown = short(commit)
-        # Of several GPUs that are measured at once each may want one, the same or another.
+        # GPUs that are measured at once may each want a build, the same or another.
         with alone(self.root / "build" / "base"):
             root = worktree.provide(self.root, commit, max(kept, self.at_once + 1))
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
@@ -172,7 +173,7 @@ class Measuring:
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
-        """That of the tree, unless other programs are there and --no-build runs them."""
+        """Return the tree's source; with --no-build, that of the existing programs if known."""
         if self.options.build:
             machine_context.keep(self.root, tree)
             return tree
@@ -182,11 +183,11 @@ class Measuring:
         return programs or tree
 
     def suite(self, folder: Path) -> Suite:
-        """What is in `folder` and asked for. Raises UserError for what can never be measured."""
+        """Return the selected programs in `folder`. Raises UserError if none can be measured."""
         return self.suite_of(discovery.find(folder, self.scratch, self.options.suite))
 
     def suite_of(self, everything: Sequence[Binary]) -> Suite:
-        """What is asked for of these programs. Raises UserError, as `suite`."""
+        """Select from these programs. Raises UserError, as `suite` does."""
         options = self.options
         wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
         probe = self._probe(everything)
@@ -205,7 +206,7 @@ class Measuring:
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
-        """Raises UserError where --device names a GPU that is not there, or no more."""
+        """Find the GPU to use. Raises UserError if --device names one that is not there."""
         device = self.options.device
         if isinstance(device, str) and "," in device:
             named = [int(one) if one.isdigit() else one for one in device.split(",")]
@@ -228,9 +229,9 @@ class Measuring:
         return probe
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
-        """The lanes' processes of `rounds`, one by one, shown as they go.
+        """Run the lanes' processes of `rounds`, show progress, and yield each result.
 
-        Raises UserError where a file that they read is replaced meanwhile.
+        Raises UserError if an input file of the programs is replaced meanwhile.
         """
         inputs = {path: None for lane in lanes for one in lane.binaries for path in one.inputs}
         unchanged = partial(self.inputs.require_unchanged, tuple(inputs))
@@ -260,13 +261,13 @@ class Measuring:
             yield from self.budget.timed(outcomes)
 
     def _settle(self, names: Sequence[str]) -> None:
-        """Let a disturbed GPU come to rest."""
+        """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""
         self.note(f"Disturbed, and measured again: {named(names)}")
         time.sleep(_COOLING_S)
         self.wait_for_gpu()
 
     def wait_for_gpu(self) -> None:
-        """Wait until nobody else computes there, or the time is up."""
+        """Wait until no other process uses the GPU, or the time limit is reached."""
         if self.watch is not None:
             self.watch.wait()
 
@@ -274,7 +275,7 @@ class Measuring:
         print_line(self.notes, line)
 
     def warn(self, line: str) -> None:
-        """Print what changes the meaning of the result; --quiet does not silence it."""
+        """Print what changes the meaning of the result, even with --quiet."""
         print_line(self.faults, line)
 
     def tell_budget(self) -> None:

@@ -19,16 +19,16 @@ from warpgauge.records.model import Record
 
 BASE, CANDIDATE = "base", "candidate"
 
-# Runs the lanes' processes of some rounds.
+# Runs the lanes' processes for a range of rounds.
 Run = Callable[[Sequence[Lane], range], Iterable[TurnResult]]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of two builds: its programs, how they are called, and what they delivered so far.
+    """One of several builds: its programs, how they are called, and their results so far.
 
-    `facts` are what its context says of it alone: commit, dirty, inject. `filters` leave of each
-    family's program what its binary names.
+    `facts` are context fields of this side alone: commit, dirty, inject. `filters` map a family to
+    the filter that its program gets.
     """
 
     binaries: tuple[Binary, ...]
@@ -38,7 +38,7 @@ class Side:
     outcomes: tuple[TurnResult, ...] = ()
 
     def only(self, names: Collection[str]) -> Side:
-        """With these benchmarks alone; those that it does not have are left out."""
+        """Return this side with only these benchmarks, as far as it has them."""
         binaries = tuple(selection.only(self.binaries, names))
         filters = {
             one.family: selection.exactly(one.own(one.names)) for one in binaries if one.names
@@ -46,7 +46,7 @@ class Side:
         return replace(self, binaries=binaries, filters=filters)
 
     def without(self, names: Collection[str]) -> Side:
-        """The same without these benchmarks."""
+        """Return this side without these benchmarks."""
         binaries, filters = [], dict(self.filters)
         for binary in self.binaries:
             left = tuple(name for name in binary.names if name not in names)
@@ -66,10 +66,10 @@ def measure(
     rounds: range,
     run: Run,
 ) -> dict[str, Side]:
-    """Sides, by name, with what `rounds` delivered, added to what they had before.
+    """Measure `rounds` and return the sides, by name, with the results added.
 
-    All their benchmarks run or, if given, each side's `names` only; sides without an entry do not
-    run. A benchmark that only one side has runs alone.
+    If `names` is given, each side runs only its entry, and sides without an entry do not run. A
+    benchmark that only one side has runs alone.
     """
     lanes = [
         (side if names is None else side.only(names[name])).lane(name)
@@ -89,9 +89,9 @@ def kept(
     facts: Mapping[str, str],
     known: Mapping[str, str],
 ) -> dict[str, Record]:
-    """Each side's run file, written and read again; they share a `pair_id`. Raises UserError.
+    """Write each side's run file with a common `pair_id`, and load it again. Raises UserError.
 
-    `facts` hold for all sides; `known` is said where the programs themselves do not say it.
+    `facts` hold for all sides; `known` fills in what the programs do not report.
     """
     of_all = {**facts, "pair_id": secrets.token_hex(8)}
     run_file.write(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows how a build and a run go on: a live bar on a terminal, plain lines anywhere else."""
+"""Shows the progress of builds and runs: a live bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from warpgauge.system.layout import print_line
 from warpgauge.system.text import cut, inert, plural
 
 LONG_BUILD_S = 10.0
-ROUND_LINES_S = 10.0  # at least, from one line of plain output to the next
-_LONGEST_NAME = 60  # characters of a benchmark on a terminal
+ROUND_LINES_S = 10.0  # shortest time between two lines of plain output
+_LONGEST_NAME = 60  # characters of a benchmark name on a terminal
 
 
 @contextmanager
 def status(console: Console) -> Iterator[Callable[[str], None]]:
-    """A function that shows one short line at a time; plain output gets only the coarse ones."""
+    """Yield a function that shows one status line; plain output shows each kind of step once."""
     if console.is_terminal:
         with console.status("") as spinner:
             yield lambda line: spinner.update(f"{line} ...")
@@ -33,7 +33,7 @@ def status(console: Console) -> Iterator[Callable[[str], None]]:
     plain: set[str] = set()
 
     def say(line: str) -> None:
-        kind = line.partition(",")[0]  # "building, step 3 of 40" is "building" once
+        kind = line.partition(",")[0]  # "building, step 3 of 40" is shown once, as "building"
         if kind not in plain:
             plain.add(kind)
             console.print(f"{kind} ...", markup=False, highlight=False)
@@ -43,7 +43,7 @@ def status(console: Console) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def build_status(console: Console) -> Iterator[Callable[[str], None]]:
-    """`status` of a build, and how long it took, if that was long."""
+    """Like `status`, and report the build time at the end if it was long."""
     began = time.monotonic()
     with status(console) as say:
         yield say
@@ -52,7 +52,7 @@ def build_status(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 class TimeLeft:
-    """Guesses the rest of a run from how long each family's processes took so far, of any side."""
+    """Estimates the time left from how long each family's processes took so far, on any side."""
 
     def __init__(self, plan: Plan) -> None:
         able = [one for lane in plan.lanes for one in lane.binaries if one.runs]
@@ -64,16 +64,16 @@ class TimeLeft:
 
     @property
     def processes(self) -> int:
-        """How many processes are left."""
+        """The number of processes left."""
         return self._left.total()
 
     def ended(self, outcome: TurnResult) -> None:
         self._left[outcome.binary.family] -= 1
-        if outcome.binary.names:  # where nothing ran the time tells nothing of the others
+        if outcome.binary.names:  # a process that ran nothing says nothing about the others
             self._seconds[outcome.binary.family].append(outcome.seconds)
 
     def seconds(self) -> float | None:
-        """None at first; a family yet to run is taken to need the others' time for a benchmark."""
+        """Estimated seconds; None at first. A new family is assumed to be as fast as the others."""
         known = {family: fmean(times) for family, times in self._seconds.items()}
         if not known:
             return None
@@ -85,9 +85,9 @@ class TimeLeft:
 
 
 class RunProgress:
-    """A runner.Observer that shows the run on `console`; a context manager.
+    """A runner.Observer and context manager that shows the run on `console`.
 
-    Faults go to `faults`: it may be the same console, or speak where the other is silent.
+    Faults go to `faults`, which may be the same console, or another one when `console` is silent.
     """
 
     def __init__(self, plan: Plan, console: Console, faults: Console) -> None:
@@ -146,7 +146,7 @@ class RunProgress:
         self.repeated(outcome)
 
     def repeated(self, outcome: TurnResult) -> None:
-        """Report faults and remarks, one line a cause; counts no turn."""
+        """Print faults and remarks, one line per cause, without advancing the bar."""
         side = f", {outcome.side}" if outcome.side else ""
         names = defaultdict[str, list[str]](list)
         for name, fault in outcome.faults.items():
@@ -170,11 +170,11 @@ def _named(sides: Sequence[str]) -> str:
 
 
 def _text(shown: str) -> TextColumn:
-    """One line of any text; what does not fit is cut."""
+    """Return a column of one line; text that does not fit is cut."""
     return TextColumn(shown, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, as in 1:05."""
+    """Format seconds as minutes and seconds: 1:05."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"

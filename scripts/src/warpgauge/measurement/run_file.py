@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run file: Google Benchmark JSON, with the results of all processes as one row a benchmark."""
+"""The run file: Google Benchmark JSON, with one row per benchmark for all its processes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from warpgauge.records.partial_report import Report, is_run
 
 JsonRow = dict[str, Any]
 Content = tuple[Report, Sequence[JsonRow]]  # context and rows
-# Of a program's kernels, by how each is launched (`fields.launches_of`); empty if unknown.
+# Digest of a program's kernels, given their launches (`fields.launches_of`); empty if unknown.
 Digest = Callable[[Binary, Mapping[str, float]], str]
 
-SIGNIFICANT_DIGITS = 7  # far below any noise, and short in a diff
+SIGNIFICANT_DIGITS = 7  # far below the noise, and short in a diff
 
-# Counters that are no measurement, whose last digit counts.
+# Counters that are exact rather than measured: these are not rounded.
 _EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 
 
@@ -47,12 +47,12 @@ def rows(
     paired: bool = False,
     digest: Digest = lambda _binary, _launches: "",
 ) -> list[JsonRow]:
-    """One row a benchmark, of the processes that were asked for it, in order of registration.
+    """Return one row per benchmark, from the processes asked for it, in order of registration.
 
-    A benchmark that failed in any round becomes an errored row, and one that every process skipped
-    a skipped row. Processes in which the GPU was disturbed are left out where a majority was not;
-    else counters say that the times are no result. `paired` rows name the rounds of their times and
-    the ratios that lock-step gave in them, if it gave any. `digest` tells what the kernels are.
+    A benchmark that failed in any round becomes an errored row; one that every process skipped
+    becomes a skipped row. Disturbed processes are left out if a majority was undisturbed;
+    otherwise counters mark the times as invalid. With `paired`, rows list the rounds of their times
+    and any lock-step ratios. `digest` returns the digest of a row's kernels.
     """
     by_binary = defaultdict[str, list[TurnResult]](list)
     for outcome in outcomes:
@@ -71,11 +71,11 @@ def rows(
             merged += [_failed(_identity(name, place, index), why) for index, name in named]
             continue
         processes = [one for one in by_binary[family] if one.binary.names]
-        # The listed benchmarks, then any that only showed up in a report.
+        # The listed benchmarks, then any that appear only in a report.
         seen = (row["name"] for outcome in processes for row in _runs(outcome))
         names = dict.fromkeys([*binary.names, *seen])
         for index, name in enumerate(one for one in names if owners.get(one, family) == family):
-            # One that nobody listed was asked of all of them.
+            # A benchmark that was not listed was asked of all processes.
             asked = [one for one in processes if name in one.binary.names] or processes
             merged.append(_row(_identity(name, place, index), asked, digest, paired))
     return merged
@@ -132,14 +132,14 @@ def _row(
 
 
 def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
-    """With the clock that its rows name, if any does."""
+    """Mark the row as timed by the host if any of its rows is."""
     return fields.with_host_time(merged) if any(map(fields.timed_by_host, rows)) else merged
 
 
 def _skipped(
     skips: Sequence[tuple[TurnResult, Failure]], measured: Sequence[JsonRow]
 ) -> Failure | None:
-    """Why a benchmark that some processes skipped, and none failed, has no time."""
+    """Return the failure of a benchmark that some processes skipped; None if none did."""
     if not skips or not measured:
         return skips[0][1] if skips else None
     outcome, why = skips[0]
@@ -148,16 +148,16 @@ def _skipped(
 
 
 def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
-    """The processes that had the GPU to themselves at its full clock, where most had; else all.
+    """Return the processes with an undisturbed GPU at full clock if most are; otherwise all.
 
-    A majority of three or more is also the two that it takes to know a spread.
+    A majority of three or more has at least two processes, the fewest that show a spread.
     """
     clean = [row for row in measured if not is_disturbed(row["counters"])]
     return clean if 2 * len(clean) > len(measured) else measured
 
 
 def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
-    """The counters of the processes that count, and how many of all do not, or should not."""
+    """Combine the counters; add how many processes were left out and how many were throttled."""
     throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
     counts = {LEFT_OUT: float(processes - len(kept)), THROTTLED: float(throttled)}
     merged = combined(kept)
@@ -166,7 +166,7 @@ def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, 
 
 
 def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
-    """One process's measurement of one benchmark: the median over its repetitions, in ns."""
+    """Return one process's result for one benchmark: the median over repetitions, in ns."""
     scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
     pairs = list(zip(repetitions, scales, strict=True))
     cpu_times = [fields.number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs]
@@ -180,7 +180,7 @@ def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
 
 
 def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
-    """An errored row for every reader of Google Benchmark's JSON; a field says if it is a skip."""
+    """Return an errored row that any reader of Google Benchmark JSON accepts, or a skipped one."""
     nothing = {"iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "ns"}
     error = {"error_occurred": True, "error_message": failure.message}
     skip = {"skipped": True} if failure.skipped else {}
@@ -188,19 +188,19 @@ def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
 
 
 def _origin(rows: Sequence[JsonRow]) -> JsonRow:
-    """Where a benchmark that failed comes from, as far as one of its rows tells."""
+    """Return where a failed benchmark is defined, as far as its rows say."""
     counters = combined([fields.counters_of(row) for row in rows])
     return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
 
 
 def _machine_code(kept: Sequence[JsonRow]) -> JsonRow:
-    """The digest, if all processes report the same."""
+    """Return the digest field if all processes agree on it."""
     told = {row["machine_code"] for row in kept}
     return {fields.MACHINE_CODE: told.pop()} if len(told) == 1 and "" not in told else {}
 
 
 def _sources(processes: Sequence[TurnResult]) -> JsonRow:
-    """The source files of its program, which hold its kernels, where the program names them."""
+    """Return the source files that hold the program's kernels, if the program reports them."""
     for outcome in processes:
         names = outcome.report.get("context", {}).get("sources")
         if isinstance(names, str) and names:
@@ -219,7 +219,7 @@ def _short(value: float) -> float:
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
-# What is told of all GPUs of a run together.
+# Context fields that describe all GPUs of a run together.
 _OF_GPUS = ("gpu_name", "gpu_uuid")
 
 
@@ -229,11 +229,11 @@ def context(
     facts: Mapping[str, str],
     fallbacks: Mapping[str, str],
 ) -> Report:
-    """Google Benchmark's context of the first report, and what else is known of the run.
+    """Merge the reports' contexts with what else is known of the run.
 
-    The other reports fill in what the first lacks, in the order of `binaries`; then `fallbacks` do.
-    `facts` hold over all of them. A run that went on after a reboot is of no one boot; programs
-    that were built in several ways are of all.
+    Earlier reports take precedence, in the order of `binaries`; `fallbacks` fill in the rest, and
+    `facts` override all. After a reboot within the run, `boot_id` is empty. Programs with several
+    build types get all of them.
     """
     place = {binary.family: index for index, binary in enumerate(binaries)}
     merged: dict[str, object] = {}
@@ -247,7 +247,7 @@ def context(
         merged["boot_id"] = ""
     if len(seen["build_type"]) > 1:
         merged["build_type"] = " and ".join(sorted(seen["build_type"]))
-    # A program knows itself on one GPU of several.
+    # A program that runs on several GPUs reports only one of them.
     several = _OF_GPUS if "," in fallbacks.get("gpu_uuid", "") else ()
     known = {key: one for key, one in fallbacks.items() if key in several or key not in merged}
     return {**merged, **known, **facts, "warpgauge_format": RUN_FORMAT}
@@ -261,14 +261,14 @@ def document(
     *,
     paired: bool = False,
 ) -> Content:
-    """What `write` takes, with digests of the kernels; see `context` and `rows`."""
+    """Return the argument of `write`, with digests of the kernels; see `context` and `rows`."""
     found = rows(binaries, outcomes, paired=paired, digest=program_identity.of_row)
     return context(binaries, outcomes, facts, fallbacks), found
 
 
 def write(files: Mapping[Path, Content]) -> None:
-    """Write each file's context and rows, all files or none; raises UserError."""
-    # Resolved: a link stays a link.
+    """Write each file's context and rows, all files or none. Raises UserError."""
+    # Resolve links, so that a link stays a link.
     replace_all({path.resolve(): _text(*content) for path, content in files.items()})
 
 

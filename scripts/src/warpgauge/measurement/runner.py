@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the turns of a plan in fresh processes, out of the journal, and again if disturbed."""
+"""Runs a plan's turns in fresh processes or from the journal, and repeats disturbed ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warpgauge.records.partial_report import Report
 
 
 class Observer(Protocol):
-    """Is told how the run proceeds."""
+    """Receives the events of a run."""
 
     def begins(self, *turns: Turn) -> None: ...
 
@@ -35,11 +35,11 @@ class Observer(Protocol):
 
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[TurnResult]:
-    """One result for each turn; its JSON is on disk before the next turn begins.
+    """Run the plan and return one result per turn; its JSON is on disk before the next begins.
 
-    What failed in a lane does not run there again: its row is an error anyway, and a hang would
-    cost its deadline in every round. What was disturbed runs once more, in all lanes, as long as
-    that helps.
+    A benchmark that failed in a lane does not run there again: its row is an error anyway, and a
+    hang would cost its deadline in every round. A disturbed benchmark is repeated once in all
+    lanes, as long as repeating helps.
     """
     return list(one_by_one(plan, observer, journal))
 
@@ -47,10 +47,10 @@ def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[
 def one_by_one(
     plan: Plan, observer: Observer, journal: Journal | None = None
 ) -> Iterator[TurnResult]:
-    """As `run`, but yields the results of each program as soon as its turns have ended.
+    """Like `run`, but yield the results of each program as soon as its turns have ended.
 
-    The `journal` keeps them; what it holds already does not run again, unless it was disturbed.
-    Raises UserError where it cannot be written, and PersistentThrottling where the GPU stays slow.
+    Results in the `journal` do not run again unless they were disturbed. Raises UserError if the
+    journal cannot be written, and PersistentThrottling if the GPU stays slow.
     """
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
@@ -78,7 +78,7 @@ def one_by_one(
 def _undisturbed(
     run: _Run, turns: Sequence[Turn], outcomes: Sequence[TurnResult], budget: RepeatBudget
 ) -> Sequence[TurnResult]:
-    """The outcomes of one program's turns, with what was disturbed in any of them run again."""
+    """Repeat what was disturbed in any turn of one program, and return the merged outcomes."""
     names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
         return outcomes
@@ -93,7 +93,7 @@ def _undisturbed(
 
 @dataclass
 class _Run:
-    """What measures the turns of a program in one round, in lock-step where that is possible."""
+    """Measures the turns of one program in one round, in lock-step where possible."""
 
     plan: Plan
     observer: Observer
@@ -102,7 +102,7 @@ class _Run:
     def group(
         self, turns: Sequence[Turn], asked: Sequence[Names], attempt: int = 1
     ) -> list[TurnResult]:
-        """The outcome of each turn with these names. Raises UserError where it cannot be kept."""
+        """Measure these names of each turn. Raises UserError if a result cannot be kept."""
         together = self._together(turns, asked)
         all_of_them = [*zip(turns, asked, strict=True)]
         parts = [all_of_them] if together else [[one] for one in all_of_them]
@@ -112,7 +112,7 @@ class _Run:
         return outcomes
 
     def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> list[Names]:
-        """What each measures in lock-step: what the base is asked for, too. Empty for nothing."""
+        """Return what each turn measures in lock-step with the base; empty if nothing does."""
         if not all(turn.binary.lock_steps for turn in turns):
             return []
         base = min(range(len(turns)), key=lambda index: self.plan.lanes.index(turns[index].lane))
@@ -125,14 +125,14 @@ class _Run:
     def _kept(
         self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names], attempt: int
     ) -> list[TurnResult]:
-        """Results from the journal if it has all of them; else measured, and kept there."""
+        """Return results from the journal if it has all of them; else measure and keep them."""
         if attempt == 1:
             self.observer.begins(*(turn for turn, _ in asked))
         keys = [self._key(turn, names, attempt) for turn, names in asked]
         outcomes = self._found(asked, keys)
         if not outcomes:
             outcomes = self._delivered(asked, together)
-            self.plan.unchanged()  # or nobody knows of which inputs they are
+            self.plan.unchanged()  # otherwise the inputs of these results are unknown
             for key, outcome in zip(keys, outcomes, strict=True):
                 if self.journal is not None:
                     self.journal.keep(key, msgspec.convert(outcome, Kept, from_attributes=True))
@@ -141,14 +141,14 @@ class _Run:
         return outcomes
 
     def _key(self, turn: Turn, names: Names, attempt: int) -> list[str]:
-        """The key of a result in the journal."""
+        """Return the key of a result in the journal."""
         called = command(self.plan, turn.lane, replace(turn.binary, names=names))
         return [str(turn.round), str(attempt), turn.lane.side, *called, *names]
 
     def _found(
         self, asked: Sequence[tuple[Turn, Names]], keys: Sequence[Sequence[str]]
     ) -> list[TurnResult]:
-        """What the journal holds, if that is all; what was disturbed may go undisturbed now."""
+        """Return the journal's results if it has all and none is disturbed; otherwise none."""
         found = [self.journal.find(key, Kept) if self.journal else None for key in keys]
         whole = [kept for kept in found if kept is not None]
         if len(whole) < len(asked) or disturbed(kept.report for kept in whole):
@@ -166,7 +166,7 @@ class _Run:
     def _delivered(
         self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names]
     ) -> list[TurnResult]:
-        """`together` in lock-step, and of each turn by itself what that leaves."""
+        """Measure `together` in lock-step, and what is missing then turn by turn."""
         plan, runs = self.plan, self.observer.runs
         if not together:
             return [turn_result.deliver(plan, turn, names, runs) for turn, names in asked]
@@ -180,13 +180,13 @@ class _Run:
         return whole
 
 
-# After so many repetitions in a row that are disturbed again, nothing more is repeated.
+# Repetition stops after this many consecutive repetitions that did not help.
 _MOST_IN_VAIN = 3
 
 
 @dataclass
 class RepeatBudget:
-    """How many turns of a run may still be repeated."""
+    """The number of turns that may still be repeated."""
 
     turns: int
     _in_vain: int = 0
@@ -201,14 +201,14 @@ class RepeatBudget:
 
 
 def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
-    """The names of disturbed benchmarks."""
+    """Return the names of disturbed benchmarks."""
     rows = (row for report in reports for row in report.get("benchmarks", []))
     found = (row for row in rows if failure_of(row) is None and is_disturbed(counters_of(row)))
     return tuple(dict.fromkeys(row["name"] for row in found))
 
 
 def with_repeated(outcome: TurnResult, again: TurnResult) -> TurnResult:
-    """`outcome` with the repeated benchmarks replaced."""
+    """Return `outcome` with the repeated benchmarks replaced."""
     names = again.binary.names
     new = [row for row in again.report.get("benchmarks", []) if row["name"] in names]
     measured = {row["name"] for row in new}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --self-check: the gate held to what it promises, on this GPU and this build.
+"""scripts/bench --self-check: measures how well the gate works on this GPU with this build.
 
-One build is measured beside itself, all sides together: as it is, as it is once more, and with real
-extra work of known size. What is then called changed is a false alarm, or found.
+All sides run one build together: unchanged twice, and with real extra work of known sizes. A change
+reported for the unchanged side is a false alarm; one reported for extra work is a detection.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.paired_tests import LOOKS
 
-# The extra work, as fractions.
+# The extra work as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
-# The sides that do extra work, by their names.
+# Names of the sides with extra work.
 _SLOWER = {f"slower-by-{100 * change:g}-percent": change for change in CHANGES}
 _AGAIN = "again"
 
-# The sides by name, and what --inject is given in each.
+# The value of --inject for each side.
 _INJECTED = {BASE: "", _AGAIN: "", **{name: f".={1 + by:g}" for name, by in _SLOWER.items()}}
 
-# In the context of the run files: how long their measuring took, in seconds.
+# Context field of the run files: measuring time in seconds.
 MEASURED_SECONDS = "measured_seconds"
 
 Judge = Callable[[Record, Record], Comparison]
@@ -40,15 +40,15 @@ Judge = Callable[[Record, Record], Comparison]
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """Verdicts on the unchanged build, and on each injected change."""
+    """Verdicts on the unchanged build and on each injected change."""
 
-    run: Record  # the build as it is
+    run: Record  # of the unchanged base
     same: Comparison
     injected: Mapping[float, Comparison]
 
 
 def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
-    """The gate's looks, at each side as if it were the only one; its run file is left in `folder`.
+    """Measure all sides, judge each as if it were alone, and leave its run file in `folder`.
 
     Raises UserError.
     """
@@ -80,7 +80,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
 
 
 def of_files(folder: Path, judge: Judge) -> SelfCheck:
-    """What the run files that an earlier one left in `folder` show. Raises UserError."""
+    """Judge the run files of an earlier self-check in `folder`. Raises UserError."""
     if not (folder / f"{BASE}.json").is_file():
         raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
     records = {name: load.load(folder / f"{name}.json") for name in _INJECTED}
@@ -97,20 +97,20 @@ def of_files(folder: Path, judge: Judge) -> SelfCheck:
 
 
 def _is_of(context: Mapping[str, str], side: str) -> bool:
-    """Whether a run file with this context is of this side of a self-check."""
+    """Return whether a run file with this context is of this side of a self-check."""
     known = context.get("pair_side"), context.get("inject", "")
     return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
 
 
 def _open_rows(found: SelfCheck) -> dict[str, list[str]]:
-    """The undecided benchmarks of each side."""
+    """Return the undecided benchmarks of each side."""
     injected = {name: found.injected[change] for name, change in _SLOWER.items()}
     compared = {_AGAIN: found.same, **injected}
     return {name: looks.open_rows(one) for name, one in compared.items()}
 
 
 def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:
-    """Each side judged against the base."""
+    """Judge each side against the base."""
     base = records[BASE]
     return SelfCheck(
         base,

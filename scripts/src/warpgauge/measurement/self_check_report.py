@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a self-check found, as a table for a person and as a file beside the baselines."""
+"""The report of a self-check: a table for the console, and a file beside the baselines."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ from warpgauge.verdict.controls import judged
 
 FORMAT = "self-check/2"
 
-# What of the context tells which GPU and which build were checked.
+# Context fields that identify the GPU and the build.
 _SHOWN = (
     *"gpu_name gpu_uuid driver_version runtime_version commit date looks".split(),
     MEASURED_SECONDS,
 )
 
-# The share of a family's benchmarks in which a change counts as found by the gate.
+# A change counts as found in a family if at least this share of its benchmarks reports it.
 FOUND = 0.9
 
 
 @dataclass(frozen=True)
 class Detection:
-    """How a family's benchmarks of one clock fared, when the gate had looked for the last time.
+    """Results of a family's benchmarks on one clock after the gate's last look.
 
-    Those that a policy gives a wider `tolerance` are counted by that instead of by their families,
-    for a smaller change need not be found there.
+    Benchmarks with a wider `tolerance` from a policy are grouped by it rather than by family,
+    because smaller changes need not be found there.
     """
 
     family: str
     clock: Clock
     benchmarks: int
-    alarms: int  # called changed while the code was the same
-    unknown: int  # neither changed nor unchanged then
-    bounded: int  # PASS then, with a bound that is within the tolerance
-    found: Mapping[float, int]  # by the injected change (a fraction) how many were called slower
-    covered: int  # injected changes that lie inside the printed interval
-    intervals: int  # of all that were injected, as many as have one
-    pairs: float  # that each of them needed, unchanged or injected: the mean
+    alarms: int  # reported as changed although the code was the same
+    unknown: int  # neither changed nor unchanged
+    bounded: int  # PASS with a bound within the tolerance
+    found: Mapping[float, int]  # injected change (a fraction) -> benchmarks reported as slower
+    covered: int  # injected changes inside the printed interval
+    intervals: int  # injected changes that have an interval
+    pairs: float  # mean number of pairs per comparison, unchanged or injected
     tolerance: float | None = None
 
     @property
     def smallest(self) -> float | None:
-        """The smallest change found in nine of ten benchmarks; None where not even the largest was.
+        """The smallest change found in nine of ten benchmarks; None if not even the largest was.
 
-        Between two injected changes the share is taken to grow in proportion. Where the smallest
-        one was found so often, that one: what is smaller was not tried.
+        The share is interpolated linearly between two injected changes. If the smallest injected
+        change was found that often, return it: nothing smaller was tried.
         """
         below, share_below = 0.0, 0.0
         for change in sorted(self.found):
@@ -74,7 +74,7 @@ class Detection:
 
 
 def render(check: SelfCheck, screened: Comparison | None, console: Console) -> None:
-    """Print false alarms and the share found of each change; `screened` is the baseline's word."""
+    """Print false alarms and the share found; `screened` is the comparison with the baseline."""
     found = (f"{percent(change, sign=False)} found" for change in CHANGES)
     counts = ("clock", "benchmarks", "false alarms", "unknown", "bounded")
     heads = (*counts, *found, "9 of 10 find", "in interval", "pairs")
@@ -97,7 +97,7 @@ def render(check: SelfCheck, screened: Comparison | None, console: Console) -> N
 
 
 def text(check: SelfCheck, screened: Comparison | None) -> str:
-    """The file: JSON, a family a line, with the names of what was missed."""
+    """Return the JSON file, one family per line, with the names of missed benchmarks."""
     context = newest(check.run).context
     shown = {key: context[key] for key in _SHOWN if key in context}
     rows = ",\n".join(json.dumps(_family(one)) for one in detections(check.same, check.injected))
@@ -129,7 +129,7 @@ def _cells(one: Detection) -> Cells:
 
 
 def _apart(one: Detection, of: int) -> str:
-    """``3 of 106 have a tolerance of 10 %: 1 % found in 0, 10 % in 3; false alarms in 0.``"""
+    """Return ``3 of 10 have a tolerance of 10 %: found 1 % in 0, 10 % in 3; false alarms in 0.``"""
     assert one.tolerance is not None
     found = (f"{percent(by, sign=False)} in {count}" for by, count in one.found.items())
     have = f"{one.benchmarks} of {of} have a tolerance of {percent(one.tolerance, sign=False)}"
@@ -158,7 +158,7 @@ def _family(one: Detection) -> dict[str, object]:
 
 
 def _undecided(check: SelfCheck) -> int:
-    """How many comparisons the last look left open, of all benchmarks with each change."""
+    """Count the comparisons that the last look left open, over all changes."""
     return sum(len(looks.open_rows(one)) for one in (check.same, *check.injected.values()))
 
 
@@ -171,7 +171,7 @@ def _missed(comparison: Comparison) -> Sequence[str]:
 
 
 def _against(screened: Comparison) -> str:
-    """``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
+    """Return ``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
     changed = screened.count(Outcome.REGRESSION, Outcome.IMPROVED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
     sessions = plural(len(screened.baseline.sessions), "session")
@@ -180,9 +180,9 @@ def _against(screened: Comparison) -> str:
 
 
 def detections(same: Comparison, injected: Mapping[float, Comparison]) -> list[Detection]:
-    """A family and clock a row, then all of each clock, then those of each wider tolerance.
+    """Return a row per family and clock, then totals per clock, then one per wider tolerance.
 
-    The host's controls judge nobody.
+    The host's controls are left out.
     """
     groups = defaultdict[tuple[str, Clock, float | None], list[Verdict]](list)
     totals = defaultdict[tuple[str, Clock, float | None], list[Verdict]](list)
@@ -212,7 +212,7 @@ def _detection(
     injected: Sequence[Mapping[float, Verdict]],
     changes: Iterable[float],
 ) -> Detection:
-    """Of benchmarks, by what was said of each as it is, and of each change to it."""
+    """Summarise benchmarks from their verdicts unchanged (`same`) and with each injected change."""
     inside = [
         one.change.low <= change <= one.change.high
         for by_change in injected
@@ -242,7 +242,7 @@ def _detection(
 
 
 def _wider(one: Verdict) -> float | None:
-    """The tolerance of a policy, where it exceeds the built-in one."""
+    """Return a policy's tolerance if it exceeds the built-in one."""
     is_wider = one.tolerance is not None and one.tolerance > TOLERANCE[one.clock]
     return one.tolerance if is_wider else None
 

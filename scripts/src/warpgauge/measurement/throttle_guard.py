@@ -12,7 +12,7 @@ from warpgauge.records.partial_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import disturbance
 
-# After so many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
+# After this many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
 # expected to stay slow. One benchmark that draws too much power does not count: the others of its
 # program run at full clock.
 _IN_A_ROW = 3
@@ -21,23 +21,23 @@ _SHOWN = (SM_CLOCK, "clock_event_reasons", "temperature_celsius", "full")
 
 
 class PersistentThrottling(UserError):
-    """The GPU stays at a lowered clock. What was measured is kept."""
+    """The GPU stays at a lowered clock. Earlier results are kept."""
 
     def after(self, shown: ExitStatus) -> PersistentThrottling:
-        """The same when its results were shown, with this status: a regression stays one."""
+        """Return this error for a run that showed its results: a regression keeps its status."""
         regressed = shown is ExitStatus.REGRESSION
         return PersistentThrottling(str(self), shown if regressed else self.status)
 
 
 @dataclass
 class ThrottleGuard:
-    """Counts programs that ran at a lowered clock."""
+    """Counts consecutive programs that ran at a lowered clock."""
 
-    _programs: int = 0  # slow ones in a row
-    _slow: list[Report] = field(default_factory=list)  # their rows at a lowered clock
+    _programs: int = 0  # consecutive slow programs
+    _slow: list[Report] = field(default_factory=list)  # rows at a lowered clock
 
     def look(self, reports: Iterable[Report]) -> None:
-        """At what a program's processes delivered in the end; at all sides of them."""
+        """Count a program as slow if most of its rows, over all sides, ran at a lowered clock."""
         rows = [
             {**row, "full": _full_clock(report.get("context", {}))}
             for report in reports
@@ -45,7 +45,7 @@ class ThrottleGuard:
             if failure_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
         ]
         if not rows:
-            return  # of the host alone: it tells nothing of the GPU
+            return  # host benchmarks say nothing about the GPU
         slow = [row for row in rows if row.get(THROTTLED)]
         if 2 * len(slow) > len(rows):
             self._programs, self._slow = self._programs + 1, [*self._slow, *slow]
@@ -53,7 +53,7 @@ class ThrottleGuard:
             self._programs, self._slow = 0, []
 
     def require_rested(self) -> None:
-        """Raise PersistentThrottling where the GPU stays slow."""
+        """Raise PersistentThrottling if the GPU stays slow."""
         if self._programs >= _IN_A_ROW:
             raise PersistentThrottling(
                 f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs in a "
@@ -63,7 +63,7 @@ class ThrottleGuard:
 
 
 def _full_clock(context: Mapping[str, object]) -> float:
-    """The target SM clock; 0.0 if unknown."""
+    """Return the target SM clock in Hz; 0.0 if unknown."""
     try:
         return float(str(context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")))
     except ValueError:
@@ -71,7 +71,7 @@ def _full_clock(context: Mapping[str, object]) -> float:
 
 
 def _described(rows: Iterable[Report]) -> str:
-    """``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees Celsius``."""
+    """Return ``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees ...``."""
     seen = [
         {key: float(row[key]) for key in _SHOWN if isinstance(row.get(key), int | float)}
         for row in rows

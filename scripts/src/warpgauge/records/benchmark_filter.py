@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters benchmarks by regular expressions, within a time limit, and suggests corrections."""
+"""Filter benchmarks by regular expressions, within a time limit, and suggest corrections."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from warpgauge.records.model import Record
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, inert, typed
 
-# What Python reads in one way and the benchmarks, to which it is a POSIX extended expression, in
-# another: [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
+# Syntax that Python reads differently from the benchmarks, which use POSIX extended expressions:
+# [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
 _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
 
-# A run that confirmed is filtered by the names of all that it measured.
+# A confirmation run is filtered by the names of all benchmarks that it measured: a long text.
 _LONGEST_SHOWN = 300
 
 
 class Request:
-    """What was asked for: of the comparison (`filter`), and of the candidate's own run.
+    """The selection of benchmarks by the comparison's `filter` and by the candidate's own run.
 
-    What `baseline` has of the full suite alone is not asked of a run of the default one.
+    A run of the default suite is not expected to have the full suite's benchmarks in `baseline`.
 
-    Filters are regular expressions found anywhere in a name; a leading ``-`` asks for the rest,
-    and ``all`` for all, as with Google Benchmark's --benchmark_filter.
+    Filters are regular expressions found anywhere in a name. A leading ``-`` negates, and ``all``
+    selects all, as with Google Benchmark's --benchmark_filter.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Request:
         self._names = {*candidate.rows}
         if baseline is not None and _own_filters(baseline) == self._own:  # a base, in pairs
             self._names |= baseline.rows.keys()
-        # What the candidate's suite leaves out.
+        # The benchmarks that the candidate's suite leaves out.
         self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
@@ -51,7 +51,7 @@ class Request:
             matches(own, "", self._whose)
 
     def covered(self, names: Iterable[str]) -> list[str]:
-        """Those of `names` that are part of the comparison, measured or not. Raises UserError."""
+        """Return those of `names` that are in the comparison, measured or not. Raise UserError."""
         refusal = f"{self._whose} or --filter, takes too long ({self.filters}); simplify it"
         with cpu_limit(SEARCH_LIMIT_S, refusal):
             return [name for name in names if self._covers(name)]
@@ -60,22 +60,22 @@ class Request:
         if name in self.left_out:
             return False
         if name in self._names:
-            # What a run itself measured under this very filter was asked for, even where Python
+            # A benchmark that a run measured under this very filter was asked for, even if Python
             # and Google Benchmark read the expression differently.
             return matches(self._filter, name) or self._filter in self._own
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 
     @property
     def filters(self) -> str:
-        """The filters in effect, for a note; empty where all was asked for."""
+        """The filters in effect, for a note; empty if all benchmarks were asked for."""
         given = {self._filter, *self._own} - {""}
         return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
 
 
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
-    """Raise UserError for a filter that no benchmark of either side matches: a slip of the pen.
+    """Raise UserError for a filter that matches no benchmark of either side, probably a typo.
 
-    One that the candidate's own run was made with has matched, whatever Python makes of it.
+    The filter of the candidate's own run did match, even if it does not in Python.
     """
     asked = normal(filter or "")
     names = dict.fromkeys([*baseline.rows, *candidate.rows])
@@ -88,23 +88,23 @@ def require_match(filter: str | None, baseline: Record, candidate: Record) -> No
 
 
 def normal(filter: str) -> str:
-    """`filter`, but "" where it is Google Benchmark's other word for all benchmarks."""
+    """Return `filter`, with Google Benchmark's "all" replaced by ""."""
     return "" if filter == "all" else filter
 
 
 def matches(filter: str, name: str, what: str = "the filter") -> bool:
-    """Whether a filter lets `name` through; an empty one lets all through. Raises UserError."""
+    """Return whether a filter selects `name`; an empty one selects all. Raise UserError."""
     negated = filter.startswith("-")
     return found(what, filter[1:] if negated else filter, name) != negated
 
 
 def found(what: str, expression: str, name: str) -> bool:
-    """Whether a plain regular expression is found in `name`. Raises UserError naming `what`."""
+    """Return whether an expression is found in `name`. Raise UserError that names `what`."""
     return _compiled(what, expression).search(name) is not None
 
 
 def require_portable(option: str, expression: str) -> None:
-    """Raise UserError for an expression that the benchmarks would read in another way."""
+    """Raise UserError for an expression that the benchmarks would read differently."""
     differs = _AMBIGUOUS.search(expression)
     if differs is not None:
         raise UserError(
@@ -115,7 +115,7 @@ def require_portable(option: str, expression: str) -> None:
 
 
 def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
-    """What `baseline` has of the full suite alone, where the candidate ran the default one."""
+    """Return the benchmarks of the full suite in `baseline` if the candidate ran the default."""
     if any(one.context.get("suite") == "full" for one in candidate.sessions.values()):
         return frozenset()
     return frozenset(
@@ -126,14 +126,14 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
 
 
 def _own_filters(candidate: Record) -> set[str]:
-    """The filters that its runs were made with; "" for one of all benchmarks."""
+    """Return the filters of its runs; "" for a run of all benchmarks."""
     return {normal(s.context.get("filter", "")) for s in candidate.sessions.values()}
 
 
 @cache
 def _compiled(what: str, expression: str) -> re.Pattern[str]:
     try:
-        with warnings.catch_warnings():  # what Python may read differently one day is no news here
+        with warnings.catch_warnings():  # future changes of Python's syntax do not matter here
             warnings.simplefilter("ignore")
             return re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
@@ -143,23 +143,23 @@ def _compiled(what: str, expression: str) -> re.Pattern[str]:
 
 
 def hint(asked: str, names: Iterable[str]) -> str:
-    """The end of a refusal of `asked`: the family or the benchmark nearest to it, if one is."""
+    """Return the end of a refusal of `asked`: a suggestion of the nearest name, or ""."""
     known = dict.fromkeys(part for name in names for part in (name.split("/", 1)[0], name))
-    known.pop(asked.strip("^$/").split("/", 1)[0], None)  # the family is right
+    known.pop(asked.strip("^$/").split("/", 1)[0], None)  # the family is already right
     near = difflib.get_close_matches(asked.strip("^$/"), known, n=1)
     return f": did you mean {typed(near[0])}?" if near else ""
 
 
-# For one expression in all names; 10,000 of them take 0.01 s.
+# For one expression in all names; searching 10,000 names takes 0.01 s.
 SEARCH_LIMIT_S = 0.5
 
 
 @contextmanager
 def cpu_limit(seconds: float, refusal: str) -> Iterator[None]:
-    """Raises UserError with `refusal` once the block has taken `seconds` of this process's CPUs.
+    """Raise UserError with `refusal` once the block has used `seconds` of this process's CPU time.
 
-    By a signal, which Python's matcher looks for while it works. Only the main thread gets it: in
-    another there is no limit.
+    A signal interrupts Python's matcher. Only the main thread receives it, so other threads have
+    no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -175,5 +175,5 @@ def cpu_limit(seconds: float, refusal: str) -> Iterator[None]:
     finally:
         used = seconds - signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
         signal.signal(signal.SIGVTALRM, before)
-        if outer:  # the limit around this one goes on
+        if outer:  # resume the enclosing limit
             signal.setitimer(signal.ITIMER_VIRTUAL, max(outer - used, 1e-3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The counters of a row, and how those of several measurements are combined."""
+"""The counters of a row, and how several measurements' counters are combined."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from warpgauge.system.text import quantity
 Counters = Mapping[str, float]
 Combine = Callable[[Sequence[float]], float]
 
-# What the kernels of an operation take, as a person says it. They carry no noise: where one
-# differs, something else ran.
+# The resources of an operation's kernels, with names for a person. They have no noise: if one
+# differs, different code ran.
 RESOURCES = MappingProxyType(
     {
         "registers": "registers",
@@ -26,22 +26,21 @@ RESOURCES = MappingProxyType(
     }
 )
 
-# 1 where the host's clock took the time.
+# 1 if the host's clock took the time.
 HOST_CLOCK = "host_clock"
 
-# The median SM clock while the GPU worked that a row times. A program that times the device has it.
+# The median SM clock during the timed GPU work. Programs that time the device report it.
 SM_CLOCK = "sm_clock_hz"
 
-# In how many processes too few samples were taken at the full SM clock (in a process's own row 1),
-# and how many processes of others were on the GPU: such times are no result.
+# The number of processes with too few samples at the full SM clock (1 in a process's own row), and
+# the number of other processes on the GPU. Either makes the times invalid.
 THROTTLED = "throttled"
 OTHER_PROCESSES = "other_processes"
 _DISTURBING = (THROTTLED, OTHER_PROCESSES)
 
-# What the engine saw of the benchmark itself, where its times are no result: bytes of L2 that
-# persisting accesses keep, host functions in the captured graph (of older engines: now an error),
-# and how many times faster it claims to be than what this GPU was measured to reach. Another
-# process would see it again.
+# Flaws of the benchmark itself that make its times invalid: bytes of L2 set aside for persisting
+# accesses, host functions in the captured graph (from older engines; now an error), and the factor
+# by which it claims to exceed the measured peak of this GPU. Another process would show the same.
 L2_SET_ASIDE = "l2_set_aside"
 HOST_NODES = "host_nodes"
 BEYOND_CEILING = "beyond_ceiling"
@@ -50,29 +49,29 @@ FLAWS = (L2_SET_ASIDE, HOST_NODES, BEYOND_CEILING)
 # In the context: how many GPUs of the machine were measured at the same time, if more than one.
 GPUS_AT_ONCE = "gpus_at_once"
 
-# Processes of a run whose times do not count, because the GPU was disturbed in them.
+# How many processes of a run do not count because the GPU was disturbed in them.
 LEFT_OUT = "processes_left_out"
 
-# 1 where a resource was not the same in all processes: not all of them ran the same kernels.
+# 1 if a resource differed between processes: they did not all run the same kernels.
 RESOURCES_VARY = "resources_vary"
 
-# The line of its family's file that registers a benchmark: of the source, not of a measurement.
+# The line of the source file that registers the benchmark; not a measurement.
 SOURCE_LINE = "source_line"
 
-# 1 where only the full suite has the benchmark, and not the default one.
+# 1 if only the full suite has the benchmark.
 FULL_SUITE = "full_suite"
 
-# 1 in an errored row that was not tried: an earlier benchmark broke its process's CUDA context.
+# 1 in an errored row that was not run because an earlier benchmark broke the CUDA context.
 NOT_TRIED = "not_tried"
 
-# The largest distance of an output's element from its reference; of values drawn at random.
+# The largest error of an output element against its reference, for random input values.
 MAX_ERROR = "max_error"
 
-# 1 where no input has seeded values: results of a former call cannot be ruled out.
+# 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
 FIXED_INPUTS = "fixed_inputs"
 
-# What rows and contexts say of the minute of a measurement, and of the source as it stood then. A
-# baseline does not keep it.
+# Counters and context keys about the moment of a measurement, or about the source at that time.
+# Baselines do not keep them.
 OF_THE_MOMENT = frozenset(
     (
         *"power_watts temperature_celsius clock_event_reasons memory_used_bytes discarded".split(),
@@ -80,7 +79,7 @@ OF_THE_MOMENT = frozenset(
     )
 )
 
-# Every counter that a row of warpgauge's own may have.
+# All counters that a row written by warpgauge may have.
 KNOWN = frozenset(
     (
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
@@ -94,14 +93,14 @@ _REASON_BITS = 64  # NVML's mask is an unsigned long long
 
 
 def is_disturbed(counters: Counters) -> bool:
-    """Whether the GPU was disturbed, which may pass. Unknown, as of old files, it was not."""
+    """Return whether the GPU was disturbed, which may pass; False if unknown, as in old files."""
     return any(counters.get(key, 0.0) > 0.0 for key in _DISTURBING)
 
 
 def combined(several: Sequence[Counters], middle: Combine = statistics.median) -> dict[str, float]:
-    """One counter for each that any of `several` has: their `middle`, unless `_RULES` knows better.
+    """Combine the counters of `several` measurements, by `_RULES` or else by `middle`.
 
-    What disturbs is combined to its worst, so that no measurement can hide behind the others.
+    Disturbances take their worst value, so that no measurement hides behind the others.
     """
     names = dict.fromkeys(chain.from_iterable(several))
     values = {name: [one[name] for one in several if name in one] for name in names}
@@ -125,7 +124,7 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
         "discarded": max,
         MAX_ERROR: max,
         **dict.fromkeys((*_DISTURBING, *FLAWS), max),
-        # A value that was seen, and not 40.5 registers.
+        # A value that occurred: 40.5 registers do not exist.
         **dict.fromkeys((*RESOURCES, SOURCE_LINE), statistics.median_low),
     }
 )
@@ -136,14 +135,14 @@ RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 
 
 def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
-    """Those that are there, and that a machine can have: no infinity, nor what overflows."""
+    """Return the known rates that a machine can reach, without infinities and overflows."""
     found = {key: counters[key] for key in RATES if key in counters}
     lowest, highest = _RATE_RANGE
     return {k: v for k, v in found.items() if v == 0.0 or lowest <= abs(v) <= highest}
 
 
 def speed(counters: Counters) -> str:
-    """The rate that a person reads: of arithmetic where there is one, else the bandwidth."""
+    """Return the rate to show: arithmetic throughput if known, else bandwidth, else ""."""
     for key, unit in (("flops_per_second", "FLOP/s"), ("bytes_per_second", "B/s")):
         if value := counters.get(key):
             return quantity(value, unit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a row and of a context that every kind of file writes alike."""
+"""The parts of rows and contexts that all kinds of files share."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from warpgauge.files.json_file import Object
 from warpgauge.files.location import Place
 from warpgauge.system.text import quoted
 
-# What took the time of a row that has no counter to tell it by: of another project's program.
+# Marks what timed a row of another project's program, which lacks the counter for it.
 TIMED_BY, _HOST = "timed_by", "host"
 
 # A digest of the machine code of a row's kernels, in run files and baselines.
 MACHINE_CODE = "machine_code"
 
-# What the name of a counter begins with that says how a kernel is launched; then the kernel's name,
-# mangled. Of the processes' own rows alone: it is no measurement.
+# Prefix of counters that describe how a kernel is launched; the kernel's mangled name follows. Only
+# processes' own rows have them. They are not measurements.
 _KERNEL = "kernel:"
 
 # Google Benchmark's own numbers in a row; every other number is a counter.
@@ -30,17 +30,17 @@ _NOT_COUNTERS = frozenset(
     (
         *"name run_name run_type time_unit label family_index per_family_instance_index".split(),
         *"repetitions repetition_index threads iterations real_time cpu_time".split(),
-        # And what is no number at all.
+        # Fields that are not numbers.
         *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
         *("skip_message", "big_o", TIMED_BY, MACHINE_CODE),
     )
 )
 
-# Google Benchmark's --benchmark_context, our --filter and --inject: an argument of a command, and
-# this is the longest that Linux has. The lines that tell of the context are to be read.
+# Google Benchmark's --benchmark_context, our --filter and --inject are command arguments, for which
+# this is Linux's limit. People read the lines of the context.
 CONTEXT_LIMIT = 128 * 1024
 
-# A name is a key, a column and a line of every report. Templates make names of a few hundred.
+# Names are keys, columns and lines of all reports. Templates make names of hundreds of characters.
 NAME_LIMIT = 4096
 
 _NO_FILE = Place(Path())
@@ -49,7 +49,7 @@ _LARGEST = sys.float_info.max
 
 
 def is_name(text: str) -> bool:
-    """Whether a file with this name can be read again (`name_of`)."""
+    """Return whether a file with this name can be read again (`name_of`)."""
     return bool(text) and not text.isspace() and len(text) <= NAME_LIMIT
 
 
@@ -65,7 +65,7 @@ def name_of(row: Object, place: Place, key: str = "name") -> str:
 
 
 def unit_of(row: Object, place: Place) -> float:
-    """Seconds in one unit of the row's times."""
+    """Return the seconds in one unit of the row's times. Raise UserError for an unknown unit."""
     unit = row.get("time_unit")
     if not isinstance(unit, str):
         fault = "has no 'time_unit'" if unit is None else f"'time_unit' is {kind(unit)}"
@@ -76,7 +76,7 @@ def unit_of(row: Object, place: Place) -> float:
 
 
 def seconds(value: object, unit: float, key: str, place: Place) -> float:
-    """A time that a measurement can have: finite and above zero."""
+    """Return a time in seconds. Raise UserError unless it is finite and positive."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise misfit(value, key, "a number", place)
     try:
@@ -93,10 +93,10 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
 def counters_of(
     row: Object, checked: Container[str] = (), place: Place = _NO_FILE
 ) -> dict[str, float]:
-    """The finite counters of a row; a NaN in a counter carries nothing.
+    """Return the finite counters of a row; a NaN is ignored.
 
-    Raises UserError for one of `checked` that is no number. Counted as absent it would hide what it
-    tells of: spills, or a lowered clock.
+    Raise UserError for one of `checked` that is not a number. Treated as absent, it would hide
+    spills or a lowered clock.
     """
     found = {}
     for key in _countable(tuple(row)):
@@ -114,12 +114,12 @@ def counters_of(
 
 @lru_cache(maxsize=4096)
 def _countable(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that may be counters. The rows of a file have few different sets of keys."""
+    """Return the keys that may be counters; cached, because rows share few sets of keys."""
     return tuple(key for key in keys if key not in _NOT_COUNTERS and not key.startswith(_KERNEL))
 
 
 def launches_of(row: Object) -> dict[str, float]:
-    """How each kernel of a process's row is launched, by its mangled name: a number to compare."""
+    """Return how each kernel of a process's row is launched, as a number per mangled name."""
     found: dict[str, float] = {}
     for key, value in row.items():
         if key.startswith(_KERNEL) and isinstance(value, (int, float)):
@@ -133,7 +133,7 @@ def machine_code_of(row: Object) -> str:
 
 
 def number_or_zero(value: object) -> float:
-    """A finite number that is not negative; 0 for whatever else stands in its place."""
+    """Return a finite, non-negative number; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return 0.0
     return float(value) if 0.0 <= value <= _LARGEST else 0.0
@@ -145,17 +145,17 @@ def label_of(row: Object) -> str:
 
 
 def timed_by_host(row: Object) -> bool:
-    """Whether the row says that the host's clock timed it."""
+    """Return whether the row says that the host's clock timed it."""
     return row.get(TIMED_BY) == _HOST
 
 
 def with_host_time(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row, marked as timed by the host's clock."""
+    """Return the row, marked as timed by the host's clock."""
     return {**row, TIMED_BY: _HOST}
 
 
 def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
-    """The number of the round that each of the row's processes ran in; () where it tells none."""
+    """Return the round of each of the row's processes, () if not stated. Raise UserError."""
     if "process_rounds" not in row:
         return ()
     remedy = "measure again, or remove 'process_rounds'"
@@ -174,7 +174,7 @@ def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
 
 
 def pair_ratios_of(row: Object, rounds: int, place: Place) -> tuple[float | None, ...]:
-    """The ratio of each of the row's rounds, None for one without; () where it tells none."""
+    """Return the ratio of each round, None for a round without; () if not stated."""
     if "pair_ratios" not in row:
         return ()
     remedy = "measure again, or remove 'pair_ratios'"
@@ -191,7 +191,7 @@ def pair_ratios_of(row: Object, rounds: int, place: Place) -> tuple[float | None
 
 
 def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:
-    """The context as strings; lists and objects (caches, load averages) are left out."""
+    """Return the context as strings, without lists and objects (caches, load averages)."""
     if key not in top:
         return {}
     strings: dict[str, str] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain Google Benchmark JSON of any version: one process, one or more repetitions a benchmark."""
+"""Read Google Benchmark JSON of any version: one process, with repetitions per benchmark."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 
-# More say hardly more of how far they scatter, and a file may claim any number.
+# More repetitions hardly improve the estimate of the scatter, and a file may claim any number.
 _MOST_REPETITIONS = 100
 
-# A ratio of standard deviation to typical time beyond this says no more than that nothing is known.
+# A larger ratio of standard deviation to typical time only says that nothing is known.
 _WIDEST = 1e6
 
-# What a log may be so that its time can be held, with some room for rounding.
+# The range of logs whose time is a finite float, with some room for rounding.
 _SMALLEST, _LARGEST = math.log(sys.float_info.min) + 1.0, math.log(sys.float_info.max) - 1.0
 
 
 def repetitions_of(typical: float, stddev: float, count: int) -> tuple[float, ...]:
-    """So many times (seconds) of that median whose logs scatter as that standard deviation tells.
+    """Return `count` times (seconds) with this median and this standard deviation of a log-normal.
 
-    At equal steps of probability of a log-normal distribution. Repetitions that nobody wrote down
-    tell as much of the noise as those that were: without them a benchmark that repeats to
-    30 % would be judged like one that repeats to the last digit.
+    They lie at equal steps of probability. Repetitions that only an aggregate reports thus count
+    as much for the noise as listed ones: otherwise a benchmark that repeats to 30 % would be
+    judged like one that repeats to the last digit.
     """
     if count < 2:
         return (typical,)
     ratio = min(stddev / typical, _WIDEST)
-    scatter = math.sqrt(math.log1p(ratio**2))  # of a log-normal distribution's log
+    scatter = math.sqrt(math.log1p(ratio**2))  # standard deviation of a log-normal's log
     logs = (
         math.log(typical) + scatter * score
         for score in _normal_scores(min(count, _MOST_REPETITIONS))
@@ -57,7 +57,7 @@ def repetitions_of(typical: float, stddev: float, count: int) -> tuple[float, ..
 
 @lru_cache(maxsize=_MOST_REPETITIONS)
 def _normal_scores(count: int) -> tuple[float, ...]:
-    """Normal scores, symmetric about 0, of a standard deviation of 1."""
+    """Return normal scores, symmetric about 0, with a standard deviation of 1."""
     normal = statistics.NormalDist()
     scores = [normal.inv_cdf((index + 0.5) / count) for index in range(count)]
     even = [(one - other) / 2 for one, other in zip(scores, reversed(scores), strict=True)]
@@ -65,35 +65,35 @@ def _normal_scores(count: int) -> tuple[float, ...]:
     return tuple(score / sd for score in even)
 
 
-# Before version 1.5 a row does not say what it is: an aggregate is known by the end of its name.
+# Before version 1.5 rows have no run_type; an aggregate is recognised by the end of its name.
 _OLD_SUFFIXES = ("mean", "median", "stddev", "cv", "BigO", "RMS")
 
-# Fitted over a family of benchmarks: no benchmark stands behind their name.
+# Aggregates fitted over a family; no benchmark has their name.
 _FITTED = frozenset(("BigO", "RMS"))
 
-# Stand-ins for a benchmark's own times where only aggregates were written, best first.
+# Aggregates that replace a benchmark's own times if only aggregates were written, best first.
 _USABLE_AGGREGATES = ("median", "mean")
 _SPREAD = "stddev"
 
 
 @dataclass(slots=True)
 class _Benchmark:
-    """The sum of one benchmark's rows."""
+    """The combined rows of one benchmark."""
 
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)
     aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
-    spread: tuple[float, int] = 0.0, 1  # standard deviation, and of how many repetitions
-    unusable: list[str] = field(default_factory=list)  # aggregates that are no typical time
+    spread: tuple[float, int] = 0.0, 1  # standard deviation, and number of repetitions
+    unusable: list[str] = field(default_factory=list)  # aggregates that are not typical times
     label: str = ""
     failure: Failure | None = None
-    repetitions: set[int] = field(default_factory=set)  # their numbers, of those that have one
+    repetitions: set[int] = field(default_factory=set)  # repetition indices, where given
     iterations: int = 0
-    cpu: list[float] = field(default_factory=list)  # seconds of an iteration
+    cpu: list[float] = field(default_factory=list)  # seconds per iteration
 
 
 def load_google_benchmark(document: Document) -> Record:
-    """All repetitions of a benchmark become its values, in the one session of this file."""
+    """Return the record of a file, whose repetitions are the times of its single session."""
     key = document.place.path.name
     found: dict[str, _Benchmark] = {}
     with uncollected():
@@ -111,7 +111,7 @@ def load_google_benchmark(document: Document) -> Record:
 
 
 def _identity(row: Object, place: Place) -> tuple[str, str | None]:
-    """The benchmark a row belongs to, and the aggregate it is, if it is one."""
+    """Return the name of a row's benchmark, and the name of its aggregate or None."""
     run_name = name_of(row, place, "run_name" if "run_name" in row else "name")
     run_type = row.get("run_type")
     if run_type == "iteration":
@@ -131,7 +131,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
             benchmark.failure = failure
         return
     if aggregate is not None:
-        # Of another unit than time since 1.6: a coefficient of variation is a fraction.
+        # Since 1.6 some aggregates are not times: a coefficient of variation is a fraction.
         is_time = row.get("aggregate_unit", "time") == "time"
         if aggregate == _SPREAD and is_time:
             benchmark.spread = _spread(row, place)
@@ -140,7 +140,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
             return
     unit = unit_of(row, place)
     time = seconds(row.get("real_time"), unit, "real_time", place)
-    counters = counters_of(row, row, place)  # none that Google Benchmark writes is no number
+    counters = counters_of(row, row, place)  # all that Google Benchmark writes are numbers
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
         if aggregate in benchmark.aggregates:
@@ -148,7 +148,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
         benchmark.aggregates[aggregate] = (time, counters)
         return
     repetition = row.get("repetition_index")
-    if type(repetition) is int:  # what has no number is one more repetition
+    if type(repetition) is int:  # a row without an index is a further repetition
         if repetition in benchmark.repetitions:
             raise _twice(place)
         benchmark.repetitions.add(repetition)
@@ -189,7 +189,7 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
             time, counters = benchmark.aggregates[aggregate]
             times = repetitions_of(time, *benchmark.spread)
             return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
-    if benchmark.unusable:  # measured, and never to be mistaken for one that is not there
+    if benchmark.unusable:  # measured, so it must not count as missing
         error = f"its only aggregates are not typical times ({listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)
     return None

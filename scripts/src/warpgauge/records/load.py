@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run files, baselines and plain Google Benchmark JSON, from a file or a folder, into a Record."""
+"""Read run files, baselines and Google Benchmark JSON, from a file or folder, as a Record."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ from warpgauge.system.text import quoted
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
 
-# Files round times to seven digits; what differs by more has been edited.
+# Files round times to seven digits. A larger relative difference means that the file was edited.
 _ROUNDING = 1e-3
 
-# How the files begin that scripts/bench --self-check keeps beside the baselines: no times in them.
+# Prefix of files that scripts/bench --self-check keeps beside the baselines; they hold no times.
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]
-# A row's times by session, the rounds they were taken in and the ratios of these, given the row,
-# the seconds in its unit, and its place.
+# A row's times by session, their rounds, and the ratios of these rounds; from the row, the seconds
+# in its unit, and its place.
 _Times = tuple[_BySession, tuple[int, ...], tuple[float | None, ...]]
 _Medians = Callable[[Object, float, Place], _Times]
 
 
 def load(path: Path) -> Record:
-    """The record in a file, or in all ``*.json`` of a folder. Raises UserError, nothing else.
+    """Return the record in a file, or in all ``*.json`` of a folder. Raise UserError, nothing else.
 
-    Plain Google Benchmark files of a folder that measured the same benchmarks are its processes.
+    Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
     records = [load_document(read_row_by_row(file)) for file in json_files(path)]
     if len(records) == 1:
@@ -73,7 +73,7 @@ def load(path: Path) -> Record:
 
 
 def load_processes(paths: Sequence[Path]) -> Record:
-    """The record of plain Google Benchmark files, each of them one process. Raises UserError."""
+    """Return the record of Google Benchmark files, one process each. Raise UserError."""
     seen: set[Path] = set()
     records = []
     for file in (file for path in paths for file in json_files(path)):
@@ -109,7 +109,7 @@ def json_files(path: Path) -> list[Path]:
 
 
 def holds_results(folder: Path) -> bool:
-    """Whether there is a result file in `folder`; a file, or what cannot be read, holds none."""
+    """Return whether `folder` is a readable folder that holds a result file."""
     try:
         return folder.is_dir() and any(_is_result(entry) for entry in folder.iterdir())
     except OSError:
@@ -121,7 +121,7 @@ def _is_result(entry: Path) -> bool:
 
 
 def load_document(document: Document) -> Record:
-    """The record in a parsed file, by the format that its context names."""
+    """Return the record in a parsed file, by the format that its context names."""
     version = context_strings(document.top, document.place).get("warpgauge_format")
     if version is None:
         _refuse_nvbench(document)
@@ -136,7 +136,7 @@ def load_document(document: Document) -> Record:
 
 
 def _refuse_nvbench(document: Document) -> None:
-    """Its rows are benchmarks of many states, and would be called damaged ones of ours."""
+    """Raise UserError for nvbench's JSON, whose rows would otherwise look like damaged ones."""
     meta = document.top.get("meta")
     version = meta.get("version") if isinstance(meta, dict) else None
     if isinstance(version, dict) and "nvbench" in version:
@@ -257,10 +257,10 @@ def _merged(path: Path, records: list[Record]) -> Record:
 
 
 def _agreed(one: Session, other: Session) -> Session:
-    """One session told by two files: what either says, without what they contradict each other in.
+    """Merge a session from two files, without the keys on which they contradict each other.
 
-    A binary knows keys that another lacks (cuBLAS's version); a contradicted filter must not hide
-    what the other file was asked for.
+    A binary may know keys that another lacks (cuBLAS's version). A contradicted filter must not
+    hide what the other file was asked for.
     """
     both = {**one.context, **other.context}
     agreed = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The typed data every other module works on. Times are seconds an operation, everywhere."""
+"""The data types that all other modules use. Times are seconds per operation, everywhere."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 
 
 class Clock(Enum):
-    """What a row was timed with; it decides how far the time may move without a cause."""
+    """The clock that timed a row. It decides how much times vary without a cause."""
 
     DEVICE = "device"
     HOST = "host"
 
-    __hash__ = object.__hash__  # Enum's own is slow, and it is asked for ten times a benchmark
+    __hash__ = object.__hash__  # Enum's own is slow, and is called ten times per benchmark
 
 
 class Source(Enum):
-    """Where a record came from; a plain Google Benchmark file is one process (`Record.files`)."""
+    """Where a record came from. A Google Benchmark file is one process (`Record.files`)."""
 
     RUN = "run file"
     BASELINE = "baseline"
@@ -32,7 +32,7 @@ class Source(Enum):
 
 @dataclass(frozen=True)
 class Session:
-    """One boot of one GPU instance, with the context it was measured in."""
+    """One boot of one GPU instance, and the context of its measurements."""
 
     key: str
     context: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Session:
 
     @property
     def sm_clock_target_hz(self) -> float | None:
-        """The SM clock that device times stand for; None where the context names none."""
+        """The SM clock that device times are stated for, or None if the context names none."""
         try:
             hz = float(self.context.get("sm_clock_target_hz", ""))
         except ValueError:
@@ -61,15 +61,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One benchmark: for each session the central time of every process, in seconds.
+    """One benchmark: for each session the median time of every process, in seconds.
 
-    `rounds` numbers those processes where it matters which of two sides' ran beside each other.
-    `pair_ratios` are, of a candidate, its times over the base's in those rounds, by slices in
-    lock-step; None in a round in which the processes alternated. Empty where all did.
-    `error` says why there are none. `skipped`: its machine cannot run it, and nobody is at fault.
-    `contradicted` where the file's own summary of them is another time. `iterations` are those of
-    all processes, `cpu_seconds` an iteration's on the CPU: 0 where the file does not tell.
-    `machine_code` is a digest of its kernels' code and how they are launched; empty if unknown.
+    `rounds` numbers those processes if they ran in pairs with the other side's.
+    `pair_ratios`, of a candidate, are its times over the base's in those rounds, by slices in
+    lock-step; None for a round in which the processes alternated. Empty if all rounds alternated.
+    `error` says why there are no times. If `skipped`, the machine cannot run it, which is no fault.
+    `contradicted` means that the file's own summary differs from the times. `iterations` are those
+    of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
+    `machine_code` is a digest of its kernels' code and launches; empty if unknown.
     """
 
     name: str
@@ -93,10 +93,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Record:
-    """One side of a comparison: rows by name, in file order, and the sessions they came from.
+    """One side of a comparison: rows by name, in file order, and their sessions.
 
-    `files` are several plain Google Benchmark files, each of them one process, in the order of
-    every row's process medians; empty where a record comes from anything else.
+    `files` are several Google Benchmark files, one process each, in the order of every row's
+    process medians. It is empty for any other record.
     """
 
     path: Path
@@ -107,7 +107,7 @@ class Record:
 
     @property
     def single_process(self) -> bool:
-        """Whether the times of a row are repetitions within one process: those of a plain file."""
+        """Whether a row's times are repetitions within one process, as in a single plain file."""
         return self.source is Source.GOOGLE_BENCHMARK and not self.files
 
 
@@ -120,7 +120,7 @@ _T = TypeVar("_T", bound=_OfAFamily)
 
 
 def by_family(everything: Iterable[_T]) -> dict[str, list[_T]]:
-    """In the order in which families begin, and each in the order given."""
+    """Group by family, in the order of first appearance."""
     families: dict[str, list[_T]] = {}
     for one in everything:
         families.setdefault(one.family, []).append(one)

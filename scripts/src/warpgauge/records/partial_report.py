@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the JSON of a process, which may be incomplete, and checks its rows."""
+"""Read the JSON of a process, which may be incomplete, and check its rows."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from warpgauge.files.json_file import Object
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.system.text import cut, quoted
 
-Report = Mapping[str, Any]  # Google Benchmark's JSON, as it was read
+Report = Mapping[str, Any]  # Google Benchmark's JSON as read
 
-_LARGEST = 64 * 2**20  # bytes; what is more is no report
+_LARGEST = 64 * 2**20  # bytes; a larger file is not a report
 _TAIL = 1 << 14  # bytes; a row has about two thousand
 
-# As Google Benchmark writes a row's name and its closing brace, and begins the list of the rows.
+# How Google Benchmark writes a row's name and closing brace, and begins the list of rows.
 _NAME = re.compile(r'^      "name": (".*"),?$', re.MULTILINE)
 _ROW_END, _ROWS_BEGIN = "\n    }", '"benchmarks": ['
 
 
 def read(path: Path) -> tuple[Report, bool]:
-    """A process's JSON and whether it is complete; an empty one where there is none.
+    """Return a process's JSON and whether it is complete; an empty one if unreadable.
 
-    A crash leaves it without its end; the context and the rows before it were flushed one by one
-    and still count.
+    A crash leaves the file without its end. The context and the rows before the crash were flushed
+    one by one and still count.
     """
     text = _text(path)
     for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
         try:
-            # Not strict: a message's control characters stand in it as they are.
+            # Not strict, because messages may contain raw control characters.
             document = json.loads(candidate, strict=False, object_pairs_hook=_object)
         except (ValueError, RecursionError):
             continue
-        # What can be read as it stands is not mended into something else.
+        # A text that parses as it is needs no mending.
         readable = _is_report(document) and _is_unicode(candidate, document)
         return (document, candidate is text) if readable else ({}, False)
     return {}, False
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The members of an object; a row that has a key twice is an error.
+    """Return the members of an object; a row with a repeated key becomes an error.
 
-    Google Benchmark writes such a row for a counter that is called as a key of its own is, before
-    the counter: nobody is to take that for the time.
+    Google Benchmark writes such a row if a counter has the name of one of its own keys, which it
+    writes first. The counter must not be taken for the time.
     """
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -62,7 +62,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def last_name(path: Path) -> str:
-    """Of the row that was written last, as far as the end of the file shows one; else nothing."""
+    """Return the name of the last row written, if the end of the file shows one, else ""."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
@@ -83,13 +83,13 @@ def _text(path: Path) -> str:
 
 
 def _mended(text: str, last: str) -> str:
-    """`text` up to the last `last`, closed as JSON."""
+    """Return `text` up to the last `last`, closed as JSON."""
     before, found, _ = text.rpartition(last)
     return f"{before}{found}]}}"
 
 
 def _is_report(document: object) -> bool:
-    """Whether it can become a run file that can be read again."""
+    """Return whether it can become a run file that can be read again."""
     return (
         isinstance(document, dict)
         and isinstance(document.get("context"), dict)
@@ -103,7 +103,7 @@ def _is_report(document: object) -> bool:
 
 
 def _is_unicode(text: str, document: object) -> bool:
-    """JSON can spell half a character, which no file and no terminal can be written with."""
+    """Return whether all strings can be encoded; JSON can spell half of a surrogate pair."""
     if "\\ud" not in text.lower():
         return True
     try:
@@ -114,11 +114,11 @@ def _is_unicode(text: str, document: object) -> bool:
 
 
 _LONGEST_FAULT = 60  # characters
-_BEYOND_TIME = 1e100  # in any unit: what can be converted to another
+_BEYOND_TIME = 1e100  # in any unit; smaller times can be converted to another unit
 
 
 def fault_of(row: Object) -> Failure | None:
-    """Why the row is no measurement; None if it is one."""
+    """Return why the row is not a measurement, or None if it is one."""
     if (failure := failure_of(row)) is not None:
         return failure
     time, unit = row.get("real_time"), row.get("time_unit", "ns")
@@ -131,5 +131,5 @@ def fault_of(row: Object) -> Failure | None:
 
 
 def is_run(row: Object) -> bool:
-    """Whether it is one run, and no aggregate."""
+    """Return whether the row is a run and not an aggregate."""
     return row.get("run_type", "iteration") == "iteration"

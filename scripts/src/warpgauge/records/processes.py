@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several plain Google Benchmark files of one side, each of them a process, as one record."""
+"""Merge several Google Benchmark files of one side, one process each, into one record."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, quoted
 
-# In the context: how many processes a side has, as run files say it.
+# In the context: the number of processes of a side, as in run files.
 PROCESSES = "processes"
 
-# What decides whether a side may be compared at all: where its files contradict each other no
-# value would be true of the side.
+# Keys that decide whether a side may be compared at all. The files of a side must agree on them.
 _ALIKE = ("gpu_name", "build_type", "inject", GPUS_AT_ONCE)
 
 
 def are_processes(records: Sequence[Record]) -> bool:
-    """Whether they measured the same benchmarks again; else they are the parts of one suite."""
+    """Return whether they measured the same benchmarks; else they are parts of one suite."""
     if any(record.source is not Source.GOOGLE_BENCHMARK for record in records):
         return False
     names = Counter(name for record in records for name in record.rows)
@@ -31,9 +30,9 @@ def are_processes(records: Sequence[Record]) -> bool:
 
 
 def merged(path: Path, records: Sequence[Record]) -> Record:
-    """One record, with the median of each process; a row that any process lacks has none.
+    """Return one record with the median of each process; a row that any process lacks is an error.
 
-    Raises UserError for files that contradict each other in what decides about the comparison.
+    Raise UserError if the files contradict each other in what decides about the comparison.
     """
     session = _session(path.name, records)
     names = dict.fromkeys(name for record in records for name in record.rows)
@@ -43,7 +42,7 @@ def merged(path: Path, records: Sequence[Record]) -> Record:
 
 
 def _session(key: str, records: Sequence[Record]) -> Session:
-    """What the files' contexts agree on, with the date of the newest."""
+    """Return what the files' contexts agree on, with the date of the newest."""
     sessions = [(record.path, one) for record in records for one in record.sessions.values()]
     told: dict[str, tuple[Path, str]] = {}
     contradicted = set()
@@ -85,7 +84,7 @@ def _row(name: str, session: str, records: Sequence[Record]) -> Row:
 
 
 def _error(rows: Sequence[Row | None], paths: Sequence[Path]) -> str:
-    """Of the first file where it failed, else of the first that lacks it."""
+    """Return the error of the first file where it failed, else of the first that lacks it."""
     each = list(zip(rows, paths, strict=True))
     failed = [(path.name, row.error) for row, path in each if row is not None and row.error]
     if failed:

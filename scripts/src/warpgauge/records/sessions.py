@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: their keys, which is newest, and which two were measured in pairs."""
+"""Sessions: their keys, the newest one, and whether two were measured in pairs."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from datetime import datetime, timezone
 
 from warpgauge.records.model import Record, Session
 
-# What two run files that were measured in pairs have in common.
+# The context key that two run files measured in pairs have in common.
 PAIR_KEY = "pair_id"
 
-# Fewer rounds tell nothing of how far the next would lie.
+# Fewer rounds do not show how far the next would lie.
 FEWEST_ROUNDS = 2
 
-# Fewer pairs show no change: of a benchmark with two states, one side may meet the same one in all
-# of them by chance.
+# Fewer pairs show no change: if a benchmark has two states, a side may by chance meet the same one
+# in all pairs.
 FEWEST_OF_A_CHANGE = 5
 
-# A driver a quarter, a toolkit a quarter: after as many days the machine has changed under it.
+# Drivers and toolkits change about every quarter, so the machine has changed after this many days.
 STALE_DAYS = 90
 
 _UNDATED = datetime.min.replace(tzinfo=timezone.utc)
 
 
 def session_hash(context: Mapping[str, str]) -> str:
-    """Eight hex digits that name one boot of one GPU instance."""
+    """Return eight hex digits that identify one boot of one GPU instance."""
     identity = context.get("gpu_uuid", "") + context.get("boot_id", "")
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def session_key(context: Mapping[str, str], date: str) -> str:
-    """``2026-11-20-3f2a9c1d``: the day of `date` (ISO 8601) and the session's hash."""
+    """Return ``2026-11-20-3f2a9c1d``: the day of `date` (ISO 8601) and the session's hash."""
     return f"{date[:10] or 'undated'}-{session_hash(context)}"
 
 
 def when(session: Session) -> datetime:
-    """When a session was measured; the beginning of time if it does not say."""
+    """Return when a session was measured, or the earliest datetime if unknown."""
     try:
         date = datetime.fromisoformat(session.context.get("date", "").replace("Z", "+00:00"))
     except ValueError:
@@ -46,22 +46,22 @@ def when(session: Session) -> datetime:
 
 
 def newest_last(sessions: Iterable[Session]) -> list[Session]:
-    """Ordered by time, then by key."""
+    """Return the sessions ordered by time, then by key."""
     return sorted(sessions, key=lambda session: (when(session), session.key))
 
 
 def newest(record: Record) -> Session:
-    """The latest session."""
+    """Return the newest session of a record."""
     return newest_last(record.sessions.values())[-1]
 
 
 def only_session(record: Record) -> Session:
-    """The session of a run file, which has one."""
+    """Return the session of a run file, which has only one."""
     return next(iter(record.sessions.values()))
 
 
 def are_paired(baseline: Record, candidate: Record) -> bool:
-    """Whether the two were measured in pairs, in one run."""
+    """Return whether the two were measured in pairs, in one run."""
     sessions = (*baseline.sessions.values(), *candidate.sessions.values())
     ids = {session.context.get(PAIR_KEY, "") for session in sessions}
     return len(ids) == 1 and ids != {""}

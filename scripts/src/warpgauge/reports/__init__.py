@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison in every format: one module an output format."""
+"""A comparison in every format: one module per output format."""

@@ -22,10 +22,10 @@ from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
-# Of more changed rows than this, only the first get a command each.
+# Each of the first _COMMANDS changed rows gets a command.
 _COMMANDS = 5
 
-# Characters; a longer filter is left out, and the command measures everything.
+# Characters; a longer filter is omitted, so that the command measures everything.
 _LONGEST_PATTERN = 280
 
 # Names that a shell, a regular expression and TOML take literally, and that fit on a line.
@@ -45,7 +45,7 @@ class Step:
 
 
 def next_step(comparison: Comparison) -> tuple[Step, ...]:
-    """The next steps; none where the candidate is itself a baseline."""
+    """Return the next steps; none if the candidate is itself a baseline."""
     source, slowest = comparison.candidate.source, worst(comparison)
     if source is Source.BASELINE:
         return ()
@@ -74,7 +74,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
 
 
 def _lacks_processes(comparison: Comparison) -> bool:
-    """Whether rows are inconclusive because plain files have too few processes."""
+    """Return whether rows are inconclusive because plain files have too few processes."""
     return comparison.is_of_plain_files and any(
         min(verdict.processes) < FEWEST_PROCESSES
         for verdict in comparison.verdicts
@@ -83,7 +83,7 @@ def _lacks_processes(comparison: Comparison) -> bool:
 
 
 def _bound(comparison: Comparison) -> Step:
-    """How to bring the bounds of inconclusive rows within the tolerance."""
+    """Return how to bring the bounds of inconclusive rows within the tolerance."""
     left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
     if comparison.candidate.source is not Source.RUN:
         return Step(
@@ -107,7 +107,7 @@ def _bound(comparison: Comparison) -> Step:
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:
-    """A row that failed in the candidate; rather one that it could run than one it skipped."""
+    """Return a row that failed in the candidate, preferably one that was not skipped, or None."""
     rows = {name: row for name, row in comparison.candidate.rows.items() if row.error is not None}
     errors = [verdict for verdict in comparison.verdicts if verdict.outcome is Outcome.ERROR]
     failed = (verdict for verdict in errors if verdict.name in rows)
@@ -115,7 +115,7 @@ def _first_failed(comparison: Comparison) -> Verdict | None:
 
 
 def accept(comparison: Comparison) -> tuple[Step, ...]:
-    """How to accept an intended change; nothing for a pair, which has no baseline."""
+    """Return how to accept an intended change; nothing for pairs, which have no baseline."""
     if _base(comparison) is not None:
         return ()
     words = "If the change is intended, commit it and record its times:"
@@ -123,10 +123,10 @@ def accept(comparison: Comparison) -> tuple[Step, ...]:
 
 
 def command(comparison: Comparison, verdict: Verdict) -> str:
-    """The command that measures one benchmark again, beside the same base if it had one.
+    """Return the command that measures one benchmark again, beside the same base if it had one.
 
     Against a baseline, a host time also needs the host's controls. A name that is not harmless is
-    left out, and the command measures everything.
+    omitted, so that the command measures everything.
     """
     base = _base(comparison)
     bench = _bench(comparison)
@@ -139,7 +139,7 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
 
 
 def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> str:
-    """The options that select these benchmarks and `more`; no filter for many or odd names."""
+    """Return the options that select these benchmarks and `more`, or "" for many or odd names."""
     full = any(_is_of_full_suite(comparison, name) for name in names)
     suite = f" --suite {FULL_SUITE}" if full else ""
     pattern = "|".join(f"^{name}$" for name in names)
@@ -149,7 +149,7 @@ def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> s
 
 
 def _bench(comparison: Comparison) -> str:
-    """The command that measured the candidate, of whichever project's programs."""
+    """Return the command that measured the candidate, also for another project's programs."""
     context = newest(comparison.candidate).context
     words = ["scripts/bench"]
     for option, key in (("--build-dir", BUILD_DIR), ("--kernels", MANIFEST)):
@@ -160,14 +160,14 @@ def _bench(comparison: Comparison) -> str:
 
 
 def _folder(name: str, placeholder: str) -> str:
-    """`name`, or the placeholder where it is not harmless."""
+    """Return `name`, or the placeholder if it is not harmless."""
     return name if _HARMLESS_FOLDER.fullmatch(name) else placeholder
 
 
 def _folders(comparison: Comparison) -> list[str]:
-    """The folders of another project's programs that were measured in pairs, base first.
+    """Return the folders of another project's programs that were measured in pairs, base first.
 
-    Placeholders where the commits are known: a reader builds those in folders of their own.
+    If the commits are known, return placeholders: a reader builds them in folders of their own.
     """
     sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
     contexts = {placeholder: newest(side).context for placeholder, side in sides.items()}
@@ -179,12 +179,12 @@ def _folders(comparison: Comparison) -> list[str]:
 
 
 def is_harmless(name: str) -> bool:
-    """Whether a shell, a regular expression and TOML all take it literally."""
+    """Return whether a shell, a regular expression and TOML all take `name` literally."""
     return _HARMLESS.fullmatch(name) is not None
 
 
 def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
-    """By its counters; of a row that failed, by the other side or by the suite of its run."""
+    """Return whether only the full suite has it; for a failed row, whether its run was of it."""
     sides = (comparison.candidate, comparison.baseline)
     rows = [side.rows[name] for side in sides if name in side.rows]
     if any(row.counters.get(counters.FULL_SUITE) for row in rows):
@@ -195,7 +195,7 @@ def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
 
 
 def _base(comparison: Comparison) -> str | None:
-    """The commit that the candidate was paired with; "" if unknown, None without a pair."""
+    """Return the commit that the candidate was paired with; "" if unknown, None without pairs."""
     if not are_paired(comparison.baseline, comparison.candidate):
         return None
     commit = newest(comparison.baseline).context.get("commit", "")
@@ -203,7 +203,7 @@ def _base(comparison: Comparison) -> str | None:
 
 
 def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
-    """A command for each of the first rows, and how to accept an intended change."""
+    """Return a command for each of the first rows, and how to accept an intended change."""
     commands = dict.fromkeys(command(comparison, verdict) for verdict in ranked[:_COMMANDS])
     text = "\n".join(["```sh", *commands, "```\n"])
     slower = [verdict for verdict in ranked if verdict.outcome is Outcome.REGRESSION]
@@ -217,8 +217,8 @@ def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
 
 
 def _entry(worst: Verdict, where: str) -> str:
-    """A draft of the policy entry that accepts the worst row; `where` names the file."""
-    # An entry accepts a row only up to its percentage.
+    """Return a draft of the policy entry that accepts the worst row; `where` names the file."""
+    # An entry accepts a row only up to its percentage, so it must cover the whole interval.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:
         return ""

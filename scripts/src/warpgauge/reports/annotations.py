@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as GitHub workflow commands, which a job's log turns into annotations."""
+"""A comparison as GitHub workflow commands, which become annotations of a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
-# GitHub shows no more than this of a kind a step.
+# The most annotations of a kind that GitHub shows for a step.
 _SHOWN = 10
 
 _KINDS = {
@@ -25,7 +25,7 @@ _PLAIN = {"title": "warpgauge"}
 
 
 def render(comparison: Comparison) -> str:
-    """One line an annotation, the worst of each kind first; the last says how many are cut."""
+    """Return one line per annotation, worst first within a kind; the last counts omitted ones."""
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     if comparison.refusal is not None:
         found["error"].append(command("error", _PLAIN, str(headline(comparison))))

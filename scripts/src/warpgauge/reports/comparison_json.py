@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison written as JSON for programs, and read back: `json_document` describes it.
+"""Write a comparison as JSON for programs, and read it back: `json_document` describes it.
 
-Text is written as the files have it, in ASCII with JSON escapes. Whoever wrote a file that is read
-may be a stranger: what its types allow is read, the rest is one sentence. What follows from the
-verdicts (counts, headline, exit status) is made again, not read.
+Text is written as the files have it, in ASCII with JSON escapes. A file that is read is untrusted:
+what its types allow is read, any fault becomes one sentence. What follows from the verdicts
+(counts, headline, exit status) is recomputed, not read.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from warpgauge.verdict.note import Kind, Note
 _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give the output of --format json of the same warpgauge"
 
-# Why a row failed is the verdict's reason: of the row itself it only counts that it did.
+# The verdict's reason says why a row failed; the row itself only records that it did.
 _ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
 
 _KINDS = {kind.word: kind for kind in Kind}
 
 
 def render(comparison: Comparison) -> str:
-    """The document, indented, with its last newline."""
+    """Return the document as indented JSON with a final newline."""
     return written(document(comparison))
 
 
 def written(document: Document) -> str:
-    """A document of any format as its file holds it."""
+    """Return the JSON text of a document of any format."""
     told = json.dumps(msgspec.to_builtins(document))
     finite = json.loads(told, parse_constant=lambda constant: None)  # infinity and NaN are null
     text = json.dumps(finite, indent=1, allow_nan=False)
-    # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.
+    # "##" begins a command in a build server's log (`text.inert`); JSON can escape it.
     return text.replace("##", "#\\u0023") + "\n"
 
 
 def document(comparison: Comparison) -> json_document.Comparison:
-    """What `render` writes, but for numbers that are not finite."""
+    """Return the document that `render` writes, with numbers that may not be finite."""
     slowest = worst(comparison)
     return json_document.Comparison(
         headline=str(headline(comparison)),
@@ -100,7 +100,7 @@ def _state(row: Row | None) -> State:
 
 
 def load(text: str, place: Place = _PLACE) -> Comparison:
-    """The comparison in a file's text. Raises UserError, a sentence that begins with `place`."""
+    """Return the comparison in `text`. Raise UserError, a sentence that begins with `place`."""
     value, repeated = parsed(place, text, _REMEDY)
     if repeated is not None:
         raise place.error(f"holds the key {quoted(repeated[1])} twice in one object", _REMEDY)
@@ -108,7 +108,7 @@ def load(text: str, place: Place = _PLACE) -> Comparison:
 
 
 def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:
-    """The comparison in a document. Raises UserError for what stands there twice."""
+    """Return the comparison in a document. Raise UserError for a repeated verdict or session."""
     _require_unique((verdict.name for verdict in document.verdicts), "verdict", place)
     method = _notes([document.method], place)[0] if document.method else None
     return Comparison(
@@ -124,7 +124,7 @@ def read(document: json_document.Comparison, place: Place = _PLACE) -> Compariso
 
 
 def _notes(notes: Sequence[json_document.Note], place: Place) -> tuple[Note, ...]:
-    """Those of kinds that this version knows, and how many others there are."""
+    """Return the notes of kinds known to this version, and a note that counts the others."""
     known = [note for note in notes if note.kind in _KINDS]
     found = [_note(note, place) for note in known]
     if left := len(notes) - len(known):
@@ -156,7 +156,7 @@ def _side(side: Side, rows: Mapping[str, Row], place: Place) -> Record:
 
 
 def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
-    """What is known of a side's rows: which there are, which failed, and their counters."""
+    """Return what is known of a side's rows: which exist, which failed, and their counters."""
     rows = {}
     for verdict in document.verdicts:
         state: State = getattr(verdict.rows, side)
@@ -177,7 +177,7 @@ def _verdict(one: json_document.Verdict) -> Verdict:
 
 
 def _change(change: json_document.Change | None) -> Change | None:
-    """A change without one of its three numbers is none that could be shown."""
+    """Return a change, or None if one of its three numbers is missing."""
     if change is None or change.ratio is None or change.low is None or change.high is None:
         return None
     return Change(change.ratio, change.low, change.high)

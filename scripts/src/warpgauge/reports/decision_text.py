@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision rule in words: when a change is reported, what a pass means, and bounds."""
+"""The decision rule in words: when a change is reported, what PASS means, and bounds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from warpgauge.verdict.comparison import IN_PAIRS, Comparison, Evidence, Outcome
 
 _SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Comparability.SIBLING]
 
-# Larger bounds, as a fraction, are not printed exactly.
+# The largest bound, as a fraction, that is printed exactly.
 _NO_BOUND = 9.99
 
 
 def sentences(comparison: Comparison) -> str:
-    """When a change is reported, and what a pass means; empty where nothing was judged."""
+    """Return when a change is reported and what PASS means; "" if nothing was judged."""
     least = minimum_effects(comparison)
     if not least:
         return ""
@@ -33,13 +33,13 @@ def sentences(comparison: Comparison) -> str:
 
 
 def at_most(*fractions: float, words: str = "at most") -> str:
-    """The largest of some bounds, rounded up: ``at most +0.40 %``, or ``more than +999 %``."""
+    """Return the largest bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``."""
     most = max(fractions)
     return f"{words} {rounded_up(most)}" if most <= _NO_BOUND else rounded_up(most)
 
 
 def rounded_up(bound: float) -> str:
-    """As `percent`, but rounded up."""
+    """Return a percentage like `percent`, but rounded up."""
     if bound > _NO_BOUND:
         return f"more than {percent(_NO_BOUND)}"
     size = 1.0 if abs(bound) >= 0.9995 else 10.0 if abs(bound) >= 0.00995 else 100.0
@@ -47,7 +47,7 @@ def rounded_up(bound: float) -> str:
 
 
 def bound_words(verdict: Verdict) -> str:
-    """``unchanged, at most +0.40 %``; ``at most +7.2 %, tolerance 3 %``; empty for other rows."""
+    """Return ``unchanged, at most +0.40 %``, ``at most +7.2 %, tolerance 3 %``, or ""."""
     if verdict.bound is None:
         return ""
     if verdict.outcome is Outcome.INCONCLUSIVE and verdict.tolerance is not None:
@@ -56,7 +56,7 @@ def bound_words(verdict: Verdict) -> str:
 
 
 def minimum_effects(comparison: Comparison) -> str:
-    """``1 % of device time and 20 % of host time``: those in force; nothing where none was."""
+    """Return the minimum effects used, as ``1 % of device time and 20 % of host time``, or ""."""
     groups: tuple[list[Verdict], list[Verdict]] = [], []
     for verdict in comparison.verdicts:
         if verdict.minimum_effect is not None:
@@ -80,7 +80,7 @@ def _of_each_clock(
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:
-    """``1 %``, ``3 % or 150 ns, whichever is more,``, or a range where benchmarks differ."""
+    """Return ``1 %``, ``3 % or 150 ns, whichever is more,``, or a range if benchmarks differ."""
     effects = {verdict.minimum_effect or 0.0 for verdict in verdicts}
     if len(effects) > 1:
         others = {v.minimum_effect or 0.0 for v in verdicts if not _is_latency(v)}
@@ -97,7 +97,7 @@ def _range(fractions: Iterable[float | None]) -> str:
 
 
 def _is_latency(verdict: Verdict) -> bool:
-    """Whether the minimum effect is the fixed latency by which GPUs of a model differ."""
+    """Return whether the minimum effect is the fixed latency by which sibling GPUs differ."""
     effect, seconds = verdict.minimum_effect, verdict.baseline_seconds
     if verdict.clock is not Clock.DEVICE or effect is None or seconds is None:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation for people, at a terminal and as Markdown: what came of it, and a row a point."""
+"""An evaluation for people, on a terminal and as Markdown: the result, and a row per point."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STYLES = {"faster": "green", "equal": "", "slower": "red"}
 
 
 def headline(evaluation: Evaluation) -> str:
-    """The result in one line: correctness and memory before speed."""
+    """Return the result in one line: correctness and memory before speed."""
     points = evaluation.points
     wrong = sum(not one.is_right for one in points)
     large = sum(not one.is_within_memory for one in points if one.is_right)
@@ -69,12 +69,12 @@ def headline(evaluation: Evaluation) -> str:
 
 
 def plain(evaluation: Evaluation) -> str:
-    """All of it without colour, for a file."""
+    """Return the whole report without colour, for a file."""
     return layout.plain(lambda console: render(evaluation, console))
 
 
 def render(evaluation: Evaluation, console: Console) -> None:
-    """Print it to a terminal, or to what is as wide as one."""
+    """Print the report to a terminal, or to what has its width."""
     style = {ExitStatus.OK: "bold green", ExitStatus.REGRESSION: "bold red"}
     text = Text(headline(evaluation))
     verdict = text.plain.split(" at ")[0].split(":")[0]
@@ -96,7 +96,7 @@ def render(evaluation: Evaluation, console: Console) -> None:
 
 
 def markdown(evaluation: Evaluation) -> str:
-    """The same as Markdown, in which names and reasons are code."""
+    """Return the report as Markdown, with names and reasons as code."""
     lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
     facts = [f"- {key}: {markdown_text.in_sentence(value)}" for key, value in _facts(evaluation)]
     lines += ["\n".join(facts) + "\n"]
@@ -150,7 +150,7 @@ def _result(point: Point) -> str:
 
 
 def _correct(base: Row, candidate: Row) -> str:
-    """The candidate's largest error against the reference, where all was verified."""
+    """Return "yes" and the largest error against the reference, or "no" if a row failed."""
     if base.error is not None or candidate.error is not None:
         return "no"
     error = candidate.counters.get(MAX_ERROR)
@@ -162,7 +162,7 @@ def _interval(speed_up: SpeedUp) -> str:
 
 
 def _mean(evaluation: Evaluation) -> str:
-    """A sentence; nothing where there is no mean."""
+    """Return a sentence on the mean, or "" without one."""
     mean = evaluation.geometric_mean
     if mean is None:
         return ""
@@ -173,7 +173,7 @@ def _mean(evaluation: Evaluation) -> str:
 
 
 def _remarks(evaluation: Evaluation) -> Iterator[str]:
-    """Why points have no result, what was not measured, and what to do about it."""
+    """Yield why points have no result, what was not measured, and what to do about it."""
     reasons: dict[str, list[str]] = {}
     for point in evaluation.points:
         name = point.verdict.name.partition("/")[2] or "(no axes)"
@@ -203,6 +203,6 @@ def _remarks(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _few(points: Sequence[str]) -> str:
-    """``n:8, n:16 and 3 more``."""
+    """Return names such as ``n:8, n:16 and 3 more``."""
     shown = ", ".join(points[:3])
     return f"{shown} and {len(points) - 3} more" if len(points) > 3 else shown

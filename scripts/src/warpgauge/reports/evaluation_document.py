@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the JSON of an evaluation holds: its types, from which its published schema is made.
+"""The types of an evaluation's JSON, from which its published schema is made.
 
 Docstrings are the schema's descriptions.
 """
@@ -22,7 +22,7 @@ from warpgauge.verdict.evaluation import MEMORY
 
 
 class SpeedUp(msgspec.Struct, frozen=True):
-    """The base's time over the candidate's, above 1 is faster; the ends of its 95 % interval."""
+    """The base's time over the candidate's, above 1 if faster, with its 95 % interval."""
 
     ratio: Fraction
     low: Fraction
@@ -30,10 +30,10 @@ class SpeedUp(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One kernel at one point. `verified`: every verification of its results passed.
+    """One kernel at one point. `verified`: all verifications of its results passed.
 
     `max_error` is the largest error of an element against the reference in double precision.
-    `limit_fraction` is the fraction of the roofline. What is not known is null; `error` is why
+    `limit_fraction` is the fraction of the roofline. Unknown values are null. `error` says why
     there is no result.
     """
 
@@ -46,11 +46,11 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """Both kernels at one point of their axes, each with its value as it stands in names.
+    """Both kernels at one point. `axes` holds each axis's value as written in the name.
 
-    `outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided; with all
-    others there is no speed-up, and `reason` is why. `bound`: the candidate is slower by at most
-    this fraction, with 99 % confidence. `pairs`: of processes, that were compared.
+    `outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided. The others
+    have no speed-up, and `reason` says why. `bound`: the candidate is slower by at most this
+    fraction, with 99 % confidence. `pairs`: how many pairs of processes were compared.
     """
 
     axes: dict[str, str]
@@ -65,14 +65,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1"):
-    """What scripts/warpgauge evaluate --format json writes.
+    """The output of scripts/warpgauge evaluate --format json.
 
-    Times are seconds an operation. A later warpgauge may add keys within a version of the format:
-    pass over those that you do not know. `base` and `candidate` are the kernels as they were named.
+    Times are seconds per operation. A later warpgauge may add keys within a version of the format:
+    ignore unknown keys. `base` and `candidate` are the kernels as named by the user.
 
     `exit_status`: 0 the candidate is right, within the memory limit, and faster or equal; 1 it is
-    right, and slower at a point; 3 wrong, over the limit, not measured, or undecided. `base_alone`,
-    `candidate_alone`: points that one of them alone has. `notes`: as sentences.
+    right, but slower at a point; 3 wrong, over the limit, not measured, or undecided.
+    `base_alone`, `candidate_alone`: points that only one of them has. `notes`: sentences.
     """
 
     base: str
@@ -89,12 +89,12 @@ class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1
 
 
 def render(found: evaluation.Evaluation) -> str:
-    """An evaluation as JSON for programs."""
+    """Return an evaluation as JSON for programs."""
     return comparison_json.written(document(found))
 
 
 def document(found: evaluation.Evaluation) -> Evaluation:
-    """An evaluation as its JSON has it."""
+    """Return an evaluation as the document that `render` writes."""
     return Evaluation(
         base=found.names[0],
         candidate=found.names[1],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A candidate's times in files for other tools: Google Benchmark's JSON, and OpenMetrics 1.0 text.
 
-github-action-benchmark (its `googlecpp`) takes name, real_time, time_unit, iterations, cpu_time and
-threads of a row; Bencher (`cpp_google`) name, real_time and time_unit, and refuses a context
+github-action-benchmark (its `googlecpp`) reads name, real_time, time_unit, iterations, cpu_time and
+threads of a row. Bencher (`cpp_google`) reads name, real_time and time_unit, and rejects a context
 without a list of caches.
 """
 
@@ -27,17 +27,17 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-# Of Bencher's benchmark names, in bytes (its BenchmarkName).
+# The longest benchmark name of Bencher, in bytes (its BenchmarkName).
 _LONGEST_OF_BENCHER = 1024
-# Bencher reads a time as a decimal of 28 digits; these leave seven of them.
+# Bencher reads a time as a decimal of 28 digits; this range leaves seven of them.
 _SHORTEST_NS, _LONGEST_NS = 1e-20, 1e28
 _NS = 1e9
-_MARK = "warpgauge_export"  # in the context: what the file was written for
+_MARK = "warpgauge_export"  # context key for the tool that the file was written for
 
 Json = dict[str, object]
 
 _PREFIX = "warpgauge_benchmark_"
-# By the end of its name, which ends in the unit: that, and what it tells.
+# For each metric's suffix: its unit, with which the name ends, and its description.
 _GAUGES = {
     "seconds": ("seconds", "Time of one operation."),
     "bytes_per_second": (
@@ -51,17 +51,17 @@ _GAUGES = {
     "limit_fraction": ("fraction", "Fraction of the device's limit."),
     "bound_fraction": ("fraction", "Upper bound of the slowdown, with 99 % confidence."),
 }
-# What may be said of a benchmark that has a time. A state that does not hold is told, too.
+# Outcomes of benchmarks with a time. The metric also lists the states that do not hold.
 _STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
-# Of the run, by the label that tells them: what a time is compared over.
+# Labels of a run, and their context keys.
 _RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "commit": "commit"}
 
 
 @dataclass(frozen=True)
 class Export:
-    """`text` writes a comparison whose candidate has all times; `unfit` says why one is left out.
+    """A format: `text` writes a comparison in which every verdict has a candidate time.
 
-    `own` finds itself in every such text, which is a `kind`.
+    `unfit` returns why a verdict is left out, or "". `own` matches in every such text, of a `kind`.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Export:
     own: re.Pattern[bytes]
 
     def render(self, comparison: Comparison) -> str:
-        """The text, without unfit benchmarks; empty where none is left."""
+        """Return the text without unfit benchmarks, or "" if none is left."""
         kept = tuple(verdict for verdict in comparison.verdicts if not self.unfit(verdict))
         return self.text(replace(comparison, verdicts=kept)) if kept else ""
 
     def left_out(self, comparison: Comparison) -> str:
-        """Which benchmarks `render` leaves out, and why, in words; empty where it has them all."""
+        """Return which benchmarks `render` leaves out and why, in words, or "" if none."""
         found: dict[str, list[str]] = {}
         for verdict in comparison.verdicts:
             if reason := self.unfit(verdict):
@@ -86,7 +86,7 @@ class Export:
 
 
 def _google_benchmark(comparison: Comparison, reader: str) -> str:
-    """The document for `reader`, one benchmark a line. Every verdict has the candidate's time."""
+    """Return the document for `reader`, one row a line. Every verdict has a candidate time."""
     session = newest(comparison.candidate)
     rows = [
         _row(verdict, comparison.candidate.rows.get(verdict.name), family, index)
@@ -96,15 +96,15 @@ def _google_benchmark(comparison: Comparison, reader: str) -> str:
     context = json.dumps({**_context(session.context), _MARK: reader}, indent=1)
     lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
     text = f'{{\n"context": {context},\n"benchmarks": [\n{lines}\n]\n}}\n'
-    # What begins a command of a build server's log (`text.inert`); JSON has another way to say it.
+    # "##" begins a command in a build server's log (`text.inert`); JSON can escape it.
     return text.replace("##", "#\\u0023")
 
 
 def _context(told: Mapping[str, str]) -> Json:
-    """Google Benchmark's own keys with its types, and beside them what else the run tells.
+    """Return Google Benchmark's own keys with its types, and the run's other keys.
 
-    The number of CPUs and their clock are 0 where they are not known. Our own format is not named:
-    this is none of our files.
+    The number of CPUs and their clock are 0 if unknown. The key of our own format is removed,
+    because the file is not one of ours.
     """
     made: Json = {key: value for key, value in told.items() if key != "warpgauge_format"}
     made |= {key: told.get(key, "") for key in ("date", "host_name", "executable")}
@@ -139,7 +139,7 @@ def _whole(text: str) -> int:
 
 
 def _openmetrics(comparison: Comparison) -> str:
-    """The exposition, whole. Every verdict has the candidate's time."""
+    """Return the complete exposition. Every verdict has a candidate time."""
     from prometheus_client.openmetrics import exposition
 
     write: Callable[[object], bytes] = exposition.generate_latest
@@ -148,7 +148,7 @@ def _openmetrics(comparison: Comparison) -> str:
 
 
 def _metrics(comparison: Comparison) -> Iterator[Metric]:
-    """Those that have a value."""
+    """Yield the metrics that have a value."""
     from prometheus_client import Metric
 
     session = newest(comparison.candidate)
@@ -196,7 +196,7 @@ def _unfit_for_bencher(verdict: Verdict) -> str:
 
 
 def _google(name: str, unfit: Callable[[Verdict], str]) -> Export:
-    """What reads Google Benchmark's JSON."""
+    """Return the export for a tool that reads Google Benchmark's JSON."""
     own = re.compile(rf'"{_MARK}"\s*:\s*"{name}"'.encode())
     text = partial(_google_benchmark, reader=name)
     return Export(name, text, unfit, f"export for {name}", own)

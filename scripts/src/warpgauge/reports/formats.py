@@ -20,9 +20,9 @@ Content = TypeVar("Content", str, bytes)
 
 @dataclass(frozen=True)
 class Format(Generic[Content]):
-    """`render` makes the content; `own` finds itself in every such content, which is a `kind`.
+    """`render` makes the content; `own` matches in every such content, which is a `kind`.
 
-    What it renders is a comparison, or what else formats were asked for.
+    It renders a comparison, or the object that other tables of formats are for.
     """
 
     name: str
@@ -37,14 +37,14 @@ def format_of(
     return Format(name, render, kind, re.compile(own))
 
 
-# What a terminal shows; on standard output with the terminal's own width and colours.
+# The terminal's format; standard output uses the terminal's own width and colours.
 _VERDICT_LINE = rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"
 TERMINAL = format_of("terminal", terminal.plain, "comparison in plain text", _VERDICT_LINE)
 
 _MARKDOWN = re.escape(markdown.MARK.encode())
 _JSON = rb'"warpgauge_format"\s*:\s*"comparison/'
 _GITHUB = rb"\A::(?:error|warning|notice) "
-_SVG = rb"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)?<svg\b"  # a page has pictures in it, too
+_SVG = rb"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^>]*-->\s*)?<svg\b"  # at the start: pages hold pictures
 _HTML = rb'<meta name="generator" content="warpgauge comparison">'
 _TEXTS = (
     TERMINAL,
@@ -57,7 +57,7 @@ _TEXTS = (
 )
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 
-# The picture of the intervals, by the end of its file's name: only in a file, for it is for eyes.
+# The picture of the intervals, by its file's suffix; it is written to files only.
 INTERVALS = "intervals"
 _OWN = re.escape(intervals.MARK.encode())
 PICTURES: Mapping[str, Format[str] | Format[bytes]] = {

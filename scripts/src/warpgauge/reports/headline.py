@@ -48,14 +48,14 @@ _GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIV
 
 @dataclass(frozen=True)
 class Headline:
-    """`verdict` is ours; `refusal` and the worst's name are foreign text, not yet inert."""
+    """`verdict` is our text; `refusal` and the worst's name are foreign text, not yet inert."""
 
     verdict: str
     refusal: str | None = None
     worst: Verdict | None = None
 
     def __str__(self) -> str:
-        """The whole line, inert: ``1 regression, …; 3 of 4 unchanged. Worst: a/b (+5.0 %).``"""
+        """Return the line, inert: ``1 regression, …; 3 of 4 unchanged. Worst: a/b (+5.0 %).``"""
         if self.refusal is not None:
             return f"{self.verdict} {cut(inert(self.refusal), LONGEST_TEXT)}"
         if self.worst is None:
@@ -65,7 +65,7 @@ class Headline:
 
 
 def headline(comparison: Comparison) -> Headline:
-    """The verdict; a regression outranks a refusal."""
+    """Return the headline of a comparison; a regression outranks a refusal."""
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return Headline("Not compared.", comparison.refusal)
     accepted = sum(verdict.is_accepted for verdict in comparison.verdicts)
@@ -85,7 +85,7 @@ def headline(comparison: Comparison) -> Headline:
 
 
 def _bounds(comparison: Comparison, unchanged: Sequence[Verdict]) -> str:
-    """The largest bound, `` (at most +0.30 %)``; one for each clock where both were used."""
+    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
     found: dict[Clock, list[float]] = {}
     for verdict in unchanged:
         if verdict.bound is not None:
@@ -99,7 +99,7 @@ def _bounds(comparison: Comparison, unchanged: Sequence[Verdict]) -> str:
 
 
 def worst(comparison: Comparison) -> Verdict | None:
-    """The regression with the largest change of time, else one by resources alone."""
+    """Return the regression with the largest change of time, else one by resources alone."""
 
     def severity(verdict: Verdict) -> tuple[bool, float]:
         return verdict.by_time is None, verdict.change.ratio if verdict.change else 0.0
@@ -109,7 +109,7 @@ def worst(comparison: Comparison) -> Verdict | None:
 
 
 def decisive(comparison: Comparison) -> Verdict | None:
-    """The row to show first: the worst, else the most serious undecided, else the best one."""
+    """Return the row to show first: the worst, else the most serious undecided, else the best."""
     undecided = [v for v in comparison.verdicts if v.is_unmeasured]
     faster = [v for v in comparison.verdicts if v.outcome is Outcome.IMPROVED]
 
@@ -127,19 +127,19 @@ def decisive(comparison: Comparison) -> Verdict | None:
 
 
 def size(verdict: Verdict) -> str:
-    """`` (+5.0 %)``; `` (by its resources)``; nothing where there is no number."""
+    """Return `` (+5.0 %)``, `` (by its resources)``, or "" if there is no change."""
     if verdict.by_time is not None:
         return " (by its resources)"
     return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
 
 
 def interval(change: Change) -> str:
-    """The ends of its interval, in percent: ``+29.9 … +30.1``."""
+    """Return the ends of the interval in percent: ``+29.9 … +30.1``."""
     return f"{percent_number(change.low)} … {percent_number(change.high)}"
 
 
 class Values(NamedTuple):
-    """The numbers of a row as every table shows them; empty where there is none."""
+    """The numbers of a row as all tables show them; "" if missing."""
 
     baseline: str
     candidate: str
@@ -162,7 +162,7 @@ def values(verdict: Verdict) -> Values:
 
 
 def how_found(comparison: Comparison) -> str:
-    """The evidence for the changed rows, as a sentence; empty where no row changed."""
+    """Return a sentence on the evidence for the changed rows, or "" if no row changed."""
     changed = [verdict for verdict in comparison.verdicts if verdict.is_changed]
     alternating, in_turns = (sum(v.evidence is one for v in changed) for one in IN_PAIRS)
     if not changed:
@@ -191,7 +191,7 @@ def how_found(comparison: Comparison) -> str:
 
 
 def sentence(verdict: Verdict, *, causes: bool = True) -> str:
-    """What was found and why, without the name, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
+    """Return what was found and why, inert: ``+5.0 % (95 % interval …), 60 µs → …``."""
     parts = [*filter(None, (bound_words(verdict), inert(verdict.reason)))]
     before, after, change = verdict.baseline_seconds, verdict.candidate_seconds, verdict.change
     if before is not None and after is not None and change is not None:

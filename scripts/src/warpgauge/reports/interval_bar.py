@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes and their intervals as characters: a line each on one scale, and a plot of several."""
+"""Changes and their intervals as characters: one line each on one scale, and a joint plot."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from warpgauge.verdict.comparison import Change, Verdict
 
 # More rows would push the rest off the screen; the table above lists all.
 _ROWS = 12
-_NAME = 40  # characters: a comment has room for some eighty in a line
+_NAME = 40  # characters; a line of a comment has room for about eighty
 
 # Cells of a bar on either side of zero: in the plot, and in the terminal's table.
 _PLOT_MIDDLE, _MIDDLE = 14, 12
 WIDTH = 2 * _MIDDLE + 1
 HEADING = "faster ┊ 0 ┊ slower".center(WIDTH)
 
-# In minimum effects, so that rows whose minimum effects differ can be compared: what lies beyond
-# the two marks counts. Linear around zero and logarithmic outside (the inverse hyperbolic sine),
-# so that 1 % and 40 % are told apart on one line.
+# In minimum effects, so that rows with different ones can be compared: what lies beyond the two
+# marks counts. The scale is linear around zero and logarithmic outside (the inverse hyperbolic
+# sine), so that 1 % and 40 % are distinct on one line.
 _REACH, _LONGEST_REACH = 50.0, 1e12
 
-# With a minimum effect of zero, every change would be beyond the bar's end.
+# Replaces a minimum effect of zero, with which every change would be beyond the bar's end.
 _LEAST_EFFECT = 1e-9
 
 _LEGEND = "● change  ━ its 95 % interval  ┊ the smallest that counts"
@@ -32,7 +32,7 @@ _CUT_OFF = "  ◀ ▶ farther out"
 
 
 def plot(verdicts: Sequence[Verdict]) -> str:
-    """A fenced block, a line for each of the first `verdicts` with an interval; empty for none."""
+    """Return a fenced block with a line per verdict with an interval, up to _ROWS, or ""."""
     drawn = [
         (verdict.name, verdict.change, verdict.minimum_effect)
         for verdict in verdicts
@@ -41,7 +41,7 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     if not drawn:
         return ""
     shown = drawn[:_ROWS]
-    # In minimum effects, from zero to the end of the longest interval.
+    # The reach in minimum effects, to the end of the longest interval.
     ends = [
         max(abs(change.low), abs(change.high)) / max(effect, _LEAST_EFFECT)
         for _, change, effect in shown
@@ -52,7 +52,7 @@ def plot(verdicts: Sequence[Verdict]) -> str:
     width = max(map(len, sizes))
     body = [f"{'':{width}}  {HEADING.strip().center(2 * _PLOT_MIDDLE + 1)}".rstrip()]
     body += [
-        # The name is behind the bar, where no letter of it can move anything.
+        # The name comes after the bar, so that its letters cannot shift the bar.
         f"{size:>{width}}  {bar}  {cut(inert(name), _NAME)}"
         for size, bar, (name, _, _) in zip(sizes, bars, shown, strict=True)
     ]
@@ -66,10 +66,10 @@ def plot(verdicts: Sequence[Verdict]) -> str:
 def interval_bar(
     change: Change, minimum_effect: float, middle: int = _MIDDLE, reach: float = _REACH
 ) -> str:
-    """2 * `middle` + 1 characters (WIDTH), with an ━ along the interval and ● at the change.
+    """Return 2 * `middle` + 1 characters (WIDTH), with an ━ along the interval and ● at the change.
 
-    │ is zero, ┊ the minimum effect either way.
-    ◀ and ▶ stand where it goes on beyond `reach` minimum effects.
+    │ is zero, ┊ the minimum effect in either direction.
+    ◀ and ▶ mark an interval that continues beyond `reach` minimum effects.
     """
     width, scale = 2 * middle + 1, middle / math.asinh(reach)
     mark, unit = round(scale * math.asinh(1.0)), max(minimum_effect, _LEAST_EFFECT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the JSON of a comparison holds: its types, from which its published schema is made.
+"""The types of a comparison's JSON, from which its published schema is made.
 
 Docstrings are the schema's descriptions.
 """
@@ -19,7 +19,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange, Why
 from warpgauge.verdict.note import Kind, Value
 
-_MOST = sys.float_info.max  # infinity is more; NaN is within no limits
+_MOST = sys.float_info.max  # excludes infinity; NaN is within no limits
 Number = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
 Fraction = Annotated[float, Meta(ge=0, le=_MOST)]
 Ratio = Annotated[float, Meta(ge=-1, le=_MOST)]
@@ -29,7 +29,7 @@ Count = Annotated[int, Meta(ge=0, le=10**9)]
 
 
 class State(Enum):
-    """What a file has of a benchmark."""
+    """The state of a benchmark in a file."""
 
     ABSENT = "absent"
     MEASURED = "measured"
@@ -40,7 +40,7 @@ class State(Enum):
 class Side(msgspec.Struct, frozen=True):
     """One side of the comparison; its rows are in the file. The newest session is the last.
 
-    `path` is relative to the folder that the comparison was made in where it lies in that.
+    `path` is relative to the folder in which the comparison was made, if it lies in that folder.
     """
 
     path: str
@@ -49,7 +49,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A relative change of time, and the ends of its 95 % interval; above zero is slower."""
+    """A relative change of time, above zero if slower, and the ends of its 95 % interval."""
 
     ratio: Ratio | None
     low: Ratio | None
@@ -64,35 +64,35 @@ class Processes(msgspec.Struct, frozen=True):
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """What each side's file has of the benchmark."""
+    """The state of the benchmark in each side's file."""
 
     baseline: State
     candidate: State
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One benchmark: `name` is the key of its baseline, `family` what its first slash ends.
+    """One benchmark: `name` is its key in the baseline, `family` the part before the first slash.
 
     `outcome`: scripts/README.md, 'Verdicts', explains each. A control of the host that was measured
-    is a PASS whatever it did. `by_time`: what the time alone says where resources made the outcome
-    REGRESSION; else null. `clock`: what the time was taken with. `evidence`: what the verdict rests
-    on: nothing, the sessions of a baseline, or pairs of both builds on one GPU, in alternating
-    processes or in lock-step: two processes that take turns, slice by slice.
+    is always a PASS. `by_time`: the outcome by time alone if resources made the outcome REGRESSION,
+    else null. `clock`: the clock that took the time. `evidence`: the basis of the verdict: nothing,
+    the sessions of a baseline, or pairs of both builds on one GPU, in alternating processes or in
+    lock-step (two processes that take turns, slice by slice).
 
-    `change` is null where there are not two times. `p` is the chance of such a difference without a
+    `change` is null unless both times exist. `p` is the probability of such a difference without a
     cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
-    change that counts. `bound`: the candidate is slower by at most this, with 99 % confidence;
-    below zero it is surely faster. A PASS has a bound within the `tolerance`; a control of the host
-    has none.
+    change that counts. `bound`: the candidate is slower by at most this, with 99 % confidence; if
+    negative, it is faster. A PASS has a bound within the `tolerance`; a control of the host has
+    none.
 
-    `reason`: why the outcome is what it is, where that needs words; else empty. `accepted`: a
-    policy's reason why a change does not count; else empty. `resources`: what an operation takes
-    and takes differently now: likely causes, free of noise. `same_machine_code`: whether both
-    sides run the same kernels, launched alike: then the cause is outside them, and the outcome
-    stands; null where a side does not tell. `why`: what a regression that was looked into
-    (--why) comes from; else null. `counters` are the candidate's, each in
-    the unit that its name ends with (bytes_per_second, sm_clock_hz), limit_fraction a fraction;
-    `baseline_counters` likewise, empty where nothing was compared.
+    `reason`: why the outcome is what it is, if that needs words, else empty. `accepted`: a policy's
+    reason for not counting a change, else empty. `resources`: resources of an operation that
+    differ, likely causes that have no noise. `same_machine_code`: whether both sides run the same
+    kernels, launched alike. If so, the cause is outside them, and the outcome stands; null if
+    unknown. `why`: the cause of a regression that was investigated (--why), else null.
+    `counters` are the candidate's, each in the unit that ends its name (bytes_per_second,
+    sm_clock_hz); limit_fraction is a fraction. `baseline_counters` are the baseline's, empty if
+    nothing was compared.
     """
 
     name: Annotated[str, Meta(min_length=1)]
@@ -120,10 +120,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A fact that a reader of the verdicts has to know: what kind of fact, and its values.
+    """A fact that a reader of the verdicts should know: its kind and its values.
 
-    `text` says the same as sentences, for a program that only shows it: warpgauge itself does not
-    read it. A later warpgauge may add kinds within a version of the format.
+    `text` states it in sentences, for programs that only display it; warpgauge itself does not read
+    it. A later warpgauge may add kinds within a version of the format.
     """
 
     kind: Annotated[str, Meta(examples=[kind.word for kind in Kind])]
@@ -132,22 +132,21 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2"):
-    """What scripts/compare.py --format json and scripts/bench --format json write.
+    """The output of scripts/compare.py --format json and scripts/bench --format json.
 
-    Times are seconds an operation, ratios are fractions (0.05 is 5 %), and a number that is not
-    known or not finite is null. A later warpgauge may add keys within a version of the format: pass
-    over those that you do not know. The version grows when something is removed or changes its
-    meaning.
+    Times are seconds per operation, ratios are fractions (0.05 is 5 %), and unknown or non-finite
+    numbers are null. A later warpgauge may add keys within a version of the format: ignore unknown
+    keys. The version grows when something is removed or changes its meaning.
 
-    `headline`: the verdict in one line; the host's controls are not counted. `exit_status`: 0
-    nothing regressed and every benchmark is bounded; 1 at least one regression; 3 nothing
-    regressed, but something is inconclusive, was not measured or not comparable. `refusal`: why
-    nothing could be compared, as a sentence; null when something was. `alpha`: the chance that
-    unchanged code shows any change at all, of all benchmarks together. `counts`: how many verdicts
-    have each outcome. `differences`: what the contexts of the two sides say differently; told, not
-    judged. `notes`: the weightiest first. `method`: how it was measured, in pairs or against a
-    baseline and again, which is not among the notes; null where nothing is known of it.
-    `worst`: the name of the worst regression; null where there is none.
+    `headline`: the verdict in one line, without the host's controls. `exit_status`: 0 nothing
+    regressed and every benchmark is bounded; 1 at least one regression; 3 nothing regressed, but
+    something is inconclusive, was not measured or is not comparable. `refusal`: why nothing was
+    compared, as a sentence, else null. `alpha`: the probability that unchanged code shows any
+    change, over all benchmarks together. `counts`: the number of verdicts with each outcome.
+    `differences`: the differences between the contexts of the two sides; they are not judged.
+    `notes`: the most important first. `method`: how it was measured, in pairs or against a baseline
+    and then in pairs, which is not among the notes; null if unknown. `worst`: the name of the worst
+    regression, or null.
     """
 
     headline: str = ""

@@ -2,8 +2,8 @@
 """A comparison as JUnit XML, the one report that every CI system reads.
 
 REGRESSION is a <failure>. ERROR, MISSING, INVALID and INCONCLUSIVE are <error>s and not <skipped>:
-what was not measured is no pass, but GitLab, Jenkins and the reporters for GitHub leave a job with
-skipped tests green. A refused comparison is one more <error>, so that no report is empty of it.
+an unmeasured benchmark is no pass, but GitLab, Jenkins and the reporters for GitHub leave a job
+with skipped tests green. A refused comparison is a further <error>, so that no report is empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = "warpgauge"
 
 
 def render(comparison: Comparison) -> str:
-    """One suite a family, one case a benchmark; `time` is the candidate's, in seconds.
+    """Return a suite per family with a case per benchmark; `time` is the candidate's, in seconds.
 
     ASCII, with character references; what XML 1.0 forbids is written as an escape (`text.inert`).
     """
@@ -47,13 +47,13 @@ def _case(verdict: Verdict) -> ElementTree.Element:
     if verdict.outcome is Outcome.REGRESSION or verdict.is_unmeasured:
         tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
         _tell(case, tag, verdict.outcome.value, sentence(verdict))
-    elif verdict.outcome is Outcome.PASS:  # and what that is worth
+    elif verdict.outcome is Outcome.PASS:  # with the bound of the pass
         ElementTree.SubElement(case, "system-out").text = sentence(verdict)
     return case
 
 
 def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> ElementTree.Element:
-    """As attribute and as text: systems differ in which one they show."""
+    """Add an element with the words as attribute and as text, because systems show either."""
     ElementTree.SubElement(case, tag, type=type, message=words).text = f"{type}: {words}"
     return case
 

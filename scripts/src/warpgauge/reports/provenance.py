@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a side of a comparison comes from, and where a benchmark is in the repository."""
+"""The origin of a comparison's side, and the place of a benchmark in the repository."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from warpgauge.verdict.comparison import Comparison, ContextDifference, Verdict
 
 
 def side(record: Record) -> str:
-    """Path, GPU, when, commit, inert; a path below the working directory is relative to it.
+    """Return path, GPU, date and commit, inert; a path below the working directory is relative.
 
-    "none" is the side that a run without a baseline has not.
+    Return "none" for the missing side of a run without a baseline.
     """
     if not record.sessions:
         return "none"
@@ -41,12 +41,12 @@ def side(record: Record) -> str:
 
 
 def gpu_name(record: Record) -> str:
-    """As the newest session names it, not yet inert; empty where it names none."""
+    """Return the GPU's name in the newest session, not yet inert, or ""."""
     return newest(record).context.get("gpu_name", "")
 
 
 def differences_beside(comparison: Comparison) -> list[ContextDifference]:
-    """The differences of the contexts that the lines of the two `side`s do not show already."""
+    """Return the differences of the contexts that the two `side`s do not show already."""
     sides = (comparison.baseline, comparison.candidate)
     if not all(record.sessions for record in sides):
         return []
@@ -55,29 +55,29 @@ def differences_beside(comparison: Comparison) -> list[ContextDifference]:
 
 
 def told_values(one: ContextDifference) -> tuple[str, str]:
-    """Both sides' values as far as a person reads them, not yet inert."""
+    """Return both sides' values for display, not yet inert; commits are shortened."""
     if one.key == "commit":
         return short(one.baseline), short(one.candidate)
     return one.baseline, one.candidate
 
 
 def nearby(path: Path) -> Path:
-    """Relative to the working directory where it lies in that."""
+    """Return the path relative to the working directory if it lies there."""
     try:
         here = Path.cwd()
-    except OSError:  # the folder is gone
+    except OSError:  # the working directory was removed
         return path
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-# A family's file is named after it. Other names have no file, and too long ones are an OSError.
+# Family names for which a file may exist; too long a name would be an OSError.
 _FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
-    """`file`, ``benchmarks/<family>.cu`` or what `root` has, and `line` where it is told.
+    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
 
-    Empty without a file, and for another project's programs: a family of that name is none of ours.
+    Empty without a file, and for another project's programs, whose families are not ours.
     """
     if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
         return {}
@@ -88,5 +88,5 @@ def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, obj
 
 
 def is_other_project(comparison: Comparison) -> bool:
-    """Whether the candidate is another project's programs."""
+    """Return whether the candidate is another project's programs."""
     return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

@@ -15,22 +15,22 @@ _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
-    """A sort key: changed rows by the size of the change, others in the order of the file.
+    """Return a sort key: changed rows by the size of the change, others in the order of the file.
 
-    What fails on its resources alone comes behind what is slower.
+    Rows that fail on their resources alone come after slower rows.
     """
     changed = verdict.is_changed
     size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
     return _ORDER[verdict.outcome], changed and verdict.by_time is not None, -size
 
 
-# Names without a slash are families of their own; from this many on they share one line.
+# Names without a slash are families of their own; this many or more share one line.
 _SINGLES = 3
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Unchanged benchmarks shown as one line; `family` is "" where several families share it."""
+    """Unchanged benchmarks shown as one line; `family` is "" if several families share it."""
 
     family: str
     members: tuple[Verdict, ...]
@@ -41,7 +41,7 @@ class Fold:
 
     @property
     def counts(self) -> list[str]:
-        """``38 unchanged, at most +0.40 %``; the host's controls are told apart: none is judged."""
+        """Counts such as ``38 unchanged, at most +0.40 %``; controls are counted separately."""
         controls = [*filter(is_control, self.members)]
         bounds = [one.bound for one in self.members if one.bound is not None]
         told = []
@@ -53,7 +53,7 @@ class Fold:
 
 
 def folded(families: Mapping[str, Sequence[Verdict]]) -> list[Fold]:
-    """One for each family that has something to fold; families of one benchmark are together."""
+    """Return a fold for each family with unchanged rows; families of one benchmark share one."""
     mine = {
         name: tuple(one for one in members if one.is_unchanged)
         for name, members in families.items()

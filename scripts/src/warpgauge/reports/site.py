@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of the nightly site: the GPUs, and the history of each. Pure.
 
-Every text is escaped, and a policy in each page lets nothing but its own style take effect.
+All text is escaped, and a policy in each page allows nothing but its own style.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ border-bottom:1px solid var(--grid)}}
 
 @dataclass(frozen=True)
 class Gpu:
-    """A row of the index. Without a `verdict` there is no report; `nights` are in the history."""
+    """A row of the index. An empty `verdict` means no report; `nights` counts the history's."""
 
     slug: str
     name: str
@@ -44,7 +44,7 @@ class Gpu:
 
 
 def index(gpus: Sequence[Gpu]) -> str:
-    """The first page."""
+    """Return the first page of the site."""
     head = "".join(f'<th scope="col">{one}</th>' for one in ("GPU", "newest night", "pages"))
     rows = "".join(map(_row, gpus))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -52,7 +52,7 @@ def index(gpus: Sequence[Gpu]) -> str:
 
 
 def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
-    """A GPU's first page, with the number of `benchmarks` of each family."""
+    """Return a GPU's first page, with the number of `benchmarks` of each family."""
     report = f"{_newest(gpu)}: {_link(REPORT, 'report')}"
     newest = f"<p>Newest night: {report}</p>" if gpu.verdict else _NO_NIGHT
     families = "".join(
@@ -64,13 +64,13 @@ def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
 
 
 def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
-    """The history of a family's benchmarks, a picture each."""
+    """Return the history of a family's benchmarks, one picture each."""
     shown = "\n".join(f'<div class="wide">{one}</div>' for one in pictures)
     return page(f"{gpu.name}: {family}", f"<p>{_link('./', gpu.name)}</p>\n{shown}")
 
 
 def page(title: str, body: str) -> str:
-    """`body` is markup of ours."""
+    """Return a page; `body` is our own markup."""
     main = f"<main>\n<h1>{_text(title)}</h1>\n{body}\n</main>"
     return document(inert(title), _STYLE, main)
 

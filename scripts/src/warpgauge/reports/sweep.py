@@ -25,19 +25,19 @@ _NOTHING: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 
-# Measured in each process, ceilings differ a little from variant to variant.
+# Ceilings are measured in each process, so they differ slightly between variants.
 _SAME_CEILING = 0.02
 
-# A line or a ceiling this far above another line would flatten it.
+# A line or ceiling that exceeds another line by this factor makes the axis logarithmic.
 _FAR_ABOVE = 8.0
 
 _GAP = "   "
-# A variant's name widens its column up to this, and is then broken.
+# The largest width to which a variant's name widens its column; longer names are broken.
 _NAME = 36
 
 
 def print_table(sweep: Sweep, console: Console) -> None:
-    """Print the table, in blocks where it is too wide, and below it the gaps."""
+    """Print the table, in blocks if it is too wide, then the gaps."""
     print_facts(console, [("run", side(sweep.record))])
     first = [inert(sweep.axis), *map(binary, sweep.values)]
     for block in _blocks([_column(one, sweep.values) for one in sweep.variants], first, console):
@@ -58,7 +58,7 @@ def print_table(sweep: Sweep, console: Console) -> None:
 
 
 def _column(variant: Variant, values: Sequence[int]) -> list[str]:
-    """The name, on as many lines as it needs, and a cell for each value, all of one width."""
+    """Return the name, on as many lines as needed, and a cell per value, all of one width."""
     points = [variant.points.get(value) for value in values]
     pairs = [_pair(point) for point in points]
     time_width, rate_width = (max(cell_len(pair[at]) for pair in pairs) for at in (0, 1))
@@ -84,7 +84,7 @@ def _filled(text: str, width: int) -> str:
 def _blocks(
     columns: Sequence[Sequence[str]], first: Sequence[str], console: Console
 ) -> Iterator[list[list[str]]]:
-    """The columns in groups as wide as the console, each behind the values of the axis."""
+    """Yield the columns in groups as wide as the console, each after the axis's values."""
     size = max(map(cell_len, first))
     values = [f"{one:>{size}}" for one in first]
     block, width = [values], size
@@ -99,7 +99,7 @@ def _blocks(
 
 
 def csv_text(sweep: Sweep) -> str:
-    """A line for each point, times and their 95 % interval in ns; a gap has no numbers."""
+    """Return a line per point, with times and their 95 % interval in ns; gaps have no numbers."""
     file = io.StringIO()
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(COLUMNS)
@@ -119,13 +119,13 @@ def _numbers(point: Measured) -> list[str]:
 
 @dataclass(frozen=True)
 class _Quantity:
-    """What is drawn: a rate, or the time."""
+    """The quantity that is drawn: a rate, or the time."""
 
     label: str
-    rate: str = ""  # the counter; "" is the time
+    rate: str = ""  # the counter, or "" for the time
 
     def of(self, point: Measured, seconds: float) -> float:
-        """Its value if `point` took `seconds`."""
+        """Return its value if `point` took `seconds`."""
         return point.rates[self.rate] * point.time / seconds if self.rate else seconds
 
     def told(self, value: float) -> str:
@@ -136,16 +136,16 @@ _DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_s
 
 
 def svg(sweep: Sweep, *, log_y: bool = False) -> str:
-    """The document. Raises UserError where every value is zero, which the axis cannot show."""
+    """Return the SVG document. Raise UserError if all values are zero, which no axis can show."""
     return picture.document(drawn(sweep, log_y=log_y), lines.MARK)
 
 
 def drawn(
     sweep: Sweep, before: Mapping[str, Mapping[int, float]] = _NOTHING, *, log_y: bool = False
 ) -> str:
-    """The element; times have a logarithmic axis in any case. As `svg` otherwise.
+    """Return the SVG element, as for `svg`; the axis of times is always logarithmic.
 
-    `before` are seconds of a baseline, by the name of the variant and the value.
+    `before` holds the baseline's seconds by variant and value.
     """
     measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
     if not measured:
@@ -178,7 +178,7 @@ def drawn(
 
 
 def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
-    """The title of the vertical axis, and the words of a tick."""
+    """Return the title of the vertical axis, and the format of its ticks."""
     if not what.rate:
         return what.label, lambda value: axes.short(duration(value))
     size, unit = axes.unit_of(quantity(highest, what.label), highest)
@@ -186,7 +186,7 @@ def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]
 
 
 def _drawn(variant: Variant) -> dict[int, Measured | None]:
-    """The points at values above zero, None for a gap."""
+    """Return the points at values above zero, None for a gap; empty if all are gaps."""
     points = {value: point for value, point in variant.points.items() if value > 0}
     found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
     return found if any(found.values()) else {}
@@ -205,7 +205,7 @@ def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity)
 
 
 def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
-    """Each ceiling once, named after what it is of unless it is of all."""
+    """Return each distinct ceiling once, named after its variants unless there is only one."""
     groups: list[tuple[dict[int, float], list[int]]] = []
     for index, variant in enumerate(sweep.variants):
         if not (own := _ceiling(variant, what)):
@@ -229,7 +229,7 @@ def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
 
 
 def _ceiling(variant: Variant, what: _Quantity) -> dict[int, float]:
-    """By value, the rate at which all of the limit would be reached."""
+    """Return for each value the rate at which the limit would be reached."""
     return {
         value: what.of(point, point.time) / fraction
         for value, point in _drawn(variant).items()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job on GitHub reads: the word of a check, and commands in its log.
+"""Output for jobs on GitHub: the word of a check, and commands in the log.
 
-Foreign text in a command is escaped as the runner undoes it (actions/runner, ActionCommand.cs):
+Foreign text in a command is escaped as the runner decodes it (actions/runner, ActionCommand.cs):
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
 
@@ -19,19 +19,19 @@ _IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
 
 
 def check_word(status: ExitStatus) -> str:
-    """PASS, FAIL or, for every other exit status, NOT DECIDED, which is not a pass."""
+    """Return PASS, FAIL or, for any other exit status, NOT DECIDED, which is not a pass."""
     return {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}.get(status, "NOT DECIDED")
 
 
 def command(kind: str, properties: Mapping[str, object], message: str) -> str:
-    """``::error title=…::message``, without the end of the line."""
+    """Return ``::error title=…::message``, without a newline."""
     told = [f"{key}={str(value).translate(_IN_PROPERTY)}" for key, value in properties.items()]
     return f"::{kind} {','.join(told)}::{message.translate(_IN_MESSAGE)}"
 
 
 @contextmanager
 def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
-    """What is printed in here commands nothing, whoever wrote it."""
+    """Disable workflow commands in what is printed inside the block, whoever wrote it."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         yield
         return
@@ -40,6 +40,6 @@ def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        # On a line of its own: whoever printed may have been ended in the middle of one.
+        # Starts a new line, because a program may have been killed in the middle of one.
         say("")
         say(f"::{token}::")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nights from which on a benchmark's time is another one.
+"""Find the nights at which a benchmark's time changed.
 
-Candidates come from E-divisive means (`energy_splits`), and stand if they still pass between their
-neighbours, as in Fleming et al. 2023, "Hunter: using change point detection to hunt for performance
-regressions". Four things differ. Each night weighs by its own standard error. Neighbouring nights
-may resemble each other, and a drift is no step. Ranks have to agree with the t test, for nights
-need not be normal: of two states, or with outliers. And the chance to err is that of all splits
-together, so that it is known how many change points are false.
+Candidates come from E-divisive means (`energy_splits`). They stand if they pass a test between
+their neighbours, as in Fleming et al. 2023, "Hunter: using change point detection to hunt for
+performance regressions". Four things differ. Each night is weighted by its own standard error.
+Neighbouring nights may be correlated, and a drift is not a step. Ranks must agree with the t test,
+because nights need not be normal: they may have two states, or outliers. And the error rate covers
+all splits together, so the expected number of false change points is known.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.rank_sums import mann_whitney
 from warpgauge.statistics.samples import Index
 
-# Of unchanged nights, how many change points and how many alarms a series may show in 365 nights.
+# How many change points, and how many alarms, a series of unchanged nights may show in 365 nights.
 FALSE_A_YEAR = 0.0005
 # In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
 FEWEST_NIGHTS = 10
 
-# Simulated (statistics.md): splits and ends of windows are at most so many independent tests a
-# night; and ranks, which tell little on few nights, may be so much less sure than the t test.
+# Simulated (statistics.md). Splits and ends of windows amount to at most _TESTS independent tests a
+# night. Ranks have little power on few nights, so their p may be _RANKS times that of the t test.
 _TESTS, _RANKS = 5, 10.0
-_SURE = 0.99  # that the first night of the new level is between `first` and `last`
+_SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
 _MOST_RESEMBLANCE = 0.95
-_SMALLEST_ERROR = 1e-6  # the last digit of a time in the history
-_TIE = 0.01  # of the best chance: within it the likeliest single night is taken
+_SMALLEST_ERROR = 1e-6  # the resolution of a time in the history
+_TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
 _ROUNDING = 1e-6  # of a residual, in standard errors
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """`index` is the first night of the new level, most likely; `change` is the log ratio of both.
+    """A change: `index` is the likeliest first night of the new level, `change` the log ratio.
 
-    `low` and `high` bound the change, `first` and `last` the index, each with 99 %. Without
-    `placed` it is an alarm: too few nights tell whether that lasts.
+    `low` and `high` bound the change, `first` and `last` the index, each with 99 % confidence. If
+    not `placed`, it is an alarm: too few nights show whether the change lasts.
     """
 
     index: int
@@ -73,13 +73,13 @@ class _Test(NamedTuple):
 def find_all(
     values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR, newest: bool = False
 ) -> list[list[ChangePoint]]:
-    """The change points of each series, then an alarm if nights after these differ.
+    """Return each series' change points, then an alarm if the nights after them differ.
 
-    A row of `values` are the log times of a series' nights (NaN: none), one of `errors` their
-    standard errors (NaN: not known). Of unchanged nights that are independent of each other, or
-    each of which depends on the one before it, at most `alpha` change points and as many alarms are
-    found in 365. With `newest` only those of the last nights: nights before the last one to two
-    windows are then not looked at.
+    A row of `values` holds the log times of a series' nights (NaN: none), a row of `errors` their
+    standard errors (NaN: unknown). If unchanged nights are independent, or each depends only on the
+    night before, 365 of them show at most `alpha` change points and as many alarms on average.
+    With `newest`, return only changes of the last nights: nights before the last one to two windows
+    are not examined.
     """
     series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
     starts = [newest_start(len(one.values)) if newest else 0 for one in series]
@@ -92,13 +92,13 @@ def find_all(
 
 
 def newest_start(nights: int) -> int:
-    """Of the windows that the newest night may still change; they keep their places overnight."""
+    """Return the start of the windows that a new night may change; windows keep their places."""
     return max(0, (nights // STEP - 2) * STEP)
 
 
 @dataclass(frozen=True)
 class _Series:
-    """The nights that have a time; `at` are their indices."""
+    """The nights that have a time, with their indices `at`."""
 
     values: Array
     weights: Array
@@ -107,14 +107,14 @@ class _Series:
     @staticmethod
     def of(values: Array, errors: Array) -> _Series:
         at = np.flatnonzero(np.isfinite(values))
-        middle = float(np.median(values[at])) if len(at) else 0.0  # squares keep their digits
+        middle = float(np.median(values[at])) if len(at) else 0.0  # keeps the digits of squares
         return _Series(values[at] - middle, _weights(values[at], errors[at]), at)
 
     def since(self, start: int) -> _Series:
         return _Series(self.values[start:], self.weights[start:], self.at[start:])
 
     def numbered(self, point: ChangePoint) -> ChangePoint:
-        """By nights of which some have no time: the change may be in any of those, too."""
+        """Renumber a point by all nights. The change may lie in a night without a time."""
         before = int(self.at[point.first - 1]) + 1 if point.first else int(self.at[0])
         index, last = int(self.at[point.index]), int(self.at[point.last])
         return replace(point, index=index, first=before, last=last)
@@ -126,14 +126,14 @@ class _Series:
         return [*points, alarm] if alarm is not None else points
 
     def _placed(self, splits: Sequence[int], level: float) -> list[int]:
-        """Those that stand between their neighbours, each where it is the most likely."""
+        """Return the splits that stand between their neighbours, each at its likeliest night."""
         points = self._standing(sorted({*splits}), level)
-        for number in range(len(points)):  # one after the other: each bounds the next one
+        for number in range(len(points)):  # in order: each bounds the next one
             points[number] = self._likelihood(*[*self._with_neighbours(points)][number])[0]
         return self._standing(points, level)
 
     def _standing(self, points: list[int], level: float) -> list[int]:
-        """The weakest one goes, until all pass."""
+        """Remove the weakest split until all pass."""
         while points:
             p = [self._test(*one).p for one in self._with_neighbours(points)]
             weakest = int(np.argmax(p))
@@ -143,7 +143,7 @@ class _Series:
         return points
 
     def _with_neighbours(self, points: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Each with the start of what is before it and the end of what follows."""
+        """Yield each point with the start of the nights before it and the end of those after it."""
         ends = [0, *points, len(self.values)]
         for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
             yield max(before, at - WINDOW), at, min(after, at + WINDOW)
@@ -161,13 +161,13 @@ class _Series:
     def _likelihood(
         self, start: int, at: int, end: int, shortest: int = SHORTEST
     ) -> tuple[int, int, int]:
-        """The split that is within a night of the true one most likely, and those of 99 %.
+        """Return the split most likely within a night of the true one, and a 99 % range of splits.
 
-        With every split equally likely before, they are as likely after as the data are under
-        them: exp(-S/2), where S is the weighted sum of squares around both means (Smith 1975, "A
-        Bayesian approach to inference about a change-point in a sequence of random variables").
-        The middle one of the three neighbours that together are the likeliest errs less often by
-        more than a night than the likeliest single one.
+        With equal prior probabilities, a split's posterior is proportional to exp(-S/2), where S is
+        the weighted sum of squares around both means (Smith 1975, "A Bayesian approach to inference
+        about a change-point in a sequence of random variables"). The middle of the three neighbours
+        with the largest total probability is off by more than a night less often than the single
+        likeliest split.
         """
         x, w = self.values[start:end], self.weights[start:end]
         splits = np.arange(shortest, len(x) - shortest + 1)
@@ -184,17 +184,17 @@ class _Series:
         return int(splits[best]) + start, int(likely.min()), int(likely.max())
 
     def _alarm(self, start: int, level: float) -> ChangePoint | None:
-        """The nights that differ from those before by the t test alone, if any do.
+        """Return an alarm for the newest nights that differ by the t test alone, or None.
 
-        Of few nights before or after, ranks may not be sure enough, however large the change is.
-        `level` is the chance to err in any of the splits.
+        With few nights on a side, ranks may not pass however large the change is. `level` is the
+        error rate of all splits together.
         """
         end = len(self.values)
         start = max(start, end - WINDOW)
         splits = np.arange(start + SHORTEST, end)
         level /= max(len(splits), 1)
         x, w = (np.tile(one[start:end], (len(splits), 1)) for one in (self.values, self.weights))
-        # The full test never says more, and takes longer.
+        # The full test never has a smaller p, and is slower.
         worth = splits[quick_p(x, w, splits - start, np.full_like(splits, end - start)) <= level]
         tests = [self._test(start, int(at), end) for at in worth]
         p = [1.0 if test.is_drift else test.by_t for test in tests]
@@ -204,12 +204,12 @@ class _Series:
 
 
 def _weights(values: Array, errors: Array) -> Array:
-    """The inverse of each night's variance: that of its error, and what nights scatter beyond it.
+    """Return the inverse variances of nights: the variance of each error plus the common scatter.
 
     Half of the mean squared step from night to night is the variance of a night, whatever the
     levels are (von Neumann 1941, "Distribution of the ratio of the mean square successive
-    difference to the variance"). The largest step is left out: it may be a change, which would hide
-    itself in few nights. An error is at least the median one: a few processes agree by chance.
+    difference to the variance"). The largest step is left out: it may be a change, which would
+    hide itself among few nights. Errors are at least the median: few processes agree by chance.
     """
     if not len(values):
         return values
@@ -222,14 +222,14 @@ def _weights(values: Array, errors: Array) -> Array:
 
 
 def _test(x: Array, w: Array, at: int) -> _Test:
-    """Of the nights before `at` against the others.
+    """Test the nights before `at` against the others.
 
-    Student's t of weighted means, whose scatter is at least what the weights say. If the later or
-    the earlier ones scatter more than both together, they do so in their mean, too (Welch 1947).
-    With the correlation r of neighbouring residuals, means are known (1 - r) / (1 + r) times as
-    well (Bartlett 1946). Ranks have the exact distribution of U, widened by the same factor. A
-    drift is what a line explains as well as a step (Schwarz 1978, "Estimating the dimension of a
-    model", for the choice of its night); ranks do not pass then.
+    Student's t of weighted means, with at least the scatter that the weights imply. If one side
+    scatters more than both together, its mean does so too (Welch 1947). If neighbouring residuals
+    correlate by r, the variance of means grows by (1 + r) / (1 - r) (Bartlett 1946). Ranks use the
+    exact distribution of U, widened by the same factor. A change is a drift if a line explains it
+    as well as a step (Schwarz 1978, "Estimating the dimension of a model", for the choice of its
+    night); ranks do not pass then.
     """
     sides = (slice(None, at), slice(at, None))
     total = [float(np.sum(w[side])) for side in sides]
@@ -248,14 +248,14 @@ def _test(x: Array, w: Array, at: int) -> _Test:
     change, error = means[1] - means[0], math.sqrt(sum(parts) * wider)
     freedom = max(freedom / wider, 1.0)
     by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
-    step = sum(squares) + pooled * math.log(len(x))  # for where it is was chosen
+    step = sum(squares) + pooled * math.log(len(x))  # penalty for choosing the night of the step
     is_drift = _squares_of_line(x, w) <= step
     by_rank = 1.0 if is_drift else _by_rank(x, at, wider)
     return _Test(change, error, freedom, by_t, by_rank, is_drift)
 
 
 def _squares_of_line(x: Array, w: Array) -> float:
-    """The weighted sum of squares around a straight line: a drift is no step."""
+    """Return the weighted sum of squares around a straight line."""
     night = np.arange(len(x), dtype=np.float64)
     night -= np.sum(w * night) / np.sum(w)
     middle = x - np.sum(w * x) / np.sum(w)
@@ -264,7 +264,7 @@ def _squares_of_line(x: Array, w: Array) -> float:
 
 
 def _by_rank(x: Array, at: int, wider: float) -> float:
-    """Two-sided p of the rank-sum test; ties count half, rounded against a difference."""
+    """Return the two-sided p of the rank-sum test; ties count half, rounded conservatively."""
     left, right = np.sort(x[:at]), x[at:]
     below = int(np.searchsorted(left, right, "left").sum())
     ties = int(np.searchsorted(left, right, "right").sum()) - below
@@ -275,10 +275,10 @@ def _by_rank(x: Array, at: int, wider: float) -> float:
 
 
 def _resemblance(residuals: Array, at: int) -> float:
-    """The correlation of neighbouring residuals, without its bias by two fitted means."""
+    """Return the correlation of neighbouring residuals, corrected for the two fitted means."""
     products = residuals[1:] * residuals[:-1]
     squares = float(np.sum(residuals**2))
-    # Of nights that are equal, what remains is rounding, which is all alike.
+    # Equal nights leave only rounding errors, which are all alike.
     if len(residuals) < 3 or squares <= len(residuals) * _ROUNDING**2:
         return 0.0
     seen = (float(np.sum(products)) - float(products[at - 1])) / squares

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the times of nights may change: splits by E-divisive means, in windows of many series.
+"""Candidate splits of nightly times by E-divisive means, in windows of many series.
 
 Matteson and James 2014, "A nonparametric approach for multiple change point analysis of
 multivariate data". As in Fleming et al. 2023, "Hunter: using change point detection to hunt for
-performance regressions", windows overlap by half, and a t test takes the place of permutations.
+performance regressions", windows overlap by half, and a t test replaces permutations.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scipy import special
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.samples import Index
 
-WINDOW = 100  # nights; it knows a level to a tenth of a night's scatter
+WINDOW = 100  # nights; their mean has a tenth of the scatter of one night
 STEP = WINDOW // 2
-# Of a side of a split: fewer nights cannot pass by ranks beside a whole window.
+# Nights on each side of a split. With fewer, ranks cannot pass even against a whole window.
 SHORTEST = 5
-_WEAK = 1e-3  # p of a candidate; neighbours that are not yet found widen its scatter
-_BLOCK = 16  # windows at once, so that a table of their pairs of nights fits in the cache
+_WEAK = 1e-3  # p of a candidate; not strict, as neighbours not yet found widen its scatter
+_BLOCK = 16  # windows processed at once; a table of their pairs of nights fits in the cache
 
 
 def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[int]]:
-    """Splits of each series that are worth a closer look: p of the t test is at most 0.001.
+    """Return the splits of each series whose t test has p <= 0.001.
 
-    The windows overlap by half; a window with a split is split again on both sides of it.
+    Windows overlap by half. A window with a split is searched again on both sides of it.
     """
     found: list[list[int]] = [[] for _ in values]
     waiting = [
@@ -36,7 +36,7 @@ def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[i
         for start in range(0, max(len(one) - STEP // 2, 1), STEP)
     ]
     while waiting:
-        waiting.sort(key=lambda one: one[2] - one[1])  # those of a block have about one length
+        waiting.sort(key=lambda one: one[2] - one[1])  # windows of a block have similar lengths
         block, waiting = waiting[-_BLOCK:], waiting[:-_BLOCK]
         block = [one for one in block if one[2] - one[1] >= 2 * SHORTEST]
         if not block:
@@ -54,7 +54,7 @@ def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[i
 
 
 def _padded(rows: Sequence[Array]) -> Array:
-    """In one table; zeros follow where a row is shorter."""
+    """Return the rows as one table, padded with zeros."""
     table = np.zeros((len(rows), max(map(len, rows))))
     for line, row in zip(table, rows, strict=True):
         line[: len(row)] = row
@@ -62,25 +62,25 @@ def _padded(rows: Sequence[Array]) -> Array:
 
 
 def _furthest(x: Array, w: Array) -> tuple[Index, Array]:
-    """The split of each window with the largest energy distance, and p of its t test.
+    """Return the split of each window with the largest energy distance, and p of its t test.
 
-    Over all splits t and ends k it is the largest of l r / (l + r) × (2 E|X-Y| - E|X-X'| - E|Y-Y'|)
-    for X before t and Y from t to k (Matteson and James 2014, formulas 5 and 8, with exponent 1),
-    where l and r are the sums of both sides' weights, and each pair of nights counts by the product
-    of theirs.
+    The distance is the largest, over all splits t and ends k, of
+    l r / (l + r) × (2 E|X-Y| - E|X-X'| - E|Y-Y'|) for X before t and Y from t to k (Matteson and
+    James 2014, formulas 5 and 8, with exponent 1). l and r are the sums of both sides' weights, and
+    each pair of nights is weighted by the product of its weights.
     """
     count, size = x.shape
-    tiny = 1e-9 * np.min(w, where=w > 0.0, initial=np.inf) ** 2  # no number of nights
+    tiny = 1e-9 * np.min(w, where=w > 0.0, initial=np.inf) ** 2  # below any sum of products
     distances = np.abs(x[:, :, None] - x[:, None, :]) * (w[:, :, None] * w[:, None, :])
     sums = np.zeros((count, size + 1, size + 1))
     np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
-    within = np.diagonal(sums, axis1=1, axis2=2)  # twice, of all nights before
+    within = np.diagonal(sums, axis1=1, axis2=2)  # over all nights before, each pair twice
     single, square = (_summed(part) for part in (w, w**2))
     left, own_left = single[:, :, None], np.maximum(single**2 - square, tiny)[:, :, None]
     right = single[:, None, :] - left
     own_right = np.maximum(right**2 - (square[:, None, :] - square[:, :, None]), tiny)
     across = sums - within[:, :, None]
-    apart = (within[:, None, :] - within[:, :, None] - 2.0 * across) / own_right  # of Y, Y'
+    apart = (within[:, None, :] - within[:, :, None] - 2.0 * across) / own_right  # E|Y-Y'|
     product = np.maximum(left * right, tiny)
     energy = (2.0 * across / product - within[:, :, None] / own_left - apart) * product
     energy /= np.maximum(single[:, None, :], np.sqrt(tiny))
@@ -99,7 +99,7 @@ def _summed(w: Array) -> Array:
 
 
 def quick_p(x: Array, w: Array, split: Index, end: Index) -> Array:
-    """Of Student's t test of the nights before `split` and those from it to `end`, by row."""
+    """Return p of Student's t test of the nights before `split` and from it to `end`, by row."""
     row = np.arange(len(x))
     sums = [_summed(part) for part in (w, w * x, w * x**2)]
     left = [part[row, split] for part in sums]

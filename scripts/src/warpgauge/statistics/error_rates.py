@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a verdict may err. Standard library only, for every command line tells of these."""
+"""Error rates of verdicts. Standard library only, because every command line names them."""
 
 from __future__ import annotations
 
-# Chance that a run of unchanged code shows even one false alarm by chance alone, whatever the
-# number of benchmarks.
+# Probability that a run of unchanged code shows any false alarm, whatever the number of
+# benchmarks.
 ALPHA = 0.01
 
-# Share of intervals that hold the true change, for the intervals that are shown.
+# Share of the shown intervals that hold the true change.
 CONFIDENCE = 0.95
 
 # Share of bounds that the true slowdown does not exceed.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs in a fleet: first what many nodes share, then a node, then a GPU. Pure.
+"""Find what differs in a fleet: groups of many nodes first, then nodes, then GPUs. Pure.
 
-Each is looked for in what the one before leaves, so that a slow rack is not told GPU by GPU.
+Each step searches what the step before leaves, so that a slow rack is not reported GPU by GPU.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from warpgauge.statistics.levels import Level, slower_levels, taken_out
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
 
-# A healthy fleet shows anything with the chance ALPHA: GPUs, of which there are most, with half of
-# it; nodes, levels of nodes and levels of GPUs with a third of the rest each.
+# A healthy fleet shows any finding with probability ALPHA. Half of it goes to GPUs, which are the
+# most; nodes, levels of nodes and levels of GPUs get a third of the rest each.
 GPU_ALPHA, EACH_ALPHA = ALPHA / 2, ALPHA / 6
 
-# A node's middle is its own where it has so many GPUs.
+# With fewer GPUs a node has no middle to compare their host times with.
 _FEWEST_OF_A_NODE = 3
 _WINSOR = 4.5  # median absolute deviations, three standard deviations
 
 
-# Each unit's level by factor; "" where nobody knows.
+# Each unit's level by factor; "" if unknown.
 Levels = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Of GPUs x rows: median logs, NaN for missing, and their variances by the GPU's processes.
+    """The data of a fleet: median logs of GPUs x rows, NaN for missing, and their variances.
 
-    `node` numbers each GPU's node from 0, without a gap. `host` are rows of the host's clock. Less
-    than a row's `least` (log ratio) nobody minds. `similar` is a key for rows whose scales are
-    alike. `factors` are those of the GPUs.
+    `own` are variances by the GPUs' processes. `node` numbers each GPU's node from 0, without gaps.
+    `host` marks rows of the host's clock. Excesses below a row's `least` (log ratio) do not matter.
+    Rows with equal keys in `similar` have similar scales. `factors` are those of the GPUs.
     """
 
     logs: Array
@@ -50,10 +50,10 @@ class Fleet:
 
 @dataclass(frozen=True)
 class Judged:
-    """`levels` of nodes have a member for each node, `gpu_levels` for each GPU.
+    """The findings. `levels` have a member for each node, `gpu_levels` for each GPU.
 
-    None where there are too few nodes or GPUs. A GPU's `excess` is without what levels and outlying
-    nodes add; in rows of the host's clock it is against the other GPUs of its node.
+    `nodes` and `gpus` are None if there are too few. A GPU's `excess` excludes what levels and
+    outlying nodes add. In rows of the host's clock it is relative to the other GPUs of its node.
     """
 
     levels: list[Level]
@@ -63,7 +63,7 @@ class Judged:
 
 
 def judged(fleet: Fleet) -> Judged:
-    """Of a fleet of one GPU model."""
+    """Return the findings for a fleet of one GPU model."""
     logs, node = fleet.logs, fleet.node
     of_node, of_gpu = _by_unit(fleet)
     levels = slower_levels(_of_nodes(logs, node), of_node, fleet.least, EACH_ALPHA)
@@ -85,7 +85,7 @@ def judged(fleet: Fleet) -> Judged:
 
 
 def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The factors that all GPUs of a node share, by node, and the others, by GPU."""
+    """Return the factors shared by all GPUs of each node, by node, and the others, by GPU."""
     of_node: dict[str, list[str]] = {}
     of_gpu: dict[str, list[str]] = {}
     first = np.unique(fleet.node, return_index=True)[1]
@@ -99,7 +99,7 @@ def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 def _of_nodes(
     values: Array, node: NDArray[np.intp], middle: Callable[[Array], Array] = medians
 ) -> Array:
-    """The middle of each node's GPUs: nodes x rows."""
+    """Return the middle of each node's GPUs: nodes x rows."""
     order, counts = np.argsort(node, kind="stable"), np.bincount(node)
     first = np.cumsum(counts) - counts
     found = np.empty((len(counts), values.shape[1]))
@@ -110,9 +110,9 @@ def _of_nodes(
 
 
 def _within(logs: Array, fleet: Fleet) -> Array:
-    """Rows of the host's clock against the node's middle: its GPUs have them of one host.
+    """Return `logs` with rows of the host's clock relative to their node, which has one host.
 
-    A mean without what is far out knows it better than the median.
+    The middle is a mean of clipped values, which is more precise than the median.
     """
     few = np.bincount(fleet.node)[fleet.node] < _FEWEST_OF_A_NODE
     within = logs - _of_nodes(logs, fleet.node)[fleet.node]
@@ -124,5 +124,5 @@ def _within(logs: Array, fleet: Fleet) -> Array:
 
 
 def _means(values: Array) -> Array:
-    """Of each row over its units; 0 for a row without any."""
+    """Return each row's mean over its units; 0 for a row without any."""
     return np.asarray(np.nansum(values, axis=-2) / np.maximum(np.sum(~np.isnan(values), -2), 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what many units share (a firmware, a rack) goes with longer times. Pure."""
+"""Test whether something shared by many units (firmware, rack) goes with longer times. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import medians
 
-# Fewer units with a level, or without it, show nothing by their ranks.
+# With fewer units that have a level, or lack it, ranks show nothing.
 FEWEST_OF_A_LEVEL = 5
 _MOST_LEVELS = 20
 
@@ -23,8 +23,8 @@ _MOST_LEVELS = 20
 class Level:
     """A level whose units are slower than the others in the rows `slower`, by `excess` (logs).
 
-    `names` are (factor, level): several where the same units share them, and nobody can tell which
-    of them it is. `p` is of the whole: all rows and levels were looked at.
+    `names` are (factor, level) pairs. There are several if the same units share them, because the
+    data cannot tell them apart. `p` is adjusted for all rows and levels.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -37,10 +37,10 @@ class Level:
 def slower_levels(
     logs: Array, factors: Mapping[str, Sequence[str]], least: Array, alpha: float = ALPHA
 ) -> list[Level]:
-    """Of `logs` (units x rows, NaN for missing); "" is no level. The strongest comes first.
+    """Return the slower levels of `logs` (units x rows, NaN for missing), strongest first.
 
-    Each row's ranks are compared (Mann, Whitney 1947), with Bonferroni's correction over rows and
-    levels. What a level explains is taken out before the next is looked for.
+    The level "" is ignored. Each row's ranks are compared (Mann, Whitney 1947), with Bonferroni's
+    correction over rows and levels. A level's excess is removed before the next search.
     """
     members: dict[bytes, list[tuple[str, str]]] = {}
     for factor, levels in factors.items():
@@ -65,12 +65,12 @@ def slower_levels(
 
 
 def taken_out(level: Level) -> Array:
-    """What it adds to each unit (units x rows)."""
+    """Return the excess that the level adds to each unit (units x rows)."""
     return np.asarray(np.where(level.members[:, None] & level.slower, level.excess, 0.0))
 
 
 def _ranks(logs: Array) -> Array:
-    """Of each row's units from 1, the mean of these where times are equal; NaN for missing."""
+    """Return the ranks of each row's units from 1; equal times share a mean rank, NaN stays."""
     return np.asarray(stats.rankdata(logs, axis=0, nan_policy="omit"))
 
 

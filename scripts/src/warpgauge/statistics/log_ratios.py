@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pure statistics of log ratios, many benchmarks at once: the distributions are fast by the array.
+"""Pure statistics of log ratios, in arrays of benchmarks because distributions are fast there.
 
-Times are compared as logarithms: noise is a factor there (a slow machine is 2 % slower, not 2 µs
-slower), and a difference of logs is a relative change, the same seen from either side.
+Times are compared as logarithms. Noise is then a factor (a slow machine is 2 % slower, not 2 µs
+slower), and a difference of logs is a relative change that is symmetric in both sides.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE
 
-_NORMAL_FREEDOM = 1e9  # of scipy's t, which is then the normal distribution to eight digits
+_NORMAL_FREEDOM = 1e9  # scipy's t then equals the normal distribution to eight digits
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Log ratios candidate / baseline, positive where it got slower, and how well they are known.
+    """Log ratios candidate / baseline, positive if slower, and their precision.
 
-    `error` is the standard error, `freedom` the degrees of freedom behind it (inf if assumed).
+    `error` is the standard error, `freedom` its degrees of freedom (inf if assumed).
     """
 
     log_ratio: Array
@@ -33,15 +33,15 @@ class Estimates:
 
     @property
     def p(self) -> Array:
-        """Two-sided chance that noise alone lies this far out, by Student's t."""
+        """Two-sided p of no change, by Student's t."""
         return np.asarray(2.0 * special.stdtr(self._freedom, -np.abs(self.log_ratio / self.error)))
 
     def reach(self, chance: Array | float) -> Array:
-        """How far above the estimate the true log ratio lies with this chance."""
+        """Return how far the true log ratio lies above the estimate with probability `chance`."""
         return np.asarray(self.error * special.stdtrit(self._freedom, 1.0 - np.asarray(chance)))
 
     def found(self, chance: float) -> Found:
-        """What they say of each benchmark by itself; `chance` is that to exceed its bound."""
+        """Return the result for each benchmark; `chance` is the probability to exceed its bound."""
         half = self.reach((1.0 - CONFIDENCE) / 2)
         bound = self.log_ratio + self.reach(chance)
         return Found(self.log_ratio, self.log_ratio - half, self.log_ratio + half, bound, self.p)
@@ -53,9 +53,9 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Found:
-    """For each benchmark the change as a log ratio, its interval, and the chance of none (p).
+    """For each benchmark the change as a log ratio, its interval and bound, and p of no change.
 
-    `CONFIDENCE` of the intervals hold the true change, and `BOUND_CONFIDENCE` of the bounds are not
+    `CONFIDENCE` of the intervals hold the true change. `BOUND_CONFIDENCE` of the bounds are not
     exceeded by it.
     """
 
@@ -68,9 +68,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Tests:
-    """What was found of benchmarks, with both sides' typical log seconds, and their processes.
+    """The results of benchmarks, with both sides' typical log seconds and numbers of processes.
 
-    `assumed` is 1 where plain files did not show how far processes scatter, else 0.
+    `assumed` is 1 if plain files did not show how far processes scatter, else 0.
     """
 
     found: Found
@@ -81,7 +81,7 @@ class Tests:
     assumed: Array
 
     def each(self) -> list[Tested]:
-        """One by one."""
+        """Return the tests of single benchmarks, in order."""
         found = self.found
         changes = found.log_ratio, found.low, found.high, found.bound, found.p
         processes = self.baseline_processes.astype(int), self.candidate_processes.astype(int)
@@ -91,7 +91,7 @@ class Tests:
 
 @dataclass(frozen=True)
 class Tested:
-    """The test of one benchmark: logs of seconds and of ratios."""
+    """The test of one benchmark, in logs of seconds and of ratios."""
 
     baseline_log: float
     candidate_log: float
@@ -106,7 +106,7 @@ class Tested:
 
 
 def combined_freedom(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Variance and degrees of freedom of a sum, of the (variance, freedom) of its parts.
+    """Return variance and degrees of freedom of a sum from the (variance, freedom) of its parts.
 
     Satterthwaite 1946, "An approximate distribution of estimates of variance components".
     """

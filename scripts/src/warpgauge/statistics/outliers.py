@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which units of a fleet (GPUs, nodes) are slower than the others, and in which rows. Pure.
+"""Find the units of a fleet (GPUs, nodes) that are slower than the others, and their rows. Pure.
 
-The healthy units are the yardstick: a row's centre and scale are robust ones over all units. What
-healthy units share (a faster memory, a lower clock) moves many rows together; it is estimated from
-the fleet and taken out, as in FarmTest (Fan, Ke, Sun, Zhou 2019, "FarmTest: factor-adjusted robust
-multiple testing with approximate false discovery control"), so that what remains of a unit's rows
-is nearly independent and their evidence can be pooled. A row counts as it is, too: what a sick unit
-has in all rows looks like such a factor.
+The healthy units are the reference: a row's centre and scale are robust estimates over all units.
+What healthy units share (a faster memory, a lower clock) moves many rows together. It is estimated
+from the fleet and removed, as in FarmTest (Fan, Ke, Sun, Zhou 2019, "FarmTest: factor-adjusted
+robust multiple testing with approximate false discovery control"). The rest of a unit's rows is
+then nearly independent, so that their evidence can be pooled. Each row is also tested unadjusted,
+because a fault in all rows of a unit looks like such a factor.
 
-A row's p comes from Student's t: the row shows its scale, all rows of its clock the tail beyond (an
-empirical null: Efron 2004, "Large-scale simultaneous hypothesis testing"). A unit's evidence is the
-likelihood ratio of a mixture: in each row it is slow with a small chance, and p is then as Sellke,
-Bayarri, Berger 2001 ("Calibration of p values for testing precise null hypotheses") have it. The
-distribution of the sum over rows is known, so that this is a p again. Units are chosen with
-family-wise error control (Holm 1979); the rows of the chosen by Benjamini and Hochberg at
-q |chosen| / |units|, which keeps the average share of false rows below q (Benjamini, Bogomolov
-2014, "Selective inference on multiple families of hypotheses"). One false discovery rate over all
-units x rows would put a false row, and so a false unit, into every fleet that has twenty true rows.
+A row's p comes from Student's t. Its scale comes from the row, its tail from all rows of the same
+clock (an empirical null: Efron 2004, "Large-scale simultaneous hypothesis testing"). A unit's
+evidence is the likelihood ratio of a mixture: each row is slow with a small probability, and p then
+has the density of Sellke, Bayarri, Berger 2001 ("Calibration of p values for testing precise null
+hypotheses"). The distribution of the sum over rows is known, so this is a p again. Units are chosen
+with family-wise error control (Holm 1979), the rows of the chosen by Benjamini and Hochberg at
+q |chosen| / |units|, which keeps the mean share of false rows below q (Benjamini, Bogomolov 2014,
+"Selective inference on multiple families of hypotheses"). A single false discovery rate over all
+units x rows would put a false row, and so a false unit, into every fleet with twenty true rows.
 """
 
 from __future__ import annotations
@@ -32,46 +32,46 @@ from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.variance import Variances
 
-# Fewer units do not show how far healthy ones differ.
+# Fewer units do not show how much healthy ones differ.
 FEWEST_UNITS = 4
 
-# Share of the rows named of outlying units that may be wrong, on average.
+# Mean share of wrong rows among those named for outlying units.
 FALSE_ROWS = 0.05
 
-# So many units show the scale of a row on each side (share of the side's units): noise is skewed,
-# rows have units in another state. The others are taken to be sick. Of fewer units the median shows
-# it, as well as 0.37 times as many normal values would by their standard deviation (Rousseeuw,
-# Croux 1993).
+# With _MANY units, the share _NEAR of them on each side gives a row's scale, because noise is
+# skewed and some units are in another state. The rest are taken to be sick. With fewer units the
+# median gives it, as precisely as the standard deviation of _EFFICIENCY times as many normal values
+# (Rousseeuw, Croux 1993).
 _MANY, _NEAR, _EFFICIENCY = 200, 0.95, 0.37
 
-# The tail of noise is the ratio of a far quantile, which so many values exceed, to a nearer one.
-# Faster units show it, and many slower ones as far as few of them are sick.
+# The tail of the noise is the ratio of a far quantile, exceeded by _BEYOND values, to a nearer one.
+# It comes from faster units and, if there are many, also from slower ones short of the few sick.
 _FASTER, _SLOWER, _BEYOND = (_NEAR, 0.9995), (0.9, 0.97), 20
 _TAILS = np.append(np.geomspace(2.0, 100.0, 60), np.inf)  # degrees of freedom of Student's t
 
-# A unit's own scatter counts where it is beyond what chance makes of the others'.
+# A unit's own variance counts beyond this multiple of the median one, which chance explains.
 _OWN_SCATTER = 4.0
 
-# Rows whose values share factors need this many units a row to show them.
+# Factors that rows share need this many units per row to show.
 _UNITS_A_ROW = 4
-_MOST_FACTORS = 5  # one for so many rows: more would explain what is wrong with five rows
+_MOST_FACTORS = 5  # rows per factor; more factors would absorb a fault in five rows
 _WINSOR, _HUBER, _ITERATIONS = 3.0, 2.5, 4
-_COMMON = 0.1  # of the chance of an error is for rows with what they share
-_NORMAL = 1.4826  # standard deviations in a median absolute deviation of normal values
+_COMMON = 0.1  # share of the error rate for rows that keep their common factors
+_NORMAL = 1.4826  # standard deviations per median absolute deviation of normal values
 
-# A sick unit is slow in a row with this chance; p then has the density kappa p^(kappa - 1).
+# A sick unit is slow in a row with probability _SLOW; p then has the density kappa p^(kappa - 1).
 _SLOW, _KAPPA = 1.0 / 30.0, 0.1
 
-# The grid of a sum of log likelihood ratios; beyond 1e-10 its chance falls at least as exp(-sum).
+# The grid of a sum of log likelihood ratios. Below 1e-10 its tail falls at least like exp(-sum).
 _STEP, _CELLS, _KNOWN = 0.001, 2**16, 1e-10
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Outliers:
-    """Of units x rows: log ratios to the fleet's median, NaN where nobody measured, and p-values.
+    """For units x rows: log ratios to the fleet's median (NaN if not measured), and p-values.
 
-    `evidence` is each unit's p, `chosen` the outlying units, `slower` their rows.
+    `evidence` is each unit's p, `chosen` the outlying units, `slower` their slower rows.
     """
 
     excess: Array
@@ -85,12 +85,12 @@ def outliers(
     logs: Array, own: Array, least: Array, host: NDArray[np.bool_], similar: Sequence[Hashable],
     alpha: float = ALPHA,
 ) -> Outliers:  # fmt: skip
-    """The slower units of `logs` (units x rows, NaN for missing), at least FEWEST_UNITS of them.
+    """Return the slower units of `logs` (units x rows, NaN for missing); needs FEWEST_UNITS.
 
-    `own` is the variance of each log by the unit's own processes, `least` the log ratio of each row
-    below which nobody minds. Rows of the `host`'s clock, and the others, have alike tails, those
-    with the same key in `similar` alike scales. A fleet of healthy units shows an outlier with the
-    chance `alpha`.
+    `own` are the logs' variances by the units' own processes. An excess below a row's `least` (log
+    ratio) does not matter. Rows of the `host`'s clock share one tail, the other rows another. Rows
+    with equal keys in `similar` have similar scales. A fleet of healthy units shows an outlier with
+    probability `alpha`.
     """
     excess = logs - medians(logs)
     added = np.maximum(own - _OWN_SCATTER * medians(own), 0.0)
@@ -103,7 +103,7 @@ def outliers(
         rest = excess - common * scale
         rest -= medians(rest)
         own_scale, own_freedom = _noise(rest, host, similar, scale)
-        # What is left of a row has the row's tail, and shows it better.
+        # The rest of a row has the row's tail, and shows it better.
         counts = _p(excess, scale, np.minimum(freedom, own_freedom), added, least)
         own_rows = _p(rest, own_scale, own_freedom, added, least)
         alone = _pooled(own_rows, _p(rest, own_scale, own_freedom, added, -np.inf))
@@ -112,14 +112,14 @@ def outliers(
     chosen = _holm(evidence, alpha)
     share = FALSE_ROWS * np.mean(chosen)
     slower = np.array([_step_up(row, share) for row in counts]) & chosen[:, None]
-    # What pooled evidence alone shows: its strongest row.
+    # If only the pooled evidence is significant, name the unit's strongest row.
     nameless = np.flatnonzero(chosen & ~slower.any(axis=1))
     slower[nameless, np.argmin(counts[nameless], axis=1)] = True
     return Outliers(excess, counts, evidence, chosen, slower)
 
 
 def medians(values: Array) -> Array:
-    """Of each row over its units (the axis before the last); NaN for a row without any."""
+    """Return each row's median over its units (the axis before the last); NaN if it has none."""
     known = np.sum(~np.isnan(values), axis=-2, keepdims=True)
     middles = np.concatenate([np.maximum(known - 1, 0) // 2, known // 2], axis=-2)
     return np.asarray(np.take_along_axis(np.sort(values, axis=-2), middles, -2).mean(axis=-2))
@@ -128,7 +128,7 @@ def medians(values: Array) -> Array:
 def _noise(
     excess: Array, host: NDArray[np.bool_], similar: Sequence[Hashable], unit: Array
 ) -> tuple[Array, Array]:
-    """The rows' scales and Student's degrees of freedom; `unit` scales what differs."""
+    """Return the rows' scales and Student's degrees of freedom; `unit` scales each row."""
     units = np.sum(~np.isnan(excess), axis=0)
     held = np.where(units == 0, 0.0, excess)
     if many := len(excess) >= _MANY:
@@ -148,19 +148,19 @@ def _noise(
 
 
 def _p(excess: Array, scale: Array, freedom: Array, added: Array, least: Array | float) -> Array:
-    """The chance that a healthy unit is as slow; 1 for what nobody minds or measured."""
+    """Return p of a healthy unit being as slow; 1 if the excess is below `least` or missing."""
     p = special.stdtr(freedom, -excess / np.sqrt(scale**2 + added))
     return np.asarray(np.where(excess >= least, np.maximum(p, _TINY), 1.0))
 
 
 def _either(with_common: Array, without: Array) -> Array:
-    """The p of two that are looked at."""
+    """Return one p from two, with and without common factors."""
     least = np.minimum(with_common / _COMMON, without / (1.0 - _COMMON))
     return np.asarray(np.minimum(least, 1.0))
 
 
 def _tail(z: Array, near: float, far: float) -> float:
-    """Degrees of freedom of the Student's t whose tail is that of the values above 0."""
+    """Return the degrees of freedom of the Student's t that fits the tail of the values above 0."""
     above = z[z > 0.0]
     far = min(far, 1.0 - _BEYOND / max(len(above), 1))
     if 1.0 - far > (1.0 - near) / 2.0:  # too few
@@ -171,7 +171,7 @@ def _tail(z: Array, near: float, far: float) -> float:
 
 
 def _common(z: Array) -> Array | None:
-    """What a unit's rows share with each other, of standardised values; None where nobody knows."""
+    """Return what a unit's rows share, from standardised values; None if there are too few."""
     units, rows = z.shape
     if rows < _MOST_FACTORS or units < _UNITS_A_ROW * rows:
         return None
@@ -179,7 +179,7 @@ def _common(z: Array) -> Array | None:
     values = np.where(known, z, 0.0)
     tame = np.clip(values, -_WINSOR, _WINSOR)
     roots, vectors = np.linalg.eigh(tame.T @ tame / units)
-    # Beyond what rows without any factor show (Marchenko, Pastur 1967).
+    # Factors exceed what rows without any factor show (Marchenko, Pastur 1967).
     edge = (1.0 + np.sqrt(rows / units)) ** 2
     many = min(int(np.sum(roots > edge)), rows // _MOST_FACTORS)
     if not many:
@@ -187,7 +187,7 @@ def _common(z: Array) -> Array | None:
     loads = vectors[:, -many:] * np.sqrt(roots[-many:])
     squares = (loads[:, :, None] * loads[:, None, :]).reshape(rows, -1)
     weights = known.astype(float)
-    for _ in range(_ITERATIONS):  # Huber's regression on the loadings: odd rows do not move it
+    for _ in range(_ITERATIONS):  # Huber's regression on the loadings; odd rows do not move it
         normal = (weights @ squares).reshape(units, many, many) + np.eye(many)
         score = np.linalg.solve(normal, ((weights * values) @ loads)[:, :, None])[:, :, 0]
         common = score @ loads.T
@@ -198,10 +198,10 @@ def _common(z: Array) -> Array | None:
 
 
 def _pooled(p: Array, every: Array) -> Array:
-    """Each unit's p from those of its rows.
+    """Return each unit's p from its rows' p.
 
-    `every` are the same before what nobody minds was left out: where healthy units show more than
-    independent rows would, all count that much less. Farther out a quantile belongs to the sick.
+    `every` holds the rows' p with no least excess. If healthy units show more evidence than
+    independent rows would, all evidence is reduced by as much. Quantiles farther out may be sick.
     """
     shares = np.array([0.5, 0.75, 0.9])
     usual = np.log(np.quantile(_chance(every), 1.0 - shares)) / np.log(1.0 - shares)
@@ -209,13 +209,13 @@ def _pooled(p: Array, every: Array) -> Array:
 
 
 def _chance(p: Array) -> Array:
-    """That a unit's independent rows show as much as these."""
+    """Return the probability that a healthy unit's independent rows show as much as these."""
     rows = p.shape[1]
     score = np.sum(_log_ratio(p), axis=1)
     least = float(_log_ratio(np.array(1.0)))
     ratio = np.exp(least + _STEP * np.arange(_CELLS))
     above = ((ratio - 1.0 + _SLOW) / (_SLOW * _KAPPA)) ** (1.0 / (_KAPPA - 1.0))
-    one = np.append(0.0, -np.diff(above))  # chance of a row's ratio, by its upper end
+    one = np.append(0.0, -np.diff(above))  # probability of a row's ratio, by its upper end
     sums = np.fft.irfft(np.fft.rfft(one) ** rows, _CELLS)
     tail = np.cumsum(sums[::-1])[::-1]
     last = int(np.argmax(tail < _KNOWN))
@@ -237,7 +237,7 @@ def _holm(p: Array, alpha: float) -> NDArray[np.bool_]:
 
 
 def _step_up(p: Array, share: float) -> NDArray[np.bool_]:
-    """Benjamini and Hochberg's choice."""
+    """Return the choice of Benjamini and Hochberg."""
     ordered = np.sort(p)
     below = np.flatnonzero(ordered <= share * np.arange(1, len(p) + 1) / len(p))
     return p <= ordered[below[-1]] if len(below) else np.zeros(len(p), dtype=bool)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log ratios of some pairs tell of a change: by Student's t, and by ranks.
+"""Test the log ratios of pairs for a change, by Student's t and by ranks.
 
-Half of the pairs start with the base and half with the candidate, and what is second may be slower
-by itself: the change is the mean of both halves' means, which is free of that. Student's t is
-powerful from a few pairs on, until one disturbed process hides a change; ranks need twenty pairs,
-and a disturbed one counts there as any other. Each has half of the chance to err, and whichever
-says more counts.
+Half of the pairs start with the base, half with the candidate, because the second may be slower by
+itself. The change is the mean of both halves' means, which cancels that. Student's t is powerful
+from a few pairs on, but one disturbed process can hide a change. Ranks need twenty pairs, but a
+disturbed pair counts like any other. Each test has half of the error rate, and the stronger result
+counts.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from warpgauge.statistics.rank_sums import mann_whitney
 from warpgauge.statistics.samples import Index, Mask, numbered, sums_by
 from warpgauge.statistics.variance import Variances
 
-# With fewer pairs an effect of the order stays in how far they scatter: of two states one often
-# meets one order alone by chance, and would look like such an effect and a change.
+# With fewer pairs an effect of the order is left in the scatter: by chance, one of two states often
+# meets only one order and would look like both such an effect and a change.
 _FEWEST_ORDERED = 16
 
-# Fewer pairs do not show whether neighbours resemble each other.
+# Fewer pairs do not show whether neighbours correlate.
 _FEWEST_NEIGHBOURS = 4
-# Resemblances of neighbouring pairs that are told apart.
+# The grid of correlations of neighbouring pairs.
 _RESEMBLANCES = np.arange(0.0, 0.96, 0.05)
 _DRAWS = 1000
-# So many pairs of similar benchmarks know their resemblance as well as all benchmarks together do;
-# so many in all know as well as nobody that there is one.
+# Weights of correlations: _OWN_PAIRS pairs of similar benchmarks count as much as all benchmarks
+# together, and _ANY_PAIRS pairs in all count as much as the assumption of no correlation.
 _OWN_PAIRS, _ANY_PAIRS = 60.0, 20.0
 
-# A benchmark's freedom is at most so many times that of its own pairs: how far similar ones scatter
-# does not tell that its own noise has no heavier tails.
+# A benchmark's freedom is at most this multiple of its own pairs'. Similar benchmarks' scatter does
+# not rule out that its own noise has heavier tails.
 _MOST_FREEDOM = 2.5
 
-# However little similar benchmarks agree, none is quieter than if it had so many pairs more, of the
-# typical scatter of its like. By simulation: fewer let two states that meet by chance look quiet.
+# Even if similar benchmarks disagree, each variance is at least as if this many more pairs showed
+# their typical scatter. Simulated: with fewer, two states that agree by chance look quiet.
 _TYPICAL_WORTH = 3.0
 
 
 @dataclass(frozen=True)
 class Design:
-    """In which pairs the base started, True, and in which the candidate did."""
+    """For each pair, True if the base started, False if the candidate did."""
 
     base_first: tuple[bool, ...]
 
@@ -62,12 +62,12 @@ class Design:
 
     @property
     def has_both(self) -> bool:
-        """Whether there are pairs of either order."""
+        """Whether both orders occur."""
         return all(len(half) for half in self.halves)
 
     @property
     def weights(self) -> Array:
-        """Of the pairs in the change."""
+        """The weights of the pairs in the change."""
         weights = np.full(self.pairs, 1.0 / self.pairs)
         if self.has_both:
             for half in self.halves:
@@ -76,7 +76,7 @@ class Design:
 
     @property
     def residuals(self) -> Array:
-        """The matrix that takes the change, and the effect of the order, out of log ratios."""
+        """The matrix that removes the change and the effect of the order from log ratios."""
         ordered = self.has_both and self.pairs >= _FEWEST_ORDERED
         groups = self.halves if ordered else (np.arange(self.pairs),)
         matrix = np.eye(self.pairs)
@@ -86,16 +86,16 @@ class Design:
 
 
 def _covariance(design: Design, resemblance: float) -> Array:
-    """Of pairs of which neighbours correlate so, each further one by that factor less."""
+    """Return the covariance of pairs that correlate by `resemblance` ** distance."""
     place = np.arange(design.pairs)
     return np.asarray(resemblance ** np.abs(place[:, None] - place[None, :]))
 
 
 @cache
 def _expected(design: Design, resemblance: float) -> tuple[float, float, float]:
-    """The variance of the change, where that of a pair is 1; and what the residuals show of it.
+    """Return the variance of the change relative to a pair's, and the residuals' expectations.
 
-    That is their sum of squares, and its degrees of freedom (Satterthwaite 1946).
+    These are their sum of squares and its degrees of freedom (Satterthwaite 1946).
     """
     covariance = _covariance(design, resemblance)
     residual = design.residuals @ covariance @ design.residuals
@@ -106,9 +106,9 @@ def _expected(design: Design, resemblance: float) -> tuple[float, float, float]:
 
 @cache
 def _neighbours(design: Design) -> Array:
-    """The mean correlation of neighbouring residuals for each of the resemblances.
+    """Return the mean correlation of neighbouring residuals for each of `_RESEMBLANCES`.
 
-    Simulated: that of a ratio is not the ratio of the means, and far from it for a few pairs.
+    Simulated, because the mean of a ratio is not the ratio of the means, least so for few pairs.
     """
     draws = np.random.default_rng(0).standard_normal((_DRAWS, design.pairs))
     means = []
@@ -119,7 +119,7 @@ def _neighbours(design: Design) -> Array:
 
 
 def _correlation(residuals: Array) -> Array:
-    """Of neighbours, in each row; 0 where all are."""
+    """Return the correlation of neighbours in each row; 0 if all residuals are 0."""
     squares = np.sum(residuals**2, axis=1)
     neighbours = np.sum(residuals[:, 1:] * residuals[:, :-1], axis=1)
     shares = np.divide(neighbours, squares, out=np.zeros_like(squares), where=squares > 0.0)
@@ -133,10 +133,10 @@ def found(
     steps: Array,
     chance: Array,
 ) -> Found:
-    """Of benchmarks with these log ratios, two or more each; `chance` is that to exceed its bound.
+    """Test log ratios, two or more per benchmark; `chance` is the probability to exceed a bound.
 
-    Those with the same key in `similar` scatter alike, and steady each other's variances. `steps`
-    are of their clocks, in the log: nobody knows where between two ticks a time lies.
+    Benchmarks with equal keys in `similar` scatter alike and moderate each other's variances.
+    `steps` are their clocks' ticks, as log ratios: a time may lie anywhere between two ticks.
     """
     squares, neighbours, change = (np.empty(len(ratios)) for _ in range(3))
     groups: dict[Design, list[int]] = {}
@@ -161,7 +161,7 @@ def found(
     result = Found(*(np.empty(len(ratios)) for _ in range(5)))
     for design, rows in groups.items():
         if design.has_both:
-            # What resembles its neighbour tells less, by this factor of its standard error.
+            # Correlated pairs tell less, by this factor of the standard error.
             worse = np.sqrt(variance[rows] / float(np.sum(design.weights**2)))
             by_rank = _by_ranks(tables[design], design, worse, steps[rows], chance[rows] / 2)
         else:
@@ -174,9 +174,9 @@ def found(
 def _resemblance(
     seen: Array, known: Mask, designs: Sequence[Design], similar: Sequence[Hashable]
 ) -> Array:
-    """What the correlations that were `seen` of neighbours tell, of each benchmark's like and all.
+    """Estimate the correlations of neighbours from those `seen`, by similar benchmarks and by all.
 
-    But for those of which nothing is `known`, for they do not scatter.
+    Benchmarks that are not `known` do not scatter, so they do not count.
     """
     pairs = np.array([design.pairs for design in designs], dtype=float)
     pairs[~known | (pairs < _FEWEST_NEIGHBOURS)] = 0.0
@@ -187,7 +187,7 @@ def _resemblance(
     count = int(group.max(initial=-1)) + 1
 
     def fitting(owner: Index, size: int) -> Array:
-        """The one whose expectation is what was seen, by the number of the owner."""
+        """Return the correlation whose expectation equals what was seen, for each owner."""
         weights = np.maximum(sums_by(owner, pairs, size), 1.0)
         have = sums_by(owner, pairs * seen, size) / weights
         expected = np.stack(
@@ -199,7 +199,7 @@ def _resemblance(
     of_all = fitting(np.zeros_like(group), 1)[0] * pairs.sum() / (pairs.sum() + _ANY_PAIRS)
     own = sums_by(group, pairs, count)
     share = own / (own + _OWN_PAIRS)
-    # In hundredths, for each asks for a table of its own.
+    # Rounded to hundredths, because each distinct value needs its own table.
     return np.asarray(np.round(share * fitting(group, count) + (1.0 - share) * of_all, 2)[group])
 
 
@@ -216,11 +216,11 @@ def _by_student(student: Estimates, steps: Array, chance: Array) -> Found:
 
 
 def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: Array) -> Found:
-    """By the rank-sum test of one half against the other, mirrored, whose shift is the change.
+    """Test one half against the other half mirrored, by rank sums; their shift is the change.
 
-    The mean of a pair of each half is free of the order; the change is the median of all such means
-    (Hodges and Lehmann 1963, "Estimates of location based on rank tests"), and how many of them lie
-    on one side of the true change has the distribution of Mann and Whitney's U (1947).
+    The mean of one pair from each half is free of the order's effect. The change is the median of
+    all such means (Hodges and Lehmann 1963, "Estimates of location based on rank tests"). How many
+    lie on one side of the true change has the distribution of Mann and Whitney's U (1947).
     """
     one, other = design.halves
     means = (table[:, one, None] + table[:, None, other]).reshape(len(table), -1) / 2.0
@@ -234,7 +234,7 @@ def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: 
     p = np.minimum(2.0 * special.ndtr(special.ndtri(np.minimum(p, 0.5)) / worse), 1.0)
 
     def rank(level: Array) -> Index:
-        """How many of the outermost means may be left out at this chance; −1 for not even none."""
+        """Return how many outermost means may be left out at this level; −1 if no end is known."""
         within = special.ndtr(special.ndtri(level) * worse)
         return np.asarray(np.searchsorted(chances, within, "right") - 1, dtype=np.intp)
 
@@ -249,9 +249,9 @@ def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: 
 
 
 def _together(by_t: Found, rows: Sequence[int], by_rank: Found | None) -> dict[str, Array]:
-    """What both know of these rows of `by_t`; where they contradict each other, what either does.
+    """Combine both tests for these rows of `by_t`; if they contradict, span both intervals.
 
-    The typical value of ranks, for a disturbed process does not move it.
+    The typical value comes from ranks, because a disturbed process does not move it.
     """
     low, high, bound, p = (getattr(by_t, name)[rows] for name in ("low", "high", "bound", "p"))
     middle = by_t.log_ratio[rows]

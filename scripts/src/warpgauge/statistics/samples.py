@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of logarithms of unequal length in one array, on which numpy is fast."""
+"""Groups of logarithms of unequal length in one array, for fast numpy operations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Mask = NDArray[np.bool_]
 
 
 def centre(values: Array) -> Array:
-    """The median of the means of all pairs along the last axis, of each value with itself, too.
+    """Return the median of the means of all pairs along the last axis, including self-pairs.
 
-    Of normal values it errs hardly more than their mean, and two wild ones of seven move it little
-    (Hodges and Lehmann 1963, "Estimates of location based on rank tests").
+    For normal values its error is hardly larger than the mean's, and two wild values of seven
+    move it little (Hodges and Lehmann 1963, "Estimates of location based on rank tests").
     """
     one, other = np.triu_indices(values.shape[-1])
     return np.asarray(np.median((values[..., one] + values[..., other]) / 2.0, axis=-1))
@@ -29,7 +29,7 @@ def centre(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Groups:
-    """Values in consecutive groups; `counts` says how many each has, at least one."""
+    """Values in consecutive groups; `counts` holds their sizes, each at least one."""
 
     values: Array
     counts: Index
@@ -52,10 +52,10 @@ class Groups:
 
     @property
     def median_variances(self) -> Array:
-        """Of the groups' medians, whatever the values' distribution is.
+        """Variances of the groups' medians, for any distribution of the values.
 
-        Each value counts by the chance that another such group has its median there. Maritz and
-        Jarrett 1978, "A note on estimating the variance of the sample median".
+        Each value is weighted by the probability that it is the median of a resampled group. Maritz
+        and Jarrett 1978, "A note on estimating the variance of the sample median".
         """
         sizes, which = np.unique(self.counts, return_inverse=True)
         tables = [_chances(int(size)) for size in sizes]
@@ -66,18 +66,18 @@ class Groups:
 
     @property
     def gaps(self) -> Array:
-        """The smallest between two values of each group: zero where two agree."""
+        """The smallest distance between two values of each group; zero if two are equal."""
         return self._smallest(self._gaps)
 
     @property
     def steps(self) -> Array:
-        """The smallest gap between values that differ; infinite where all agree."""
+        """The smallest distance between values that differ; infinite if all are equal."""
         return self._smallest(np.where(self._gaps > 0.0, self._gaps, np.inf))
 
     @property
     def _gaps(self) -> Array:
         gaps = np.diff(self._ordered, append=np.inf)
-        gaps[self._starts + self.counts - 1] = np.inf  # from the last of a group to the next group
+        gaps[self._starts + self.counts - 1] = np.inf  # a group's last to the next group
         return gaps
 
     def _smallest(self, values: Array) -> Array:
@@ -106,17 +106,17 @@ class Groups:
 
 
 def _chances(count: int) -> Array:
-    """That the median of `count` draws from a group of as many is its 1st, 2nd … value."""
+    """Return the probabilities that a resampled group of `count` has its 1st, 2nd … as median."""
     middle = (count + 1) / 2.0
     return np.diff(special.betainc(middle, middle, np.linspace(0.0, 1.0, count + 1)))
 
 
 def numbered(keys: Iterable[Hashable]) -> Index:
-    """Equal keys by the same number, 0 … in the order of their first appearance."""
+    """Number the keys 0 … by first appearance; equal keys get equal numbers."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def sums_by(owner: Index, values: Array, size: int) -> Array:
-    """`values` summed by the number of their owner, 0 … size − 1."""
+    """Sum `values` by the number of their owner, 0 … size − 1."""
     return np.asarray(np.bincount(owner, weights=values, minlength=size))

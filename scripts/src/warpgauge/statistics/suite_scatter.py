@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far chance moves the benchmarks of a suite, by how far their own changes lie apart.
+"""Estimate from a suite's own changes how far chance moves its benchmarks.
 
-Most benchmarks of a comparison have not changed, or all by the same factor: what is left of their
-changes is noise. It tells where neither side shows how far processes scatter, and where that is no
-measure of how far two sides lie apart: processes that resemble each other, a drift, a boot that
-moves times by more than boots are assumed to.
+Most benchmarks of a comparison have not changed, or all have by the same factor. The rest of their
+changes is noise. It is used if neither side shows how far processes scatter, and if that scatter
+does not measure how far two sides lie apart: processes that resemble each other, a drift, or a boot
+that moves times more than boots are assumed to.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array, Estimates
 from warpgauge.statistics.samples import numbered
 
-# With fewer benchmarks one real change would be a good part of what is taken for noise.
+# With fewer benchmarks, one real change would be a large part of the assumed noise.
 _FEWEST = 8
-# What lies beyond the half of the deviations may be real changes, without a trace in the scatter;
-# so many of the outermost are left out of how heavy the tails are.
+# The inner half of the deviations gives the scatter, so real changes beyond it leave no trace. This
+# share of the outermost is ignored when estimating the tails.
 _HALF, _LEFT_OUT = 0.5, 0.03
-# A scale by their median is as well known as by the squares of so many of them (Hampel 1974).
+# A scale from the median is as precise as one from the squares of this share of them (Hampel 1974).
 _MEDIAN_WORTH = 0.37
 
-# Tails as heavy as Student's t with so many degrees of freedom; the first unless the suite shows
-# lighter ones. Heavier tails would hide changes: with 3 the largest of 200 unchanged benchmarks may
-# lie at 35 standard deviations, and nobody could tell a doubling from it.
+# Degrees of freedom of Student's t for the tails; the first unless the suite shows lighter tails.
+# Heavier tails would hide changes: with 3, the largest of 200 unchanged benchmarks may lie at 35
+# standard deviations, so that a doubling would not be recognised.
 _TAILS = np.array([4.0, 4.5, 5.0, 6.0, 8.0, 12.0, 20.0, 1e6])
 
 
 def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -> Estimates:
-    """Those that are `unknown` (1, else 0) by the scatter of their like, where that reaches on.
+    """Widen the estimates that are `unknown` (1, else 0) to the scatter of similar ones.
 
-    Reaches further, that is, at the p that one of so many benchmarks needs to count.
+    They are widened only if that reaches further, at the p that one of all benchmarks needs.
     """
     error, freedom = estimates.error.copy(), estimates.freedom.copy()
     group = numbered(similar)
@@ -53,11 +53,11 @@ def widened(estimates: Estimates, unknown: Array, similar: Sequence[Hashable]) -
 
 
 def inflated(estimates: Estimates, similar: Sequence[Hashable]) -> Estimates:
-    """Errors that are too small for their like, by as much as these are on the average.
+    """Enlarge errors that are too small for the scatter of similar benchmarks.
 
-    Half of Student's t lie within its quartiles. Where half of the changes, about their middle, lie
-    within c > 1 times as far, errors are c times as large: genomic control, Devlin and Roeder 1999,
-    "Genomic control for association studies". Changes of a minority hardly count in a median.
+    Half of Student's t lies within its quartiles. If half of the changes, about their median, lie
+    within c > 1 times that, errors are multiplied by c: genomic control, Devlin and Roeder 1999,
+    "Genomic control for association studies". A minority of real changes hardly moves a median.
     """
     error, freedom = estimates.error.copy(), estimates.freedom.copy()
     group = numbered(similar)
@@ -75,11 +75,11 @@ def inflated(estimates: Estimates, similar: Sequence[Hashable]) -> Estimates:
 
 
 def scatter(changes: Array) -> tuple[float, float]:
-    """Standard deviation of unchanged benchmarks about the middle of all, and their tails.
+    """Return the standard deviation of unchanged benchmarks about the median, and their tails.
 
     By the median absolute deviation (Hampel 1974, "The influence curve and its role in robust
-    estimation"); the tails, as degrees of freedom of Student's t, by how much farther out the
-    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less what chance may make of it.
+    estimation"). The tails are degrees of freedom of Student's t, from how much farther out the
+    outermost few begin (Hogg 1974, "Adaptive robust procedures"), less an allowance for chance.
     """
     deviations = np.sort(np.abs(changes - np.median(changes)))
     count = len(deviations)
@@ -95,5 +95,5 @@ def scatter(changes: Array) -> tuple[float, float]:
 
 
 def _reach(freedom: Array | float, p: float) -> Array:
-    """How far from zero all but this share of Student's t lies."""
+    """Return the distance from zero that this share of Student's t exceeds."""
     return np.asarray(special.stdtrit(np.minimum(freedom, _TAILS[-1]), 1.0 - p / 2))

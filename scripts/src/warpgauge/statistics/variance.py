@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variances of benchmarks that have few data of their own, steadied by those of similar ones.
+"""Variances of benchmarks with few data of their own, moderated by those of similar ones.
 
 Seven processes know their own spread to within a factor of two. Thirty similar benchmarks know it
-much better, and count the more the more their variances agree: Smyth 2004, "Linear models and
+much better. They count more the better their variances agree: Smyth 2004, "Linear models and
 empirical Bayes methods for assessing differential expression in microarray experiments", 6.2.
 """
 
@@ -18,31 +18,31 @@ from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.samples import Index, numbered, sums_by
 
 # No benchmark repeats better than this (standard deviation of the log): the quietest ever measured
-# moved by 0.01 %. A timer's tick can make a few processes agree to the last digit by chance.
+# moved by 0.01 %. By chance, a timer's tick can make a few processes agree to the last digit.
 SMALLEST_SD = 1e-4
 
-# Similar benchmarks count at most this many times as much as a benchmark's own data: they ran in
+# Similar benchmarks count at most this many times as much as a benchmark's own data. They ran in
 # the same processes and on the same GPUs, so they are not independent.
 _MOST_WORTH = 2.0
 
-# What other sessions, however many, show of how far a benchmark's processes scatter, in degrees of
-# freedom: d0 of the same method in four sessions of 105 benchmarks on H200s (device 6.4, host 6.6).
+# The most degrees of freedom that other sessions add to the variance between processes: d0 of the
+# same method in four sessions of 105 benchmarks on H200s (device 6.4, host 6.6).
 SESSIONS_ALIKE = 6.0
 
-# Below so many degrees of freedom a variance is hardly known; what is then assumed counts as many.
+# With fewer degrees of freedom a variance is hardly known; an assumed one counts _ASSUMED_WORTH.
 _HARDLY_KNOWN = 4.0
 _ASSUMED_WORTH = 4.0
 
-# Fewer similar benchmarks do not show how far they agree.
+# Fewer similar benchmarks do not show how well they agree.
 _FEWEST_SIMILAR = 4
 
 
 @dataclass(frozen=True)
 class Variances:
-    """Estimated variances of logs, one a benchmark, and the degrees of freedom behind them.
+    """Estimated variances of logs, one per benchmark, and their degrees of freedom.
 
-    `pooled_freedom` counts the degrees of freedom of all that was put together, `freedom` what they
-    are worth where they contradict each other; without any the value means nothing.
+    `pooled_freedom` counts the degrees of freedom of all pooled data. `freedom` is their worth,
+    less if they contradict each other. Without any, the value means nothing.
     """
 
     value: Array
@@ -55,15 +55,15 @@ class Variances:
 
     @staticmethod
     def of_squares(squares: Array, freedom: Array) -> Variances:
-        """From sums of squares; not below what any benchmark repeats to."""
+        """Return the variances from sums of squares, at least `SMALLEST_SD` squared."""
         value = np.maximum(squares / np.maximum(freedom, 1.0), SMALLEST_SD**2)
         return Variances.of(value, np.asarray(freedom, dtype=np.float64))
 
     def moderated(self, similar: Sequence[Hashable], alike: Array | None = None) -> Variances:
-        """Each one steadied by those with the same key in `similar`.
+        """Return each variance moderated by those with the same key in `similar`.
 
-        One without data of its own takes over that of the similar ones, or stays unknown. `alike`
-        says as how many independent benchmarks those of its key count; None: as all of them.
+        A benchmark without own data takes the similar ones' variance, or stays unknown. `alike` is
+        the number of independent benchmarks that those of its key count as; None: all of them.
         """
         alike = np.full_like(self.value, np.inf) if alike is None else alike
         lent, worth = np.zeros_like(self.value), np.zeros_like(self.value)
@@ -77,10 +77,10 @@ class Variances:
         return self._with(Variances.of(lent, worth))
 
     def as_typical(self, similar: Sequence[Hashable], worth: float) -> Array:
-        """Their values if `worth` more degrees of freedom had shown what the quiet ones do.
+        """Return the values if `worth` more degrees of freedom had shown the quiet ones' variance.
 
-        That is the lower quartile of their like, which does not follow those that were disturbed. A
-        few times may be equal by chance, where benchmarks have two states.
+        That is the lower quartile of similar benchmarks, which disturbed ones do not move. Where
+        benchmarks have two states, a few times may be equal by chance.
         """
         typical, group = np.empty_like(self.value), numbered(similar)
         for number in range(int(group.max(initial=-1)) + 1):
@@ -89,9 +89,9 @@ class Variances:
         return np.asarray(total / (self.freedom + worth))
 
     def or_assumed(self, sd: Array) -> Variances:
-        """The assumed standard deviation `sd` where nothing is known, a part of it where hardly.
+        """Use the assumed standard deviation `sd` if nothing is known, and mix it in if little is.
 
-        For two processes may agree by chance, and one degree of freedom would hide a doubling.
+        Two processes may agree by chance, and one degree of freedom would hide a doubling.
         """
         unknown, hardly = self.pooled_freedom == 0.0, self.pooled_freedom < _HARDLY_KNOWN
         few = self._with(Variances.of(sd**2, np.full_like(sd, _ASSUMED_WORTH)))
@@ -101,11 +101,11 @@ class Variances:
         return replace(self, value=value, freedom=freedom)
 
     def with_assumed(self, sd: Array, worth: float) -> Variances:
-        """The mean of each one and of the assumed standard deviation `sd`, by their freedom.
+        """Return the mean of each variance and of the assumed `sd` squared, by their freedom.
 
-        `worth` degrees of freedom say how far true variances lie from the assumed one: they are
-        its prior (Smyth 2004), and no data leave less. So a second session or GPU, which taken
-        alone knows nothing by its single degree of freedom, only adds to what is known.
+        `worth` degrees of freedom, the prior of Smyth 2004, express how far true variances lie from
+        the assumed one; the result never has fewer. So a second session or GPU, whose single degree
+        of freedom alone shows nothing, only adds information.
         """
         pooled = self._with(Variances.of(sd**2, np.full_like(sd, worth)))
         total = self.freedom + worth
@@ -113,7 +113,7 @@ class Variances:
         return Variances.of(value, np.maximum(pooled.freedom, worth))
 
     def steadied_by(self, elsewhere: Variances) -> Variances:
-        """Each one steadied by what the same benchmark showed in other sessions."""
+        """Return each variance moderated by the same benchmark's in other sessions."""
         worth = np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
         return self._with(Variances.of(elsewhere.value, worth))
 
@@ -123,11 +123,11 @@ class Variances:
         return Variances.of_squares(squares, freedom)
 
     def _with(self, known: Variances) -> Variances:
-        """The mean of both, weighted by their freedom, and never below its own value.
+        """Return the mean of both, weighted by their freedom, and never below its own value.
 
-        Agreement of others is no proof that this one is quiet, nor does it hold where they
-        contradict it: the freedom is that of a sum of two variances (Satterthwaite 1946), and never
-        less than its own, for with a variance that is no smaller Student's test errs no more often.
+        Others' agreement does not prove that this one is quiet, nor does it hold if they contradict
+        it. So the freedom is that of a sum of two variances (Satterthwaite 1946), but at least its
+        own: if the variance is no smaller, Student's test errs no more often.
         """
         own, other = self.freedom * self.value, known.freedom * known.value
         pooled = (own + other) / np.maximum(self.freedom + known.freedom, 1.0)
@@ -142,7 +142,7 @@ class Variances:
 
 
 def _prior(value: Array, freedom: Array) -> tuple[float, float] | None:
-    """Variance s0² and freedom d0 of the population that these are from; None for too few."""
+    """Return variance s0² and freedom d0 of the population of these; None if there are too few."""
     known = freedom > 0.0
     if np.count_nonzero(known) < _FEWEST_SIMILAR:
         return None
@@ -155,14 +155,14 @@ def _prior(value: Array, freedom: Array) -> tuple[float, float] | None:
 
 
 def _worth(freedom: Array, d0: float, alike: Array) -> Array:
-    """How many of the prior's d0 degrees of freedom count for each, by its own or a neighbour's."""
+    """Return how many of the prior's d0 degrees of freedom count for each benchmark."""
     known = freedom > 0.0
     typical = np.where(known, freedom, np.max(freedom))
     return np.asarray(np.minimum(d0, typical * np.minimum(_MOST_WORTH, alike - known)))
 
 
 def _trigamma_inverse(target: float) -> float:
-    """x with trigamma(x) = target > 0, by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
+    """Solve trigamma(x) = target > 0 by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
     x = 0.5 + 1.0 / target
     for _ in range(50):
         trigamma = float(special.zeta(2.0, x))
@@ -174,13 +174,13 @@ def _trigamma_inverse(target: float) -> float:
 
 
 def independent(similar: Sequence[Hashable], row: Index, column: Index, deviations: Array) -> Array:
-    """For each benchmark how many independent ones those with its key in `similar` are.
+    """Return the effective number of independent benchmarks among those with each one's key.
 
-    What moves many by the same amount is one draw, as a GPU's temperature. `deviations` are those
-    of sessions or GPUs (`column`) from the middle of a benchmark (`row`).
-    Of m benchmarks whose deviations correlate by r the variances correlate by r², and their mean is
-    known as well as that of m / (1 + (m - 1) r²) independent ones (Kish 1965, "Survey sampling",
-    5.4, the design effect). r is the mean over all pairs of them.
+    What moves many by the same amount, such as a GPU's temperature, is one draw. `deviations` are
+    those of sessions or GPUs (`column`) from the middle of a benchmark (`row`).
+    If the deviations of m benchmarks correlate by r, their variances correlate by r². Their mean is
+    as precise as that of m / (1 + (m - 1) r²) independent ones (Kish 1965, "Survey sampling", 5.4,
+    the design effect). r is the mean over all pairs of them.
     """
     group = numbered(similar)
     groups, columns = (int(part.max(initial=-1)) + 1 for part in (group, column))

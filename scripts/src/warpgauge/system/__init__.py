@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes, git, locks, terminal, errors. Imports no other room."""
+"""Processes, git, locks, terminal, errors. Imports no other package of warpgauge."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that a run of scripts/bench starts, in a file: each line repeats one by hand.
+"""A file of every command that a run of scripts/bench starts; each line can be run by hand.
 
-A line is on disk before its command begins: after a crash the last one names what ran.
+A line is on disk before its command begins: after a crash, the last one names what was running.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
 SUFFIX = ".log"
-# What the first line of such a file begins with; no other file is written to.
+# First characters of every log; files that begin differently are never overwritten.
 _HEAD = "# warpgauge: commands"
-# The option for the file of a process's rows, which is gone with the run.
+# Option for a temporary output file; logged commands omit it.
 _OUTPUT = "--benchmark_out"
-# Variables of ours that decide what a program runs on, and with which libraries; where the toolkit
-# lies, the build knows.
+# Variables that affect what a program runs on, and with which libraries. The toolkit's location is
+# left out, because the build knows it.
 _DECISIVE, _PLACES = ("CUDA_", "LD_"), ("CUDA_HOME", "CUDA_PATH")
 
-# The log of this run of scripts/bench, if this is one.
+# The active log, if any.
 _current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None)
 
 
 class CommandLog:
-    """The log at `path`, which is made anew, or goes on where a run does."""
+    """The log at `path`: a new file, or a continued one for a resumed run."""
 
     def __init__(
         self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str = "scripts/bench"
     ) -> None:
-        """Raises UserError for a file that is there and is no such log, or cannot be written."""
+        """Raise UserError if `path` is another kind of file or cannot be written."""
         self.path = path
         require_ours(path)
         words = inert(" ".join([command, *map(_quoted, argv)]))
-        lead = "\n" if goes_on and path.exists() else ""  # its last line may break off
+        lead = "\n" if goes_on and path.exists() else ""  # its last line may be incomplete
         self._write(f"{lead}{_HEAD}, {_now()}: {words}\n", new=not goes_on)
 
     def _write(self, text: str, *, new: bool = False) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Opened each time: what is written survives us, and a fault is told at once.
+            # Open the file each time: lines survive a crash, and errors are reported at once.
             with self.path.open("w" if new else "a", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         except OSError as fault:
@@ -59,7 +59,7 @@ class CommandLog:
 
     @contextmanager
     def used(self, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
-        """Commands that are started in here are written down; where, is said at the end."""
+        """Log the commands started in this context; report the log's path at the end."""
         before = _current.set(self)
         try:
             yield
@@ -68,17 +68,17 @@ class CommandLog:
             say(f"commands: {os.path.relpath(self.path)}")
 
     def begins(self, command: str, told: str) -> None:
-        """Write down a command that is about to run; `told` says what for."""
+        """Log a command that is about to run; `told` says what it is for."""
         self._write(f"{command}  # {inert(told)}{', ' if told else ''}{_now()}")
 
 
 class Running:
-    """A command that runs, and how it ended."""
+    """A running command, and how it ended."""
 
-    how = "ended from outside"  # as by Ctrl-C
+    how = "ended from outside"  # for example by Ctrl-C
 
     def ended(self, status: int, why: str = "") -> None:
-        """`status` is negative for a signal, as in subprocess; `why` it was ended, if it was."""
+        """Set the exit status, negative for a signal as in subprocess, and why it was ended."""
         self.how = f"status {status}" if status >= 0 else interrupts.name_of(-status)
         self.how += f" ({why})" if why else ""
 
@@ -92,11 +92,11 @@ def running(
     told: str = "",
     by_hand: Sequence[Sequence[str]] = (),
 ) -> Iterator[Running]:
-    """Around a command that is run: in the log before it begins, and with its end.
+    """Log a command before it runs in this context, and then how it ended.
 
-    `environment` is what a program gets beside ours, None for a tool that needs none of ours to be
-    repeated. `folder` is where it runs, unless that does not matter. Commands `by_hand` repeat what
-    the command itself would not.
+    `environment` is added to ours; None means that repeating the command needs no variables.
+    `folder` is its working directory, if that matters. The commands `by_hand`, if any, are logged
+    in place of one that cannot be repeated by itself.
     """
     log, started, began = _current.get(), Running(), time.monotonic()
     if log is not None:
@@ -106,14 +106,14 @@ def running(
         yield started
     finally:
         if log is not None:
-            with suppress(UserError):  # a full disk is told when the next command begins
+            with suppress(UserError):  # a full disk is reported when the next command begins
                 log._write(f", {time.monotonic() - began:.2f} s, {inert(started.how)}\n")
 
 
 def repeatable(
     command: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None = None
 ) -> str:
-    """The line that does it again, in whatever shell of whoever reads the log."""
+    """Return a line that repeats the command in any shell."""
     ours = [key for key in os.environ if key.startswith(_DECISIVE) and key not in _PLACES]
     both = {} if environment is None else {**{key: os.environ[key] for key in ours}, **environment}
     variables = [f"{key}={value}" for key, value in both.items()]
@@ -123,10 +123,10 @@ def repeatable(
 
 
 def require_ours(path: Path) -> None:
-    """Raise UserError where `path` is anything but a log that may be replaced."""
+    """Raise UserError if `path` exists and is not a log that may be replaced."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            ours = file.read(len(_HEAD)) in ("", _HEAD)  # empty: killed before its first line
+            ours = file.read(len(_HEAD)) in ("", _HEAD)  # empty if killed before the first line
     except FileNotFoundError:
         return
     except OSError:
@@ -139,7 +139,7 @@ def require_ours(path: Path) -> None:
 
 
 def _quoted(argument: str) -> str:
-    """One word of a shell's command line, without line breaks."""
+    """Quote one word of a shell command line, without line breaks."""
     if inert(argument) == argument:
         return shlex.quote(argument)
     escaped = "".join(f"\\x{byte:02x}" for byte in os.fsencode(argument))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every command ends: one sentence for a fault that the user can fix, and an exit status.
+"""How every command ends: one sentence for an error that the user can fix, and an exit status.
 
-Standard library only, and readable by Python 3.8 (every command begins with it).
+Standard library only, and valid in Python 3.8, because every command begins with it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from warpgauge.system.text import inert
 
 
 def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
-    """The exit status of `work`; `interrupted` says where that was, unless the interrupt does.
+    """Return the exit status of `work`; `interrupted` is the default text for an interrupt.
 
-    What went wrong in warpgauge itself is told in full, and is not taken for a regression.
+    An internal error prints a traceback, and does not exit with the status of a regression.
     """
     streams.forgive()
     interrupts.exit_in_order()
@@ -45,7 +45,7 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
 
 
 def _printed(status: int) -> int:
-    """`status`, if what was printed is out. Raises UserError, which hides no regression."""
+    """Flush, and return `status`. Raises UserError, which keeps the status of a regression."""
     try:
         streams.write("")
     except OSError as fault:

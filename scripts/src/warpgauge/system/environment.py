@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds or makes a Python environment that has the packages a command imports.
 
-Standard library only, and readable by Python 3.8, so that too old a Python gets a sentence.
+Standard library only, and valid in Python 3.8, so that an old Python gets an error message.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
 from warpgauge.system.packages import last_line, output_of
 
-# What the command imports that comments; what a user's commands import; and all, with the tools of
-# scripts/test and scripts/lint. Each holds all that the one before holds.
+# Packages of the command that posts comments, of all user commands, and of everything including
+# scripts/test and scripts/lint. Each lock contains the one before.
 COMMENT, RUNTIME, WHOLE = LOCKS = (
     "scripts/comment.lock",
     "scripts/runtime.lock",
     "requirements.lock",
 )
 _CLONE = Path(__file__).resolve().parents[4]
-# The clone that this lies in; where the package is installed, the project in the current folder.
+# The clone of this file; if the package is installed, the project in the current folder.
 ROOT = _CLONE if (_CLONE / WHOLE).is_file() else Path.cwd()
 OLDEST_PYTHON = (3, 10)
-# What reads TOML: part of Python from 3.11 on.
+# The TOML parser, part of Python since 3.11.
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
-# Marks a .venv as made here; its text is the lock's hash, written last, so that an interrupted
-# making is seen and begun anew.
+# Marks a .venv as made here. It holds the lock's hash and is written last, so that an interrupted
+# installation is detected and repeated.
 STAMP = "warpgauge-lock-sha256"
 
 
 def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> None:
-    """Return when this interpreter imports all `packages`, else run this command again in .venv.
+    """Return if this interpreter can import `packages`; otherwise run this command again in .venv.
 
-    That is made from `lock` when it is missing, half made, or made from another state of it; to one
-    of a smaller lock the rest is added. Raises UserError when that is not possible.
+    A missing, incomplete or outdated .venv is made from `lock`; one with a smaller lock gets the
+    missing packages. Raises UserError if that is not possible.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -51,7 +51,7 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
-    if not all((root / name).is_file() for name in LOCKS):  # installed, and no clone
+    if not all((root / name).is_file() for name in LOCKS):  # installed package, not a clone
         raise UserError(
             f"this Python does not have {', '.join(missing)}: install warpgauge with its "
             "dependencies, or add them to this environment"
@@ -67,12 +67,12 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
 
 
 def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
-    """The interpreter of the .venv in `root`, which has what is in `lock` by then."""
+    """Return the interpreter of the .venv in `root`, after installing `lock` if needed."""
     venv = root / ".venv"
     stamp, python = venv / STAMP, venv / "bin" / "python"
     try:
         with (root / WHOLE).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)  # two commands at once: the second waits
+            fcntl.flock(held, fcntl.LOCK_EX)  # a second command waits
             if _holds(root, lock):
                 return python
             if venv.exists() and not stamp.exists():
@@ -80,7 +80,7 @@ def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
                     f"this Python does not have {', '.join(missing)}, and {venv} was not made by "
                     "warpgauge: activate an environment that has them, or remove that folder"
                 )
-            adding = _holds(root, COMMENT)  # beside whoever runs from it
+            adding = _holds(root, COMMENT)  # other commands may be running from it
             what = f"adding the rest of {lock} to .venv" if adding else f"making .venv from {lock}"
             print(f"warpgauge: {what}, once ...", file=sys.stderr)
             if not adding:
@@ -96,7 +96,7 @@ def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
 
 
 def _holds(root: Path, lock: str) -> bool:
-    """Whether the .venv in `root` was made from `lock` as it is now, or from a larger one."""
+    """Return whether the .venv in `root` has the current `lock` or a larger one."""
     stamp, python = root / ".venv" / STAMP, root / ".venv" / "bin" / "python"
     if not (stamp.exists() and python.exists()):
         return False
@@ -110,13 +110,13 @@ def _digest(lock: Path) -> str:
 def _importable(name: str) -> bool:
     try:
         importlib.import_module(name)
-    except Exception:  # a package of another Python or a broken one is as good as none
+    except Exception:  # broken, or for another Python: as good as missing
         return False
     return True
 
 
 def _create(venv: Path) -> None:
-    """python3 -m venv, with Debian's python3-venv installed where that is what is missing."""
+    """Run python3 -m venv; install Debian's python3-venv if that is missing."""
     command = [sys.executable, "-m", "venv", str(venv)]
     status, output = output_of(command)
     if status and "ensurepip" in output:

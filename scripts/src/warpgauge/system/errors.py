@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error a user may see, and what the exit statuses mean."""
+"""The error type for users, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from enum import IntEnum
 class ExitStatus(IntEnum):
     OK = 0
     REGRESSION = 1
-    OUTSIDE = 1  # scripts/warpgauge fidelity: a time that is not true
+    OUTSIDE = 1  # fidelity: a device time is not accurate; fleet: an outlier
     BAD_USAGE = 2
     NOT_MEASURED = 3
 
 
 class UserError(Exception):
-    """A fault the user can mend: one sentence saying what, where, and what to do.
+    """An error that the user can fix: one sentence saying what, where, and what to do.
 
-    The commands print it as ``<command>: <sentence>`` on standard error and exit with `status`.
+    Commands print it as ``<command>: <sentence>`` on standard error and exit with `status`.
     """
 
     def __init__(self, sentence: str, status: ExitStatus = ExitStatus.BAD_USAGE) -> None:
@@ -26,5 +26,5 @@ class UserError(Exception):
 
 
 def of_system(fault: OSError) -> UserError:
-    """What the operating system refused, as a sentence: which file, and why."""
+    """Convert an error of the operating system to a sentence: which file, and why."""
     return UserError(f"{fault.filename or 'the system'}: {fault.strerror or fault}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Git, run in a folder without the user's hooks, questions or side effects; names of commits."""
+"""Runs git in a folder without the user's hooks, prompts or side effects; names commits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
-# Set in git's own hooks; they would lead git to another repository than the one that is named.
+# Git sets these in its own hooks; they would select another repository than the given one.
 _MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
-DIGITS = 10  # of a commit, for people
-# SHA-1 or SHA-256, and nothing else that git would look up.
+DIGITS = 10  # of a commit, as shown to people
+# SHA-1 or SHA-256: nothing that git would have to look up.
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
-# Nobody is asked for a password, and looking refreshes no index.
+# Do not ask for passwords, and do not refresh the index when reading.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Returns even if git fails. Raises UserError where there is no git."""
+    """Run git, and return its result even if it fails. Raises UserError if git is missing."""
     command = _command(folder, *arguments)
     try:
         with command_log.running(command) as logged:
@@ -46,7 +46,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def require(folder: Path, *arguments: str) -> str:
-    """Its standard output. Raises UserError where it fails."""
+    """Run git, and return its standard output. Raises UserError if it fails."""
     done = run(folder, *arguments)
     if done.returncode:
         raise UserError(f"git {arguments[0]} failed in {folder}: {words(done)}")
@@ -54,8 +54,8 @@ def require(folder: Path, *arguments: str) -> str:
 
 
 def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
-    """What the objects of these whole names hold, in this order. Raises UserError without one."""
-    with tempfile.TemporaryFile() as asked:  # a pipe would be full before the first is answered
+    """Yield the contents of these objects in order. Raises UserError if one is missing."""
+    with tempfile.TemporaryFile() as asked:  # a pipe could fill up before the first answer
         asked.write("".join(f"{name}\n" for name in names).encode())
         asked.seek(0)
         with subprocess.Popen(
@@ -68,7 +68,7 @@ def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
             assert process.stdout
             try:
                 for name in names:
-                    # Name, type and size, if it is there.
+                    # Name, type and size, if the object exists.
                     header = process.stdout.readline().split()
                     size = int(header[2]) if len(header) == 3 else 0
                     content = process.stdout.read(size + 1)
@@ -91,14 +91,14 @@ def _environment() -> dict[str, str]:
 
 
 def words(done: subprocess.CompletedProcess[str]) -> str:
-    """Git's own, the line that says what is wrong rather than what to do."""
+    """Return git's error message, preferably the line that says what is wrong."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
     return inert([*fatal, *lines][0]) if lines else f"git exited with status {done.returncode}"
 
 
 def is_full(text: str) -> bool:
-    """Whether a file's `text` is the whole name of a commit, safe to hand to a command."""
+    """Return whether `text` is a full commit hash, safe to pass to a command."""
     return FULL_COMMIT.fullmatch(text) is not None
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles interrupts in order: child processes are ended, and files stay complete.
 
-Standard library only, and readable by Python 3.8 (every command begins with it).
+Standard library only, and valid in Python 3.8, because every command begins with it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-# The polite request of a CI system, and a terminal that went away.
+# Sent by CI systems to end a job, and by a terminal that closes.
 _REQUESTS = (signal.SIGTERM, signal.SIGHUP)
 
-CHANGED = "after all files were changed"  # says an interrupt behind that
+CHANGED = "after all files were changed"  # where a late interrupt came
 
 
 class Request(KeyboardInterrupt):
-    """Such a request: whoever expects Ctrl-C expects it, too. `when` as Ctrl-C's argument."""
+    """SIGTERM or SIGHUP, handled like Ctrl-C. `when` says where it came."""
 
     def __init__(self, number: int, *when: str) -> None:
         super().__init__(*when)
@@ -28,20 +28,20 @@ class Request(KeyboardInterrupt):
 
 
 def exit_in_order() -> None:
-    """From now on such a request raises Request; one that is ignored (nohup) stays so."""
+    """Raise Request for these signals from now on; ignored signals (nohup) stay ignored."""
     for number in _REQUESTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
 
 
 def told(stop: KeyboardInterrupt, when: str) -> KeyboardInterrupt:
-    """`stop`, to be raised again with the words that say where that was."""
+    """Return `stop`, to be raised again, with words that say where it came."""
     return Request(stop.number, when) if isinstance(stop, Request) else KeyboardInterrupt(when)
 
 
 @contextlib.contextmanager
 def telling(when: str) -> Iterator[None]:
-    """An interrupt in here says `when` it came."""
+    """Add `when` to an interrupt that comes in this context."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -49,7 +49,7 @@ def telling(when: str) -> Iterator[None]:
 
 
 def status(stop: KeyboardInterrupt) -> int:
-    """The exit status: as if the signal itself had ended the command."""
+    """Return the exit status, as if the signal itself had ended the command."""
     return 128 + (stop.number if isinstance(stop, Request) else int(signal.SIGINT))
 
 
@@ -62,9 +62,9 @@ def name_of(number: int) -> str:
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
-    """An interrupt in here takes effect at its end.
+    """Delay interrupts to the end of this context.
 
-    Python runs signal handlers in the main thread alone.
+    Only the main thread is affected, because Python runs signal handlers there alone.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -87,7 +87,7 @@ def postponed() -> Iterator[None]:
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    # What is to be ended is ended now; a second request would only leave some of it running.
+    # The command ends now; a second request would only leave processes running.
     for one in _REQUESTS:
         signal.signal(one, signal.SIG_IGN)
     raise Request(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A console whose reader may go away, and aligned columns that read well where it is narrow."""
+"""A console whose reader may close, and aligned columns that stay readable when narrow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rich.text import Text
 from warpgauge.system import streams
 from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut
 
-# Of the name column: where it would be narrower, cells give way, as long as some are left.
+# Smallest width of the name column: below it, dispensable columns are dropped first.
 _NARROWEST_NAME, _SHORTEST_PIECE = 16, 8
-_LONGEST_KEY = 40  # of a fact
-_FILE_WIDTH = 120  # columns of what is written to a file
+_LONGEST_KEY = 40  # characters of a fact's key
+_FILE_WIDTH = 120  # columns of output to a file
 
 
 @dataclass(frozen=True)
 class Cells:
-    """One line of a table: a name, then cells, with a style for the last of them."""
+    """One line of a table: a name and its cells. `style` is for the last cell."""
 
     name: str
     cells: tuple[str, ...]
@@ -32,7 +32,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Columns:
-    """Widths of a table's columns, the name's first, those that are `left_out`, and the gap."""
+    """Widths of the name column and the others, the gap, and the columns left out."""
 
     name: int
     widths: tuple[int, ...]
@@ -41,9 +41,9 @@ class Columns:
 
     @staticmethod
     def fitting(rows: Sequence[Cells], width: int, dispensable: Sequence[int] = ()) -> Columns:
-        """Columns as wide as `rows` need; where `width` does not suffice, the name gives way.
+        """Return columns as wide as `rows` need; if `width` is too small, the name column shrinks.
 
-        Where too little is left of the name, `dispensable` columns go one by one.
+        If the name column would become too narrow, `dispensable` columns are dropped one by one.
         """
         columns = zip(*(row.cells for row in rows), strict=True)
         widths = tuple(max(map(cell_len, column)) for column in columns)
@@ -60,7 +60,7 @@ class Columns:
         return Columns(max(room, _SHORTEST_PIECE), widths, gap, left_out)
 
     def line(self, row: Cells, left: Sequence[int] = ()) -> Text:
-        """`row` as text; its cells to the right, but those numbered in `left` to the left."""
+        """Return `row` as text, right-aligned except for the cells numbered in `left`."""
         *head, tail = wrapped_name(row.name, self.name)
         text = Text("".join(part + "\n" for part in head))
         line = tail + " " * (self.name - cell_len(tail))
@@ -75,7 +75,7 @@ class Columns:
 
 
 def wrapped_name(name: str, width: int) -> list[str]:
-    """A benchmark's name in lines of at most `width` cells, broken after a slash if it can be."""
+    """Split a name into lines of at most `width` cells, after a slash where possible."""
     name = cut(name, LONGEST_NAME)
     lines, line, lead = [], "", " " * min(4, width // 2)
     for part in re.findall(r"[^/]*/|[^/]+", name):
@@ -91,7 +91,7 @@ def wrapped_name(name: str, width: int) -> list[str]:
 
 
 def print_text(console: Console, text: Text | str, indent: int = 0, style: str = "") -> None:
-    """A paragraph, wrapped at words; nothing in it is taken for markup."""
+    """Print a paragraph wrapped at words, without interpreting markup."""
     _print_indented(console, Text(" " * indent), text, style)
 
 
@@ -101,7 +101,7 @@ def print_line(console: Console, line: str) -> None:
 
 
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
-    """``key  value`` lines with the values aligned, long ones wrapped under themselves."""
+    """Print ``key  value`` lines with aligned values, wrapped under themselves."""
     shown = [(cut(key, _LONGEST_KEY), value) for key, value in facts]
     width = max((cell_len(key) for key, _ in shown), default=0)
     for key, value in shown:
@@ -121,23 +121,23 @@ def _print_indented(console: Console, lead: Text, text: Text | str, style: str =
 
 
 def _no_command(line: Text) -> Text:
-    """`line`, with another first colon where a GitHub runner would take it for a command (``::``).
+    """Replace a leading colon that a GitHub runner would read as a command (``::``).
 
-    A foreign name may stand there, or be wrapped so.
+    A foreign name, or wrapping, may put one there.
     """
     line.plain = re.sub(r"^(\s*):(?=:)", "\\1\N{RATIO}", line.plain)
     return line
 
 
 def plain(show: Callable[[Console], None], width: int = _FILE_WIDTH) -> str:
-    """What `show` prints, without colours."""
+    """Return what `show` prints, without colours."""
     stream = io.StringIO()
     show(Console(file=stream, width=width, color_system=None, highlight=False))
     return stream.getvalue()
 
 
 class Output(Console):
-    """rich's own would end the program with status 1, which means a regression here."""
+    """A console for which a closed pipe is not an error; rich would exit with 1, a regression."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

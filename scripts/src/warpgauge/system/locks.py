@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets one command at a time use a folder or a GPU; a process that dies releases its lock."""
+"""Lets one command at a time use a folder or a GPU. A process that dies releases its lock."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 from warpgauge.system.errors import UserError
 
-# One folder for each GPU, the same for all users and trees of a machine: it need only be readable.
+# One folder per GPU, common to all users and trees; read permission is enough.
 _GPUS = Path("/tmp")
-Holder = int | None  # the pid of whoever holds the folder; None where the system does not tell
+Holder = int | None  # pid of the holder; None if the system does not report it
 
 
 def of_gpu(uuid: str) -> Path:
-    """The folder that stands for a GPU."""
+    """Return the folder that represents a GPU."""
     return _GPUS / f"warpgauge-{re.sub(r'[^0-9A-Za-z-]', '_', uuid)}"
 
 
@@ -26,8 +26,8 @@ def of_gpu(uuid: str) -> Path:
 def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> Iterator[None]:
     """Lock `folder`, made as needed; if another command holds it, call `waiting` and wait.
 
-    `waiting` may raise. A file system without locks (some network ones) lets everybody in. Raises
-    UserError for a folder that cannot be made or opened.
+    `waiting` may raise. On a file system without locks (some network ones) nobody waits. Raises
+    UserError if the folder cannot be made or opened.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,9 +51,9 @@ def alone(folder: Path, waiting: Callable[[Holder], None] = lambda _: None) -> I
 def alone_on(
     gpus: Iterable[str], waiting: Callable[[Holder], None] = lambda _: None
 ) -> Iterator[None]:
-    """Hold all of the GPUs with these UUIDs, as `alone`.
+    """Lock all of the GPUs with these UUIDs, like `alone`.
 
-    In one order for all commands, so that two which share some never wait for each other.
+    All commands lock in the same order, so that two which share GPUs cannot deadlock.
     """
     with ExitStack() as held:
         for uuid in sorted({*gpus}):
@@ -62,12 +62,12 @@ def alone_on(
 
 
 def _holder(held: int) -> Holder:
-    """The process that has locked the open folder, by Linux's list of locks (proc(5))."""
+    """Return the process that holds the lock, from Linux's list of locks (proc(5))."""
     try:
         locks = Path("/proc/locks").read_text()
     except OSError:
         return None
-    # 1: FLOCK ADVISORY WRITE 1234 08:01:131 0 EOF; a pid of -1 or 0 is of another namespace.
+    # 1: FLOCK ADVISORY WRITE 1234 08:01:131 0 EOF; pid -1 or 0 belongs to another namespace.
     line = rf"^\d+: FLOCK +\S+ +\S+ +([1-9]\d*) +\S+:{os.fstat(held).st_ino} "
     found = re.search(line, locks, re.MULTILINE)
     return int(found[1]) if found else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a build needs from the distribution: found if it is there, else installed or asked for.
+"""Distribution packages that a build needs: found, installed, or requested from the user.
 
-Standard library only, and readable by Python 3.8 (environment.py imports it).
+Standard library only, and valid in Python 3.8, because environment.py imports it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from warpgauge.system.errors import UserError
 
 
 class Need(NamedTuple):
-    """One thing a command needs: Debian's package for it, and whether it is already here."""
+    """A requirement: Debian's package, its description, and whether it is present."""
 
     package: str
     what: str
     present: Callable[[], bool]
-    required: bool = True  # if not, the build can go on without (it fetches the sources itself)
+    required: bool = True  # if not, the build works without it (it fetches the sources itself)
 
 
 def _version(program: str, *arguments: str) -> tuple[int, ...]:
-    """The first number of the form 1.2 or 12 that the program prints; () if it cannot be run."""
+    """Return the first version number that the program prints; () if it cannot be run."""
     command = [program, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
@@ -42,7 +42,7 @@ def _has(program: str) -> Callable[[], bool]:
 
 
 def _header(name: str) -> Callable[[], bool]:
-    """Whether a C++ header is where compilers and CMake look."""
+    """Return a check for a C++ header where compilers and CMake look."""
     variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", "benchmark_ROOT")
     extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
     places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
@@ -50,7 +50,7 @@ def _header(name: str) -> Callable[[], bool]:
 
 
 def _compiler() -> bool:
-    chosen = os.environ.get("CXX")  # a compiler the user named is CMake's to judge
+    chosen = os.environ.get("CXX")  # CMake checks a compiler that the user chose
     return bool(chosen) or _version("g++", "-dumpfullversion", "-dumpversion") >= (12,)
 
 
@@ -72,9 +72,9 @@ TEST = (
 
 
 def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
-    """Install what is missing of `needs`; touch nothing when nothing is.
+    """Install those of `needs` that are missing; otherwise change nothing.
 
-    Raises UserError when a required one stays missing; says so when another one does.
+    Raises UserError if a required one stays missing; reports optional ones that do.
     """
     required = [need for need in needs if need.required and not need.present()]
     optional = [need for need in needs if not need.required and not need.present()]
@@ -91,7 +91,7 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
 
 
 def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None:
-    """All at once, or each by itself: what one distribution has, another may not."""
+    """Install all at once, or one by one: a distribution may lack some of them."""
     try:
         install([need.package for need in needs], say)
     except UserError as fault:
@@ -103,7 +103,7 @@ def _install_if_there(needs: Sequence[Need], say: Callable[[str], None]) -> None
 
 
 def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
-    """apt-get install, as root or by passwordless sudo; UserError with the line to type if not."""
+    """Run apt-get install as root or with passwordless sudo. UserError has the line to type."""
     apt_get = shutil.which("apt-get")
     if apt_get is None or not Path("/etc/debian_version").exists():
         raise UserError(f"missing here: {', '.join(packages)} (Debian's names); install them")
@@ -116,8 +116,8 @@ def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
         raise UserError(f"missing here: {', '.join(packages)}; type: sudo {line}")
     say(f"installing {' '.join(packages)} ...")
     command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", apt_get, "-q", "-y"]
-    command += ["-o", "Acquire::http::Timeout=15"]  # the default makes an offline user wait 2 min
-    output_of([*command, "update"])  # without a network the old lists may still do
+    command += ["-o", "Acquire::http::Timeout=15"]  # the default is 2 min without a network
+    output_of([*command, "update"])  # if it fails, the old lists may suffice
     status, output = output_of([*command, "install", "--no-install-recommends", *packages])
     if status:
         names = ", ".join(packages)
@@ -125,14 +125,14 @@ def install(packages: Sequence[str], say: Callable[[str], None]) -> None:
 
 
 def output_of(command: Sequence[str]) -> tuple[int, str]:
-    """The exit status of `command`, and its output."""
+    """Run `command`, and return its exit status and output."""
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     done = subprocess.run(command, stdin=null, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
 
 
 def last_line(output: str) -> str:
-    """The last line of `output`, or the last that pip marks as an error."""
+    """Return the last line of `output`, preferably one that pip marks as an error."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     return (errors or lines or ["it said nothing"])[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one child process to its end, whatever that end is, and describes it."""
+"""Runs one child process to its end, however it ends, and describes it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process_tree import ProcessTree
 from warpgauge.system.text import cut, inert
 
-NOT_EXECUTABLE = 127  # the status that a shell gives what it cannot start
+NOT_EXECUTABLE = 127  # the status that shells return for a program that cannot be started
 
-# How often a process is looked after; a look takes 20 us. A hang may take this much longer.
+# Polling interval; a check takes 20 us. A hang may take this much longer.
 _LOOK_S = 0.5
-_MOST_OUTPUT = 1 << 30  # bytes; more is a loop that would fill the disk
-_KEPT_OUTPUT = 1 << 24  # bytes, the last ones: 100,000 names of benchmarks
+_MOST_OUTPUT = 1 << 30  # bytes; a loop could otherwise fill the disk
+_KEPT_OUTPUT = 1 << 24  # last bytes of the output; room for 100,000 benchmark names
 _TAIL_LINES, _LONGEST_LINE = 3, 200
-# Files that a driver creates: on Linux, and on WSL.
+# Device files of the driver on Linux and on WSL.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
-# What Google Benchmark says before its first row, and the head of its table.
+# Google Benchmark's output before its first row, and the head of its table.
 _PREAMBLE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
     r"|Load Average: |\*\*\*WARNING\*\*\* |-{20}|Benchmark +Time "
@@ -49,9 +49,9 @@ class Ending:
     stdout: str
     stderr: str
     seconds: float
-    ended_for: str = ""  # why it was ended, where it did not end by itself
-    left_behind: bool = False  # its children ran on, and were ended
-    runs_on: bool = False  # it, or a child of it, cannot be ended
+    ended_for: str = ""  # why it was ended, if it did not end by itself
+    left_behind: bool = False  # its children outlived it, and were ended
+    runs_on: bool = False  # it, or a child, cannot be ended
 
     @property
     def program(self) -> str:
@@ -59,7 +59,7 @@ class Ending:
 
     @property
     def how(self) -> str:
-        """``bench_gemm was killed by SIGSEGV``."""
+        """How it ended: ``bench_gemm was killed by SIGSEGV``."""
         if self.ended_for:
             went = " and cannot be killed" if self.runs_on else " and was killed"
             return f"{self.program} {self.ended_for}{went}"
@@ -69,14 +69,14 @@ class Ending:
         return f"{self.program} was killed by {interrupts.name_of(-self.status)}{why}"
 
     def described(self, known: Collection[str] = (), when: str = "") -> str:
-        """One clause, as in `bench_gemm was killed by SIGSEGV: oh`; `when` stands between."""
+        """Return one clause: `bench_gemm was killed by SIGSEGV: oh`; `when` precedes the colon."""
         words = self.stderr_tail(known)
         return self.how + when + (f": {words}" if words else "")
 
     def stderr_tail(self, known: Collection[str] = ()) -> str:
-        """The last lines of its own, in one: of standard error, or else of standard output.
+        """Return the last relevant lines of standard error, or else of standard output, in one.
 
-        Lines that begin with one of `known` tell nothing: keys of the context, measured benchmarks.
+        Lines that begin with one of `known` (context keys, measured benchmarks) are skipped.
         """
 
         def tells(line: str) -> bool:
@@ -102,16 +102,15 @@ def run(
     told: str = "",
     by_hand: Sequence[Sequence[str]] = (),
 ) -> Ending:
-    """Run `command` in a session of its own; `environment` is added to ours.
+    """Run `command` in a new session, with `environment` added to ours, and return how it ended.
 
-    It is ended after `deadline_s`; where a file is `watched`, when the size of that has not changed
-    for so long, and `grown` is called at each change. Whatever it started is ended with it, also
-    where this function is left by an exception (Ctrl-C), or this process is killed. Its output is
-    in unnamed files of `folder` while it runs. In the log of the commands, `told` is what it is
-    for, and those `by_hand` stand in its place.
+    It is ended after `deadline_s`. If a file is `watched`, the deadline restarts whenever its size
+    changes, and `grown` is called. All its descendants end with it, also if this function raises
+    (Ctrl-C) or this process is killed. Its output goes to unnamed files in `folder`. In the command
+    log, `told` says what it is for, and the commands `by_hand`, if any, replace it.
     """
     mark, environment = secrets.token_hex(16), environment or {}
-    # Without Google Benchmark's variables: a run is what its command line says.
+    # Without Google Benchmark's variables, so that only the command line determines a run.
     ours = {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
     process_tree.adopt()
     with (
@@ -122,7 +121,7 @@ def run(
         ExitStack() as at_the_end,
     ):
         older, began = process_tree.pids(), time.monotonic()
-        with interrupts.postponed():  # or one would leave a process that nobody knows
+        with interrupts.postponed():  # otherwise a process could start that nobody ends
             try:
                 process = subprocess.Popen(
                     command,
@@ -137,7 +136,7 @@ def run(
                 words = fault.strerror or str(fault)
                 return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
             family = ProcessTree(process.pid, mark.encode(), older)
-            # A thread can wait for a process without waking up in between.
+            # A thread waits without polling.
             waiter = threading.Thread(target=process.wait, daemon=True)
             waiter.start()
             at_the_end.callback(waiter.join, process_tree.GRACE_S)
@@ -159,7 +158,7 @@ def _watch(
     grown: Callable[[], None],
     output: Sequence[IO[bytes]],
 ) -> str:
-    """Wait for the end of a process, or tell what it must be ended for."""
+    """Wait until a process ends, or return why it must be ended."""
     before, until = 0, time.monotonic() + deadline_s
     while True:
         waiter.join(min(_LOOK_S, deadline_s / 10))
@@ -184,14 +183,14 @@ def _size(path: Path | None) -> int:
 
 
 def tail(file: IO[bytes]) -> str:
-    """The end of what a process wrote."""
+    """Return the last `_KEPT_OUTPUT` bytes of a process's output."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
 
 
 def nvidia_smi(*arguments: str) -> str:
-    """Its output; empty where it fails or there is no driver."""
+    """Return nvidia-smi's output; empty if it fails or is missing."""
     try:
         done = subprocess.run(
             ["nvidia-smi", *arguments],
@@ -208,13 +207,13 @@ def nvidia_smi(*arguments: str) -> str:
 
 
 def has_gpu() -> bool:
-    """Whether a driver shows a GPU."""
-    # With a device, only nvidia-smi is missing or broken.
+    """Return whether a driver shows a GPU."""
+    # If only the device file exists, nvidia-smi is missing or broken.
     return any(Path(one).exists() for one in GPU_DEVICES) or bool(nvidia_smi("--list-gpus"))
 
 
 def require_gpu() -> None:
-    """Raise UserError where no driver shows a GPU. Ask before a build that takes minutes."""
+    """Raise UserError if no driver shows a GPU. Call it before a build that takes minutes."""
     if has_gpu():
         return
     raise UserError(
@@ -225,12 +224,12 @@ def require_gpu() -> None:
 
 
 def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
-    """Run `command`, show its output as it comes, and keep it in `log`. Returns its exit status.
+    """Run `command`, show its output, keep it in `log`, and return its exit status.
 
-    That is as a shell has it for a signal. An interrupt is passed on: a runner tells only the
-    process that it started itself. Raises UserError where the command cannot begin.
+    For a signal, the status is that of a shell. Interrupts are passed on, because a CI runner
+    signals only the process that it started. Raises UserError if the command cannot be started.
     """
-    # A character may come in two parts.
+    # A multi-byte character may arrive in two parts.
     text, mark = codecs.getincrementaldecoder("utf-8")("replace"), secrets.token_hex(16)
     try:
         with (
@@ -242,7 +241,7 @@ def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **environment, process_tree.MARK: mark},
-                start_new_session=True,  # a terminal's Ctrl-C is for us, and we pass it on
+                start_new_session=True,  # a terminal's Ctrl-C reaches only us; we pass it on
             ) as running,
         ):
             assert running.stdout is not None
@@ -265,10 +264,10 @@ def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> in
 
 
 def log_tail(log: Path) -> str:
-    """The last line of the log, inert; empty if there is none."""
+    """Return the log's last non-empty line, made inert; "" if there is none."""
     try:
         with log.open("rb") as file:
             lines = tail(file).split("\n")
-    except OSError:  # the report counts, not what was said on the way to it
+    except OSError:  # the report matters more than the log
         return ""
     return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that a process started, wherever it went, and how it is ended."""
+"""Finds and ends all descendants of a process."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_S = 5.0  # between SIGTERM and SIGKILL: time for a CUDA context to be torn down
+GRACE_S = 5.0  # from SIGTERM to SIGKILL: time for tearing down a CUDA context
 _LOOK_S = 0.02
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
-# The variable by which a process and what it starts are known.
+# The environment variable that marks a process and its descendants.
 MARK = "WARPGAUGE_PROCESS"
-_NOT_RUNNING = (b"Z", b"X")  # ended, only not yet waited for
+_NOT_RUNNING = (b"Z", b"X")  # ended, but not yet waited for
 
 
 @dataclass(frozen=True)
 class ProcessTree:
-    """A process that leads a session of its own, and its descendants.
+    """A process that leads its own session, and its descendants.
 
-    One that left the session is known by the `mark` in its environment; one with another
-    environment, too, becomes a child of ours when its parents have ended (`adopt`). Processes that
-    are `older` are not looked at.
+    A descendant that left the session is known by the `mark` in its environment. One with another
+    environment, too, becomes a child of this process when its parents end (`adopt`). Processes in
+    `older` are ignored.
     """
 
     leader: int
@@ -37,12 +37,12 @@ class ProcessTree:
     older: frozenset[str] = frozenset()
 
     def running(self) -> list[int]:
-        """Its processes that have not ended."""
+        """Return the pids of its processes that have not ended."""
         return [int(pid) for pid in pids() - self.older if self._is_ours(Path("/proc", pid))]
 
     def _is_ours(self, process: Path) -> bool:
         try:
-            # After the name in brackets, which may hold anything: state, parent, group, session.
+            # After the name in parentheses, which may hold anything: state, parent, group, session.
             stat = (process / "stat").read_bytes().rpartition(b")")[2]
             state, parent, _, session = stat.split()[:4]
             adopted = bool(self.mark) and int(parent) == os.getpid()
@@ -52,14 +52,14 @@ class ProcessTree:
                 return False
             ours = adopted or int(session) == self.leader
             return ours or (bool(self.mark) and self.mark in (process / "environ").read_bytes())
-        except (OSError, ValueError):  # it is gone, or somebody else's
+        except (OSError, ValueError):  # it has ended, or belongs to another user
             return False
 
     def end(self) -> bool:
-        """End what runs of it, politely first; False where something runs on all the same."""
+        """End all its processes, with SIGTERM first. Returns False if some are still running."""
         try:
             self._ended_by(signal.SIGTERM)
-        finally:  # after a second Ctrl-C, too
+        finally:  # even after a second Ctrl-C
             gone = self._ended_by(signal.SIGKILL)
         return gone
 
@@ -77,14 +77,14 @@ class ProcessTree:
 
 
 def end_with(parent: int) -> None:
-    """Called by a child of `parent`: it is killed when that ends, however it does."""
+    """Make the calling child of `parent` die with it, however that ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before that
+    if os.getppid() != parent:  # it died before the call above
         os._exit(1)
 
 
-# At the end of input instead of a line, our process is gone: what carries the mark is killed, three
-# times, for one may be about to begin.
+# End of input instead of a line means that our process is gone: kill all processes with the mark,
+# three times, because one may be starting meanwhile.
 _WATCH = """
 read -r _ && exit
 for _ in 1 2 3; do
@@ -98,9 +98,9 @@ done
 
 @contextlib.contextmanager
 def ended_with_us(mark: str) -> Iterator[None]:
-    """What is started in here with `mark` in its environment is killed if this process is.
+    """Kill processes with `mark` in their environment if this process dies in this context.
 
-    By a shell: to ask the system takes code between fork and exec, which hangs beside threads.
+    A shell does it: PR_SET_PDEATHSIG needs code between fork and exec, which hangs with threads.
     """
     watch = subprocess.Popen(
         ["/bin/sh", "-c", _WATCH, "sh", mark],
@@ -117,7 +117,7 @@ def ended_with_us(mark: str) -> Iterator[None]:
 
 
 def adopt() -> None:
-    """From now on who outlives its parents is a child of this process, wherever it went."""
+    """Make processes that outlive their parents children of this process from now on."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and error that do not fail on a closed pipe, a full disk or an encoding.
+"""Standard output and error that survive a closed pipe, a full disk or a limited encoding.
 
-Standard library only, and readable by Python 3.8 (every command begins with it).
+Standard library only, and valid in Python 3.8, because every command begins with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-# The error handler of encodings that lack a character: the sign of a number is not lost with it.
+# Error handler for encodings that lack a character; it keeps, for example, a number's sign.
 PLAIN = "warpgauge-plain"
 _IN_ASCII = {pair[0]: pair[1:] for pair in "−- –- …... →-> ≤<= ≥>= ×x µu ·-".split()}
 
@@ -30,7 +30,7 @@ codecs.register_error(PLAIN, _plain)
 
 
 class _Remarks(io.TextIOWrapper):
-    """A standard error whose disk may be full: what is lost there costs no result its status."""
+    """A standard error that ignores a full disk: lost messages must not change the exit status."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
@@ -43,27 +43,27 @@ class _Remarks(io.TextIOWrapper):
 
 
 def forgive() -> None:
-    """From now on printing is no fault where nobody listens, or an encoding lacks a character."""
+    """Make printing ignore closed streams, and characters that the encoding lacks."""
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    if type(sys.stderr) is io.TextIOWrapper:  # and not a test's, or one of these already
+    if type(sys.stderr) is io.TextIOWrapper:  # not replaced by a test or an earlier call
         encoding = sys.stderr.encoding
         sys.stderr = _Remarks(sys.stderr.detach(), encoding, PLAIN, None, True, True)
-    for name in ("COLUMNS", "LINES"):  # a terminal of none is one of unknown width
+    for name in ("COLUMNS", "LINES"):  # 0 means that the size is unknown
         if not os.environ.get(name, "").strip("0"):
             os.environ.pop(name, None)
 
 
 def _usable(stream: TextIO | None) -> TextIO:
-    """A stream that never fails; `stream` is None where it was closed."""
+    """Return a stream that accepts all characters; `stream` is None if it was closed."""
     if stream is None:
-        stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+        stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - never closed
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors=PLAIN)
     return stream
 
 
 def write(text: str) -> None:
-    """Print to standard output at once, also where its reader has gone away. Raises OSError."""
+    """Print to standard output and flush; a closed pipe is ignored. Raises OSError."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -72,13 +72,13 @@ def write(text: str) -> None:
 
 
 def abandon() -> None:
-    """What is left of standard output goes nowhere: Python flushes once more on its way out."""
+    """Discard further standard output, because Python flushes once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish() -> None:
-    """Nothing is left to be printed by Python's own end, whose status for a full disk is 120."""
+    """Flush standard output, as Python's own flush at exit would return 120 for a full disk."""
     try:
         sys.stdout.flush()
-    except OSError:  # whoever printed has told
+    except OSError:  # already reported by whoever printed
         abandon()

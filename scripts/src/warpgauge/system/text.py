@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How quantities and foreign text are written for people."""
+"""Formats quantities and foreign text for people."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from functools import lru_cache
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LARGEST_QUANTITY, _LARGEST_PERCENT = 1e18, 9999
-# What a build server reads out of a log, anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
+# Commands that build servers find anywhere in a line: ##[group], ##vso[…], ##teamcity[…].
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 _NOT_PLAIN = re.compile(r"[^ -~]")
-# Fillers of Hangul, the empty cell of Braille and a note without a head: letters, for Unicode.
+# Characters that Unicode counts as letters, but that are blank: Hangul fillers, Braille, a note.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
 
-# Characters of a name that somebody chose, and of a sentence that is meant to be read.
+# Most characters shown of a name, and of a sentence.
 LONGEST_NAME, LONGEST_TEXT = 400, 4000
-# Names that a note lists before it counts the rest, and characters of each.
+# Number of names that a list shows before it counts the rest, and characters of each.
 _NAMED, _LONGEST_NAMED = 3, 120
 
 _MINUS = "\N{MINUS SIGN}"
 
 
 def inert(text: str) -> str:
-    """`text` with whatever is not seen, or moves or covers its neighbours, written as escapes.
+    """Return `text` with escapes for whatever is invisible, or moves or covers its neighbours.
 
-    That is control characters and ANSI sequences; marks that combine, letters that are written from
-    right to left, and what no font shows. So are ``##[`` and ``##vso[``, which build servers take
-    for a command anywhere in a line.
+    These are control characters, ANSI sequences, combining marks, right-to-left letters, and
+    characters without a glyph. ``##[`` and ``##vso[`` are escaped too, because build servers take
+    them as commands anywhere in a line.
     """
     if "##" in text:
         text = _LOG_COMMAND.sub(r"#\\x23", text)
@@ -49,27 +49,27 @@ def _visible(char: str) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """At most so many characters of `text`, and a sign where some are left out."""
+    """Return at most `length` characters of `text`, with an ellipsis if some are left out."""
     return text if len(text) <= length else f"{text[:length]}…"
 
 
 def clause(sentence: str) -> str:
-    """A sentence as the end of another one: without its full stop."""
+    """Return a sentence without its full stop, as part of another one."""
     return sentence.removesuffix(".")
 
 
 def quoted(value: str, limit: int = 60) -> str:
-    """A string out of a file, safe and short enough for the sentence of an error."""
+    """Return a string from a file, safe and short enough for an error message."""
     return cut(inert(f"{value[:limit]!r}"), limit)
 
 
 def typed(value: str, limit: int = 60) -> str:
-    """What the user typed, as it was typed: a backslash stays one. Only what prints is shown."""
+    """Return what the user typed, with backslashes as typed and unprintable characters escaped."""
     return f"'{cut(inert(value), limit)}'"
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:
-    """What may have been meant by `wrong`, or what is known, as the remedy of a sentence."""
+    """Return the nearest known name, or the known names, as the remedy of an error."""
     names = list(known)
     near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
     if near:
@@ -78,11 +78,11 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
 
 
 def digits(value: float) -> str:
-    """Four significant digits or more, never in exponent form: 0.6130, 32.80, 1092, 12345."""
+    """Format with four or more significant digits, no exponent: 0.6130, 32.80, 1092, 12345."""
     if value == 0.0:
         return "0"
     rounded = round(value, _decimals(value))
-    # What rounds up to 10.000 has one digit more before the point.
+    # A value that rounds up to 10.000 has one more digit before the point.
     return f"{rounded:.{_decimals(rounded or value)}f}"
 
 
@@ -91,23 +91,23 @@ def _decimals(value: float) -> int:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit a person would choose: ``32.80 µs``."""
+    """Format seconds in a suitable unit: ``32.80 µs``."""
     if not 1e-12 <= seconds < 1e6:
         return f"{seconds:.3g} s"
-    # What rounds up to 1000 µs is written 1.000 ms.
+    # A value that rounds up to 1000 µs is written as 1.000 ms.
     fitting = (pair for pair in _TIME_UNITS if seconds >= pair[0] * 0.99995)
     size, unit = next(fitting, _TIME_UNITS[-1])
     return f"{digits(seconds / size)} {unit}"
 
 
 def signed_duration(seconds: float) -> str:
-    """A difference of times: ``+12.30 ns``."""
+    """Format a difference of times: ``+12.30 ns``."""
     sign = "" if seconds == 0.0 else _MINUS if seconds < 0 else "+"
     return f"{sign}{duration(abs(seconds))}"
 
 
 def quantity(value: float, unit: str) -> str:
-    """A rate with a decimal prefix: ``51.30 TFLOP/s``; bandwidth stays in GB/s up to 9999."""
+    """Format a rate with a decimal prefix: ``51.30 TFLOP/s``; up to 9999, bytes stay in GB/s."""
     for size, prefix in _PREFIXES:
         least = 10 * size if (prefix, unit) == ("T", "B/s") else size
         if least <= value < _LARGEST_QUANTITY:
@@ -116,7 +116,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def binary(value: int) -> str:
-    """A whole number as a person writes a size: ``4Ki``, ``64Mi``, ``1000``."""
+    """Format an integer with the largest exact binary prefix: ``4Ki``, ``64Mi``, ``1000``."""
     count, unit = value, ""
     for bigger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
         if not count or count % 1024:
@@ -126,17 +126,17 @@ def binary(value: int) -> str:
 
 
 def of_limit(fraction: float | None) -> str:
-    """The achieved share of what the machine can do, ``97 %``; nothing where it is unknown."""
+    """Format the fraction of the machine's limit, ``97 %``; empty if unknown."""
     return "" if fraction is None else percent(fraction, sign=False)
 
 
 def percent(fraction: float, sign: bool = True) -> str:
-    """A change as a person writes it: ``+5.1 %``, ``+0.03 %``; a size without `sign`: ``3 %``."""
+    """Format a change, ``+5.1 %``, ``+0.03 %``, or without `sign` a size: ``3 %``."""
     return f"{percent_number(fraction, sign)} %"
 
 
 def percent_number(fraction: float, sign: bool = True) -> str:
-    """`percent` without its unit, for columns whose heading carries it."""
+    """Format like `percent`, without the unit, for columns whose heading has it."""
     value = 100.0 * fraction
     if abs(value) >= _LARGEST_PERCENT:
         return f">{'+' if sign else ''}{_LARGEST_PERCENT}"
@@ -150,25 +150,25 @@ def percent_number(fraction: float, sign: bool = True) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Two changes and what lies between: ``−0.27 … +0.07 %``; one where they read the same."""
+    """Format an interval: ``−0.27 … +0.07 %``, or one change if both read the same."""
     if percent(low) == percent(high):
         return percent(low)
     return f"{percent_number(low)} … {percent(high)}"
 
 
 def plural(count: int, noun: str, plural_noun: str = "") -> str:
-    """``1 row``, ``2 rows``."""
+    """Format a count: ``1 row``, ``2 rows``."""
     return f"{count} {noun if count == 1 else plural_noun or noun + 's'}"
 
 
 def named(names: Sequence[str]) -> str:
-    """``'a'``; ``2 benchmarks ('a', 'b')``; beyond three the rest is counted. Inert."""
+    """Format as ``'a'`` or ``2 benchmarks ('a', 'b')``; more than three are counted. Inert."""
     shown = listed(names)
     return shown if len(names) == 1 else f"{plural(len(names), 'benchmark')} ({shown})"
 
 
 def listed(names: Sequence[str]) -> str:
-    """``'a', 'b'``; beyond three the rest is counted. Inert."""
+    """Format as ``'a', 'b'``; beyond three, the rest is counted. Inert."""
     first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return inert(f"{first}{more}")

@@ -27,22 +27,22 @@ Work = Callable[[], int]
 class Ended:
     name: str
     status: int  # negative for a signal, as in subprocess
-    shown: str = ""  # of standard output, where that was kept back
+    shown: str = ""  # standard output, if it was captured
 
 
 def alone(name: str, work: Work) -> Ended:
-    """Run one in a process that writes where we do."""
+    """Run `work` in a process that shares our streams."""
     with _ended_with_us() as running:
         running.append(_fork(work))
         return Ended(name, _wait(running))
 
 
 def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Iterator[Ended]:
-    """All at the same time, as they end; `say` gets each line of one's standard error."""
+    """Run all at once, and yield each as it ends; `say` gets each line of standard error."""
     with selectors.DefaultSelector() as pipes, _ended_with_us() as running:
         for name, work in works.items():
             read, write = os.pipe()
-            out = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was read
+            out = tempfile.TemporaryFile()  # noqa: SIM115 - closed after it was read
             pid = _fork(work, out.fileno(), write)
             running.append(pid)
             os.close(write)
@@ -61,16 +61,16 @@ def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Itera
 
 @dataclass
 class _Running:
-    """A piece of work that runs beside others, and the ends of its streams that are ours."""
+    """A function that runs beside others, and our ends of its streams."""
 
     name: str
     pid: int
     read: int
     out: IO[bytes]
-    _begun: bytes = b""  # a line that is not whole yet
+    _begun: bytes = b""  # an incomplete line
 
     def lines(self) -> list[str] | None:
-        """New lines on standard error; None at its end."""
+        """Return new lines of standard error; None at its end."""
         some = os.read(self.read, 1 << 16)
         if not some and not self._begun:
             return None
@@ -78,7 +78,7 @@ class _Running:
         return [line.decode(errors="replace") for line in whole]
 
     def shown(self) -> str:
-        """Its whole standard output, after it has ended."""
+        """Return all of standard output, after the process has ended."""
         with self.out:
             self.out.seek(0)
             return self.out.read().decode(errors="replace")
@@ -90,7 +90,7 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
     if pid := os.fork():
         return pid
     status = int(ExitStatus.NOT_MEASURED)
-    replaced = []  # one that nobody holds closes its descriptor, which is the new one's, too
+    replaced = []  # keeps old streams alive: collecting one would close the new descriptor
     try:
         process_tree.end_with(us)
         # Ctrl-C reaches our parent, too, which passes it on once.
@@ -99,11 +99,11 @@ def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
             if ours is not None:
                 replaced.append(getattr(sys, name))
                 os.dup2(ours, standard)
-                # Python remembers of the old one whether it can seek, and fails where that changed.
+                # A new file object, because the old one caches whether it can seek.
                 setattr(sys, name, os.fdopen(standard, "w", encoding="utf-8", closefd=False))
         status = entry_point.run("bench", lambda: _interruptible(work))
         _flush()
-    except BaseException:  # what comes before and behind the entry point, nobody else tells
+    except BaseException:  # raised outside of the entry point, which would report it
         with contextlib.suppress(OSError):
             os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
@@ -119,7 +119,7 @@ def _interruptible(work: Work) -> int:
 
 @contextlib.contextmanager
 def _ended_with_us() -> Iterator[list[int]]:
-    """The processes that are put into the list are ended in order when an interrupt comes."""
+    """End the processes in the yielded list, in order, if an exception occurs."""
     running: list[int] = []
     try:
         yield running
@@ -132,7 +132,7 @@ def _ended_with_us() -> Iterator[list[int]]:
 
 
 def _wait(running: list[int], pid: int = 0) -> int:
-    """Wait for this process, or the first; its exit status."""
+    """Wait for `pid`, or for the first process, and return its exit status."""
     which = pid or running[0]
     _, status = os.waitpid(which, 0)
     running.remove(which)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another commit of this clone, checked out beside the build: build/base/<commit>.
+"""Checks out another commit of this clone beside the build, in build/base/<commit>.
 
-A git worktree of its own: the user's tree, index and branch stay as they are.
+It is a separate git worktree: the user's tree, index and branch do not change.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.git import DIGITS, is_full, short
 from warpgauge.system.text import quoted
 
-# The base of this branch and that of the one before; each holds a whole build.
+# The base of this branch and that of the previous one; each holds a whole build.
 KEPT = 2
-# Why git has a worktree locked while it makes it.
+# The reason with which git locks a worktree while it creates it.
 _MAKING = "initializing"
 _OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
 def commit_of(root: Path, ref: str) -> str:
-    """The full commit that `ref` names in the clone `root`. Raises UserError."""
+    """Return the full commit that `ref` names in the clone `root`. Raises UserError."""
     inside = git.run(root, "rev-parse", "--git-dir")
     if inside.returncode:
         raise UserError(
@@ -45,10 +45,10 @@ def commit_of(root: Path, ref: str) -> str:
 
 
 def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
-    """Where `commit` is checked out, with what was built of it before. Raises UserError.
+    """Check out `commit` and return its folder, with earlier builds in it. Raises UserError.
 
-    The folder that stands for `root`, which need not be the top of its repository. `kept` commits
-    stay in all, those used last.
+    The folder corresponds to `root`, which may be a subfolder of its repository. The `kept` most
+    recently used commits stay.
     """
     folder = _top(root, commit)
     if folder.exists() and not _is_at(folder, commit):
@@ -69,7 +69,7 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
 
 
 def folder_of(root: Path, commit: str) -> Path:
-    """Where `provide` checks out `commit`. Raises UserError."""
+    """Return the folder where `provide` checks out `commit`. Raises UserError."""
     return _top(root, commit) / git.require(root, "rev-parse", "--show-prefix")
 
 
@@ -78,13 +78,13 @@ def _top(root: Path, commit: str) -> Path:
 
 
 def _is_at(folder: Path, commit: str) -> bool:
-    """Whether `folder` is a worktree's top, and at `commit`."""
+    """Return whether `folder` is the top of a worktree at `commit`."""
     said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD").stdout
     return said.split("\n")[:2] == [str(folder.resolve()), commit] and not _is_half_made(folder)
 
 
 def _is_half_made(folder: Path) -> bool:
-    """Whether a git that was killed left `folder` unfinished."""
+    """Return whether `folder` is unfinished because git was killed."""
     lock = git.run(folder, "rev-parse", "--path-format=absolute", "--git-path", "locked")
     try:
         return lock.returncode == 0 and Path(lock.stdout.strip()).read_text().strip() == _MAKING
@@ -94,7 +94,7 @@ def _is_half_made(folder: Path) -> bool:
 
 def _add(root: Path, folder: Path, commit: str) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    forced = ("--force", "--force")  # it may be known from before, and gone; and locked, too
+    forced = ("--force", "--force")  # git may still list a deleted or locked worktree
     try:
         git.require(root, "worktree", "add", *forced, "--detach", str(folder), commit)
     except BaseException:
@@ -104,12 +104,12 @@ def _add(root: Path, folder: Path, commit: str) -> None:
 
 
 def _remove(root: Path, folder: Path) -> None:
-    """Without a trace in the clone. Raises UserError where git has it locked."""
+    """Remove a worktree and git's record of it. Raises UserError if it is locked."""
     known = f"worktree {folder.resolve()}" in git.require(root, "worktree", "list", "--porcelain")
     if folder.exists() and not (known and (folder / ".git").exists()):
-        shutil.rmtree(folder)  # no worktree: the clone was moved, or somebody cleaned up
+        shutil.rmtree(folder)  # not a worktree, e.g. because the clone was moved
     if known:
-        # Forced twice, where nobody but git locked it: one scripts/bench runs in a tree at a time.
+        # Force twice if only git locked it: just one scripts/bench at a time works in a tree.
         force = ["--force"] * (2 if _is_half_made(folder) else 1)
         git.require(root, "worktree", "remove", *force, str(folder))
 
@@ -118,5 +118,5 @@ def _remove_all_but_newest(folder: Path, kept: int) -> None:
     ours = [path for path in folder.parent.iterdir() if _OURS.fullmatch(path.name)]
     ours.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for old in [path for path in ours if path != folder][kept - 1 :]:
-        with contextlib.suppress(UserError, OSError):  # it takes room, and does no other harm
+        with contextlib.suppress(UserError, OSError):  # it only takes disk space
             _remove(folder, old)

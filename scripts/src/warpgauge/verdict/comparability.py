@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two sides may be compared, what they share, and the smallest change that counts then."""
+"""Decide how comparable two sides are and which smallest change then counts."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
 
-# Software that changes times by itself: where it differs, sessions are less comparable.
+# Software that by itself changes times. Sessions that differ in it are less comparable.
 _SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
 WIDENING_KEYS = {
     Clock.DEVICE: _SOFTWARE,
     Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
 }
 
-# The folder of another project's programs (`warpgauge ab`), which need not say how they were built.
+# The folder of another project's programs (`warpgauge ab`); they need not state their build type.
 PROGRAMS = "programs"
 
-# The build folder of another project, and where its baselines lie (scripts/bench --build-dir).
+# The build folder of another project (scripts/bench --build-dir) and the folder of its baselines.
 BUILD_DIR, BASELINES = "build_dir", "baselines"
-# Kernels from elsewhere: the manifest of scripts/bench --kernels, whose baselines lie there, too.
+# The manifest of scripts/bench --kernels; the baselines of these kernels lie beside it.
 MANIFEST = "manifest"
 
-# Differences that may explain a change, in the order shown.
+# Differences that may explain a change, in the order in which they are shown.
 TOLD_KEYS = (
     *(PROGRAMS, *_SOFTWARE, "cublas_version", "nccl_version", "nccl_environment", "nvcc_version"),
     *"host_compiler flags library_version library_build_type cpu_model kernel_release".split(),
     *"num_cpus cpu_scaling_enabled ecc power_limit_watts sm_clock_target_hz".split(),
     *"max_sm_clock_hz peer_link processes commit dirty".split(),
 )
-# And of two plain files, which do not name the CPU. A container has another name at each start.
+# Keys for two plain files, which do not name the CPU. Containers change host_name at each start.
 TOLD_OF_PLAIN_FILES = ("host_name", "mhz_per_cpu", *TOLD_KEYS)
 
 # Numbers that binaries and nvidia-smi write with different digits.
 _NUMBERS = frozenset(("power_limit_watts", "sm_clock_target_hz"))
 
-# SM clocks come in steps of 15 MHz, which is 0.76 % of 1.98 GHz: more than this is another setting.
+# SM clocks come in steps of 15 MHz, 0.76 % of 1.98 GHz. A larger difference is another setting.
 _SAME_CLOCK = 0.005
 
 
@@ -49,37 +49,37 @@ class Comparability(IntEnum):
 
     SAME_BOOT = 0
     SAME_GPU = 1
-    OTHER_SYSTEM = 2  # the GPU, with something else of WIDENING_KEYS around it
+    OTHER_SYSTEM = 2  # the same GPU, but one of WIDENING_KEYS differs
     SIBLING = 3
     OTHER_MODEL = 4
-    PLAIN_PROCESSES = 5  # unknown; but both sides are several plain files, a process each
+    PLAIN_PROCESSES = 5  # unknown, but each side is several plain files, one process each
     UNKNOWN = 6
 
 
-# The minimum effect on device and on host time: a smaller measured change is not reported, however
-# significant. It is half of the change that must be found where noise allows it (a true 1 %
-# measures less than 1 % every other time), or the usual difference of two such sessions.
-# Fractions, measured on H200s.
+# The minimum effect on device and on host time, as fractions measured on H200s. A smaller measured
+# change is not reported, however significant. The effect is half of the change that must be found
+# where noise allows it (a true 1 % measures below 1 % half of the time), or the usual difference of
+# two such sessions.
 _EFFECTS = {
-    # One GPU repeats to 0.01 to 0.3 % from process to process, over boots too; a host-side cost to
-    # 0.4 to 1.6 % on an undisturbed machine.
+    # One GPU repeats to 0.01 to 0.3 % from process to process, also across boots. Host-side costs
+    # repeat to 0.4 to 1.6 % on an undisturbed machine.
     Comparability.SAME_BOOT: (0.005, 0.03),
-    # One boot of the machine moves pageable copies by up to 16 % against the next.
+    # Pageable copies differ by up to 16 % from one boot of the machine to the next.
     Comparability.SAME_GPU: (0.005, 0.20),
-    # Another driver or CUDA runtime moves times by itself, in what it adds to a kernel and where it
-    # places memory. Assumed, not measured: the machines at hand have one of each.
+    # Another driver or CUDA runtime changes times by itself: its overhead per kernel and its
+    # placement of memory differ. Assumed, not measured: the machines at hand have one of each.
     Comparability.OTHER_SYSTEM: (0.01, 0.20),
-    # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount; by 4.1 % in
-    # products of tensor cores, whose clock follows their power. A typical pair differs by less.
+    # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount, and by 4.1 % in
+    # tensor-core products, whose clock follows their power. A typical pair differs by less.
     Comparability.SIBLING: (0.03, 0.20),
-    # Another GPU model, compared because --allow says so. Assumed: how far models differ
-    # without a cause is unknown. Host times are those of another machine.
+    # Another GPU model, allowed by --allow. Assumed: it is unknown how much models differ
+    # without a cause. Host times come from another machine.
     Comparability.OTHER_MODEL: (0.10, 0.20),
-    # Several plain files a side show how far processes scatter, but not on which boot they ran.
+    # Several plain files per side show the scatter between processes, but not the boot.
     # Half of the 10 % that must be found.
     Comparability.PLAIN_PROCESSES: (0.05, 0.05),
-    # A plain file is one process of unknown origin: repetitions within it prove nothing about the
-    # next, and event-timed processes alone differ by 2 to 8 %.
+    # A plain file is one process of unknown origin. Its repetitions do not show how the next
+    # process would differ, and event-timed processes alone differ by 2 to 8 %.
     Comparability.UNKNOWN: (0.10, 0.10),
 }
 MINIMUM_EFFECT = {
@@ -88,17 +88,17 @@ MINIMUM_EFFECT = {
     for clock, effect in zip((Clock.DEVICE, Clock.HOST), effects, strict=True)
 }
 
-# A PASS is slower by no more than this, unless a policy says otherwise.
+# The largest slowdown of a PASS, unless a policy sets another.
 TOLERANCE = {Clock.DEVICE: 0.01, Clock.HOST: 0.03}
 
-# Siblings also differ by a fixed latency: which multiprocessors and memory channels a GPU has left
-# decides how far a launch or a small copy travels. H200s differ by 31 ns in an empty kernel and by
-# up to 175 ns in small copies, which are 6 % and 5 % of them. Seconds of device time.
+# Siblings also differ by a fixed latency: the multiprocessors and memory channels that are enabled
+# decide how far a launch or a small copy travels. H200s differ by 31 ns (6 %) in an empty kernel
+# and by up to 175 ns (5 %) in small copies. Seconds of device time.
 SIBLING_LATENCY = 0.15e-6
 
 
 def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> float:
-    """The minimum effect for a benchmark that takes `seconds`."""
+    """Return the minimum effect, a fraction, for a benchmark that takes `seconds`."""
     effect = MINIMUM_EFFECT[clock, nearness]
     if clock is Clock.DEVICE and nearness is Comparability.SIBLING:
         return max(effect, SIBLING_LATENCY / seconds)
@@ -106,14 +106,14 @@ def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> flo
 
 
 def comparability_of(reference: Session, candidate: Session, clock: Clock) -> Comparability:
-    """What two sessions share, for times of `clock`: on GPUs or on two machines without one."""
+    """Return what two sessions share, for times of `clock`. Neither session needs a GPU."""
     if reference.gpu_name != candidate.gpu_name:
         return Comparability.OTHER_MODEL
     if reference.gpu_uuid != candidate.gpu_uuid:
         return Comparability.SIBLING
     boot = reference.boot_id is not None and reference.boot_id == candidate.boot_id
     if not boot and reference.gpu_uuid is None:
-        # Without a GPU to tell machines apart, only the boot can say that this is the same one.
+        # Without a GPU, only the boot can identify the machine.
         return Comparability.SIBLING
     if widened(reference, candidate, clock):
         return Comparability.OTHER_SYSTEM
@@ -121,21 +121,21 @@ def comparability_of(reference: Session, candidate: Session, clock: Clock) -> Co
 
 
 def widened(reference: Session, candidate: Session, clock: Clock) -> tuple[ContextDifference, ...]:
-    """The differences that make two sessions of one GPU less comparable."""
+    """Return the differences that make two sessions of one GPU less comparable."""
     return differences(reference, candidate, WIDENING_KEYS[clock])
 
 
 def references(
     sessions: Iterable[Session], candidate: Session, clock: Clock
 ) -> tuple[list[Session], Comparability]:
-    """The sessions that are most comparable with `candidate`, and how comparable they are."""
+    """Return the sessions most comparable with `candidate`, and how comparable they are."""
     near = [(comparability_of(session, candidate, clock), session) for session in sessions]
     nearest = min((comparability for comparability, _ in near), default=Comparability.UNKNOWN)
     return [session for comparability, session in near if comparability is nearest], nearest
 
 
 def refusal(baseline: Record, candidate: Record, allow: Collection[Override] = ()) -> str | None:
-    """Why nothing of these two may be compared, as a sentence, or None."""
+    """Return a sentence that says why the records cannot be compared, or None if they can."""
     if not (found := unwaived(incompatibilities(baseline, candidate), allow)):
         return None
     sentence = reason(found)
@@ -143,14 +143,14 @@ def refusal(baseline: Record, candidate: Record, allow: Collection[Override] = (
 
 
 def incompatibilities(baseline: Record, candidate: Record) -> tuple[Incompatibility, ...]:
-    """What forbids every comparison of these two, allowed or not; one for each override."""
+    """Return what forbids comparing the whole records, one per override, waived or not."""
     found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
     first = {one.override: one for one in reversed(found)}
     return tuple(one for one in found if first[one.override] is one)
 
 
 def same_model(baseline: Record, candidate: Session) -> list[Session]:
-    """The baseline's sessions on the candidate's GPU model.
+    """Return the baseline's sessions on the candidate's GPU model.
 
     A plain file that does not name its GPU matches every session.
     """
@@ -164,7 +164,7 @@ def same_model(baseline: Record, candidate: Session) -> list[Session]:
 
 
 def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
-    """Whether times of `clock` were taken at one SM clock, as far as both sides name theirs."""
+    """Return whether both sides timed at the same SM clock; an unknown clock counts as the same."""
     one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
     if clock is not Clock.DEVICE or one is None or other is None:
         return True
@@ -208,7 +208,7 @@ def _unfit(baseline: Record, candidate: Record) -> list[Incompatibility]:
 def differences(
     reference: Session, candidate: Session, keys: Iterable[str]
 ) -> tuple[ContextDifference, ...]:
-    """Those of `keys` that both sides give and give differently."""
+    """Return the differences in those of `keys` that both sides state."""
     before, after = reference.context, candidate.context
     return tuple(
         ContextDifference(key, before[key], after[key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison found, for every format of output."""
+"""The result of a comparison, for every output format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpgauge.verdict.note import Note
 
 
 class Outcome(Enum):
-    """What is said of one benchmark."""
+    """The outcome for one benchmark."""
 
     REGRESSION = "REGRESSION"
     IMPROVED = "IMPROVED"
@@ -30,16 +30,16 @@ class Evidence(Enum):
     """What a verdict rests on."""
 
     NONE = "none"  # nothing was compared
-    SCREENED = "screened"  # against the sessions of a baseline
+    SCREENED = "screened"  # compared with the sessions of a baseline
     PAIRED = "paired"  # base and candidate in alternating processes on one GPU
-    LOCK_STEP = "lock_step"  # in pairs of processes that take turns, slice by slice
+    LOCK_STEP = "lock_step"  # base and candidate processes that take turns, slice by slice
 
 
 IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
 
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
-# Outcomes that leave a benchmark unmeasured or not comparable: never a pass.
+# A benchmark with one of these was not measured or not comparable. It never passes.
 UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
 
 # Likely, not proven: addresses or clocks may differ.
@@ -48,7 +48,7 @@ SAME_CODE = "the same machine code: the cause is outside the kernel"
 
 @dataclass(frozen=True)
 class Change:
-    """A relative change of time, 0.05 for 5 % slower, and the interval that holds the true one."""
+    """A relative change of time (0.05: 5 % slower) and its 95 % interval."""
 
     ratio: float
     low: float
@@ -57,10 +57,10 @@ class Change:
 
 @dataclass(frozen=True)
 class ResourceChange:
-    """Something that an operation takes and that differs.
+    """A resource of an operation that differs between the sides.
 
-    `key` is the counter's, or "kernel" for the name; `words` the same for a person; `before` and
-    `after` as a person reads them; `worse` whether more of it, or another kernel, is a fault.
+    `key` is the counter's name, or "kernel" for the kernel's name. `words`, `before` and `after`
+    are for a person. `worse` says whether more of it, or another kernel, is a fault.
     """
 
     key: str
@@ -75,9 +75,9 @@ class ResourceChange:
 
 @dataclass(frozen=True)
 class Moved:
-    """One quantity that moved with a cause, as a person reads it.
+    """One quantity that changed along with a cause, in words for a person.
 
-    `cause` is empty where it is that of the line above.
+    An empty `cause` means the cause of the line above.
     """
 
     cause: str
@@ -88,7 +88,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Why:
-    """What a slowdown comes from: a paragraph, which also says what is unknown, and what moved."""
+    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
 
     paragraph: str
     moved: tuple[Moved, ...] = ()
@@ -96,16 +96,16 @@ class Why:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One benchmark's outcome. Times are seconds an operation; None where there was none.
+    """One benchmark's outcome. Times are seconds per operation, None if not measured.
 
-    `p` is adjusted for the number of benchmarks judged together. A change counts from
-    `minimum_effect` on. `bound` is how much slower the candidate may be at most, with 99 %
-    confidence: a PASS has one that is within the `tolerance`.
-    `by_time` is what the time alone says where resources made it a regression. `accepted` is a
-    policy's reason why a change does not count. `required` says that a policy misses it, whatever
-    either side has. `same_machine_code`: of kernels, and how they are launched; None if one side
-    does not tell. `why` is of a regression that was looked into. `counters` are the candidate's.
-    Ratios are fractions.
+    `p` is adjusted for the number of benchmarks judged together. A change of at least
+    `minimum_effect` counts. `bound` is the largest slowdown that the data leave possible, with 99 %
+    confidence; a PASS has a bound within `tolerance`. Ratios are fractions.
+    `by_time` is the outcome by time alone, if resources made it a regression. `accepted` is a
+    policy's reason for not counting a change. `required` is true if a policy requires the benchmark
+    and it was not measured. `same_machine_code` covers the kernels and their launches; None if a
+    side does not state it. `why` is set for a regression that was investigated. `counters` are the
+    candidate's.
     """
 
     name: str
@@ -144,12 +144,12 @@ class Verdict:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether a policy says that what changed here does not count."""
+        """Whether a policy accepts a change of this benchmark."""
         return bool(self.accepted) and self.outcome is Outcome.PASS
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether there is nothing to say of this benchmark alone."""
+        """Whether this benchmark needs no mention of its own."""
         return self.outcome is Outcome.PASS and not self.accepted
 
     @property
@@ -158,12 +158,12 @@ class Verdict:
 
     @property
     def limit_fraction(self) -> float | None:
-        """The candidate's share of what its hardware limit allows, if it is known."""
+        """The candidate's share of its hardware limit, or None if unknown."""
         return self.counters.get("limit_fraction")
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """What likely made a change, an accepted one too: the resources that differ, in words."""
+        """The likely causes of a change, accepted or not: the differing resources, in words."""
         changed = self.is_changed or bool(self.accepted)
         told = (*map(str, self.resources), *([SAME_CODE] if self.same_machine_code else []))
         return told if changed else ()
@@ -171,7 +171,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ContextDifference:
-    """One thing that the two sides' contexts say differently."""
+    """A context key on which the two sides differ."""
 
     key: str
     baseline: str
@@ -180,9 +180,9 @@ class ContextDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two records, compared. `refusal` says why nothing could be, if so.
+    """Two compared records. `refusal` says why they could not be compared, or is None.
 
-    `method` is the note on screening and confirming, or on pairs, if any.
+    `method` is the note on screening and confirmation, or on pairs, if any.
     """
 
     baseline: Record
@@ -200,7 +200,7 @@ class Comparison:
 
     @property
     def is_of_plain_files(self) -> bool:
-        """Whether a side is a file of Google Benchmark, and not of warpgauge."""
+        """Whether a side is a Google Benchmark file that warpgauge did not write."""
         return Source.GOOGLE_BENCHMARK in (self.baseline.source, self.candidate.source)
 
     def count(self, *outcomes: Outcome) -> int:
@@ -208,7 +208,7 @@ class Comparison:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """A regression outranks whatever else was not measured."""
+        """The exit status. A regression outranks anything that was not measured."""
         if self.count(Outcome.REGRESSION):
             return ExitStatus.REGRESSION
         if self.refusal is not None or self.count(*UNMEASURED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notes of a comparison that was judged; `note` has their kinds and words."""
+"""The notes of a judged comparison. `note` defines their kinds and words."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import KERNEL
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 
-# A control that moved less is the usual weather of a shared machine.
+# A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
-_KNOWN = 100.0  # a log ratio: noise beyond it, or none that is known, limits nothing
+_KNOWN = 100.0  # a log ratio; larger or unknown noise sets no limit
 
 Judged = Sequence[tuple[Pairing, Verdict]]
 
@@ -37,7 +37,7 @@ def of(
     moved: Controls,
     settings: ComparisonSettings,
 ) -> Iterator[Note]:
-    """The notes of a comparison, the weightiest first; `unasked` counts benchmarks left out."""
+    """Yield the notes of a comparison, most important first; `unasked` counts those left out."""
     yield from _injection(candidate)
     yield from _contradicted(judged)
     yield from _siblings(judged)
@@ -59,14 +59,14 @@ def of(
 
 
 def of_skips(skipped: Sequence[Row]) -> Iterator[Note]:
-    """What was not measured, and was not expected to be."""
+    """Yield a note on benchmarks that were skipped and have no baseline time."""
     if skipped:
         reasons = tuple(dict.fromkeys(row.error or "" for row in skipped))
         yield Note(Kind.SKIPPED, names=_names(skipped), reasons=reasons)
 
 
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
-    """One for each clock that meets sessions of this GPU, but not of this system."""
+    """Yield a note for each clock compared with sessions of this GPU but of another system."""
     for clock in Clock:
         met = [
             one
@@ -94,7 +94,7 @@ def of_overrides(
     waived: Mapping[Override, Sequence[str]],
     allow: Collection[Override],
 ) -> Iterator[Note]:
-    """The notes of `allow`; `waived` are the benchmarks that `pair` compared despite each."""
+    """Yield the notes on `allow`; `waived` maps each override to the benchmarks that needed it."""
     whole = {one.override: one.fact for one in comparability.incompatibilities(baseline, candidate)}
     for one in (one for one in Override if one in allow):
         if fact := whole.get(one):
@@ -106,14 +106,14 @@ def of_overrides(
 
 
 def _host(judged: Judged, moved: Controls) -> Iterator[Note]:
-    """The control that differed most between the sides, where that is worth a note."""
+    """Yield a note on the control that differed most between the sides, if that is notable."""
     everything = [*moved.memory.items(), *moved.calls.items()]
     key, most = max(everything, key=lambda one: one[1].seen, default=("", None))
     if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
         return
     control = next(one for one, _ in judged if one.candidate.name == most.name)
     ours, session = control.session, next(one for one in control.references if one.key == key)
-    other = None  # another host explains much
+    other = None  # what else may explain the movement: another boot or machine
     if session.boot_id != ours.boot_id:
         same = session.gpu_uuid is not None and session.gpu_uuid == ours.gpu_uuid
         other = "boot" if same else "machine"
@@ -164,7 +164,7 @@ def _siblings(judged: Judged) -> Iterator[Note]:
 def _few_processes(
     baseline: Record, candidate: Record, judged: Judged, process_scatter: float
 ) -> Iterator[Note]:
-    """Which sides do not show how far processes scatter, and what is assumed."""
+    """Yield a note on sides with too few processes to show their scatter, and what is assumed."""
     few = {"baseline": 0, "candidate": 0}
     for one, _ in judged:
         base = _few(baseline, one.baseline, one.references)
@@ -180,7 +180,7 @@ def _few_processes(
 
 
 def _two_states(judged: Judged) -> Iterator[Note]:
-    """How easily the few plain files of a changed benchmark agree by chance."""
+    """Yield a note on how easily the few plain files of a changed benchmark differ by chance."""
     sides = [
         (_fewest(one.baseline, one.references), _fewest(one.candidate, [one.session]))
         for one, verdict in judged
@@ -188,7 +188,7 @@ def _two_states(judged: Judged) -> Iterator[Note]:
     ]
     fewest = min(sides, key=sum, default=(ENOUGH_FILES, ENOUGH_FILES))
     if sum(fewest) < 2 * ENOUGH_FILES:
-        # Either side meets one of the states throughout, and the other side the other one.
+        # By chance, each side meets only one of the two states, and not the same one.
         chance = 2 ** (sum(fewest) - 1)
         yield Note(Kind.TWO_STATES, processes=min(fewest), one_in=chance, enough=ENOUGH_FILES)
 
@@ -198,7 +198,7 @@ def _fewest(row: Row, sessions: Iterable[Session]) -> int:
 
 
 def _few(record: Record, row: Row, sessions: Iterable[Session]) -> int:
-    """How many processes a side has, where those do not show how far they scatter; else 0."""
+    """Return the number of processes of a side if too few to show their scatter, else 0."""
     if record.single_process:
         return 1
     fewest = _fewest(row, sessions)
@@ -207,7 +207,7 @@ def _few(record: Record, row: Row, sessions: Iterable[Session]) -> int:
 
 
 def _alternated(judged: Judged) -> Iterator[Note]:
-    """What was not measured in lock-step where other benchmarks were."""
+    """Yield a note on benchmarks measured in alternation although others ran in lock-step."""
     found = {kind: tuple(v.name for _, v in judged if v.evidence is kind) for kind in Evidence}
     if found[Evidence.PAIRED] and found[Evidence.LOCK_STEP]:
         yield Note(Kind.ALTERNATED, names=found[Evidence.PAIRED])

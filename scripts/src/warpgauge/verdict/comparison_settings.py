@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison was asked for, beside its two sides, and the rule that follows for one row."""
+"""The settings of a comparison, and the rule that follows for one benchmark."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
-# A plain file does not show how far the next process would lie. Processes of one program have been
-# seen to scatter by 1 to 10 %; the difference of two that scatter by 10 % has 14 %.
+# A plain file does not show where the next process would lie. Processes of one program have been
+# seen to scatter by 1 to 10 %; the difference of two that scatter by 10 % scatters by 14 %.
 PROCESS_SCATTER = 0.15
 
-# Of fewer processes all may be outliers.
+# With fewer processes, all may be outliers.
 FEWEST_PROCESSES = 3
 
-# Plain files a side that chance hardly separates: a benchmark that takes one of two times at random
-# does so in 1 of 8192 comparisons (statistics.md).
+# With this many plain files per side, a benchmark that takes one of two times at random appears
+# changed in only 1 of 8192 comparisons (statistics.md).
 ENOUGH_FILES = 7
 
 TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
@@ -31,14 +31,14 @@ TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """The terms that two sides are judged on.
+    """The settings for judging two sides.
 
-    `filter` is a regular expression as `Request` reads it. `minimum_effect` overrides the `policy`
-    and the table in `comparability`. `alpha` is the chance that unchanged code shows any false
-    alarm, `bound_confidence` that of the bounds of pairs. `process_scatter` is the assumed standard
-    deviation of the difference of two processes' logs, where a side is a plain file. With
-    `fail_on_resources` an operation that takes more regresses whatever its time. `allow` lists what
-    is compared although forbidden. `today` dates the policy's entries and the baseline.
+    `filter` is a regular expression, as in `Request`. `minimum_effect` overrides the `policy` and
+    the table in `comparability`. `alpha` is the probability of any false alarm on unchanged code,
+    `bound_confidence` the confidence of the bounds of pairs. `process_scatter` is the assumed
+    standard deviation of the log ratio of two processes, used if a side is a plain file. With
+    `fail_on_resources` an operation that takes more resources regresses whatever its time. `allow`
+    lists the waived prohibitions. `today` is the date for the policy's entries and the baseline.
     """
 
     filter: str | None = None
@@ -52,38 +52,38 @@ class ComparisonSettings:
     today: date = date.min
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a policy without a day: none of its entries would ever expire."""
+        """Raise ValueError for a policy without a date: its entries would never expire."""
         if self.policy is not None and self.policy.expected and self.today == date.min:
             raise ValueError("a policy that expects changes needs the day")
 
     def asked_effect(self, name: str) -> float | None:
-        """The minimum effect asked for by option or policy; None leaves it to the rule."""
+        """Return the minimum effect set by option or policy, or None if neither sets one."""
         entry = self.policy_effect(name)
         return self.minimum_effect if entry is None else entry.fraction
 
     def tolerance(self, name: str, clock: Clock) -> float:
-        """The slowdown that a PASS of this benchmark may hide."""
+        """Return the largest slowdown, a fraction, of a PASS of this benchmark."""
         entry = self.policy.tolerance(name) if self.policy is not None else None
         tolerance = TOLERANCE[clock] if entry is None else entry.fraction
         return max(tolerance, self.asked_effect(name) or 0.0)
 
     def policy_effect(self, name: str) -> MinimumEffect | None:
-        """The policy's entry for a benchmark, unless the option overrides it."""
+        """Return the policy's entry for a benchmark, or None if the option overrides it."""
         if self.minimum_effect is not None or self.policy is None:
             return None
         return self.policy.minimum_effect(name)
 
     def paired_effect(self, name: str, clock: Clock) -> float:
-        """The minimum effect in pairs, where nobody asked for another.
+        """Return the minimum effect in pairs if neither option nor policy sets one.
 
-        Half of the tolerance: a change of the tolerance's size measures less every other time.
+        Half of the tolerance: a change of the tolerance's size measures below it half of the time.
         """
         return min(self.tolerance(name, clock), TOLERANCE[clock]) / 2
 
     def outcome(
         self, p: float, ratio: float, bound: float, minimum_effect: float, tolerance: float
     ) -> Outcome:
-        """`ratio` is the relative change, `bound` the largest slowdown that the data allow."""
+        """Judge a relative change `ratio`; `bound` is the largest slowdown left possible."""
         if p < self.alpha and ratio >= minimum_effect:
             return Outcome.REGRESSION
         if p < self.alpha and ratio <= -minimum_effect:
@@ -91,7 +91,7 @@ class ComparisonSettings:
         return Outcome.PASS if bound <= tolerance else Outcome.INCONCLUSIVE
 
     def excuse(self, name: str) -> str:
-        """Why a change passes under a policy's larger minimum effect; empty where it has none."""
+        """Return why a change passes under a policy's minimum effect; empty without an entry."""
         entry = self.policy_effect(name)
         if self.policy is None or entry is None:
             return ""

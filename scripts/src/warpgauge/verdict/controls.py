@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's own controls: how far the machine itself differed between the two sides.
+"""The host's controls: how far the machine itself differed between the two sides.
 
-The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. Where these differ
-between the sides, a neighbour or another machine did it, and it moves all times of the host's clock
-alike. Its file sync waits for storage, which nothing else does, and says nothing of the others.
+The family `host` uses no GPU: memory copies, clock reads, thread wake-ups. If these differ between
+the sides, a neighbour or another machine is the cause, and it affects all host times alike. The
+family's file sync waits for storage, which nothing else does, so it says nothing about the others.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from warpgauge.verdict.pairing import Pairing
 
 FAMILY = "host"
 
-# A row with this counter moves memory; so do half of the controls.
+# Only benchmarks that move memory have this counter. Half of the controls do.
 _MEMORY = "bytes_per_second"
 
 _STORAGE = "host/file_sync"
 
-# Makes a median absolute deviation the standard deviation of a normal sample, and that of a mean
-# the one of a median (Rousseeuw and Croux 1993): one bad process moves neither.
+# Factors from a median absolute deviation to the standard deviation of a normal sample, and from
+# the error of a mean to that of a median (Rousseeuw and Croux 1993). One bad value moves neither.
 _NORMAL, _MEDIAN = 1.4826, 1.2533
 
 
 @dataclass(frozen=True)
 class Movement:
-    """A control between a session and the candidate: log ratios, without sign.
+    """How far a control moved between a session and the candidate, as unsigned log ratios.
 
-    `seen` is the difference of its medians, `log_ratio` how far it may have moved given its noise.
+    `seen` is the difference of its medians, `log_ratio` the largest movement its noise allows.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Movement:
     log_ratio: float
 
 
-# The control that moved most, by the session it was compared with.
+# For each session, the control that moved most against it.
 Movements = dict[str, Movement]
 
 
@@ -54,7 +54,7 @@ class Controls:
     calls: Movements
 
     def of(self, row: Row) -> Movements:
-        """The movements that apply to a row of host time: copies to copies, calls to calls."""
+        """Return the movements that apply to a row of host time: of copies or of other calls."""
         return self.memory if _MEMORY in row.counters else self.calls
 
 
@@ -62,23 +62,23 @@ NO_CONTROLS = Controls({}, {})
 
 
 def is_control(one: Row | Verdict) -> bool:
-    # A plain Google Benchmark file may call a benchmark of its own so: that one lacks the counter.
+    # A plain Google Benchmark file may have a family of this name; its rows lack the counter.
     return bool(one.counters.get(HOST_CLOCK)) and one.family == FAMILY
 
 
 def judged(comparison: Comparison) -> int:
-    """How many benchmarks there are, new ones and the host's controls not counted."""
+    """Return how many benchmarks were judged, without new ones and the host's controls."""
     rest = comparison.count(Outcome.NEW) + sum(map(is_quiet, comparison.verdicts))
     return len(comparison.verdicts) - rest
 
 
 def is_quiet(verdict: Verdict) -> bool:
-    """A control that was measured on both sides; one that failed or is gone is a fault."""
+    """Return whether both sides measured this control; a failed or missing control is a fault."""
     return is_control(verdict) and verdict.outcome is Outcome.PASS
 
 
 def controls(pairings: Sequence[Pairing]) -> Controls:
-    """The movements of all controls that both sides measured, except the one of storage."""
+    """Return the movements of all controls measured on both sides, except the storage one."""
     found = Controls({}, {})
     for one in pairings:
         if not is_control(one.candidate) or one.candidate.name == _STORAGE:
@@ -92,7 +92,7 @@ def controls(pairings: Sequence[Pairing]) -> Controls:
 
 
 def _movement(one: Pairing, session: str) -> Movement:
-    """Difference of the medians plus two standard errors of it."""
+    """Return the difference of the medians, and the same plus two of its standard errors."""
     sides = one.baseline.process_medians[session], one.candidate.process_medians[one.session.key]
     (base, base_variance), (cand, cand_variance) = map(_median, sides)
     seen = abs(cand - base)
@@ -100,7 +100,7 @@ def _movement(one: Pairing, session: str) -> Movement:
 
 
 def _median(times: Sequence[float]) -> tuple[float, float]:
-    """Of the logs of these, and its variance."""
+    """Return the median of the logs, and its variance."""
     logs = [*map(math.log, times)]
     middle = statistics.median(logs)
     deviation = statistics.median(abs(log - middle) for log in logs)

@@ -20,8 +20,8 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import plural, quantity
 from warpgauge.verdict.override import Incompatibility, Override
 
-# NVML's nvmlClocksEventReasons (nvml.h), those that lower the clock of a busy GPU. Hardware
-# slowdown is set beside what caused it, and says nothing more then.
+# Those of NVML's nvmlClocksEventReasons (nvml.h) that lower the clock of a busy GPU. The bit for
+# hardware slowdown accompanies its cause and is named only if no cause is set.
 _SLOWDOWN = 0x08
 _REASONS = {
     0x02: "application clocks",
@@ -36,14 +36,14 @@ _THEN = ", then measure again"
 
 
 class Disturbance(NamedTuple):
-    """What was wrong, and what to do about it before measuring again."""
+    """A fault during the measurement, and what to do before measuring again."""
 
     fault: str
     remedy: str
 
 
 def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
-    """What makes the times of `row`, measured in some of `sessions`, invalid; None if nothing."""
+    """Return what invalidates the times of `row`, measured in some of `sessions`, or None."""
     found = _all(row, sessions).values()
     if not found:
         return None
@@ -54,7 +54,7 @@ def of(row: Row, sessions: Mapping[str, Session]) -> Disturbance | None:
 def incompatibilities(
     sides: Mapping[str, tuple[Record, Row | None]],
 ) -> tuple[Incompatibility, ...]:
-    """What forbids to compare one benchmark, each side named by its key in `sides`."""
+    """Return what forbids comparing one benchmark; the keys of `sides` name the sides."""
     return tuple(
         Incompatibility(override, f"{side}: {one.fault}", f": {one.remedy}{_THEN}")
         for side, (record, row) in sides.items()
@@ -64,12 +64,12 @@ def incompatibilities(
 
 
 def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbance]:
-    """Each disturbance by its override; the remedy does not yet say to measure again."""
+    """Return each disturbance by its override; remedies do not yet say to measure again."""
     if row.error is not None:
         return {}
     found: dict[Override, Disturbance] = {}
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
-    # The host affects the time, or may: an operation without kernels copies.
+    # The host affects host times, and operations without kernels, which copy memory.
     shares_the_host = row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
     if at_once > 1 and shares_the_host:
         fault = f"{at_once} GPUs were measured at once; they share CPU, host memory and bus"
@@ -87,16 +87,16 @@ def _gpus_at_once(session: Session) -> int:
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
-    """`` to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``, as far as it is known."""
+    """Return `` to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``, as far as known."""
     newest = newest_last(sessions[key] for key in row.process_medians)[-1]
-    # A single one may be a plain file's, whose times are repetitions.
+    # A count of one may belong to a plain file, whose times are repetitions.
     count, total = int(row.counters[THROTTLED]), max(map(len, row.process_medians.values()))
     where = f" in {count} of {total} processes" if count > 1 else ""
     return lowered_clock(row.counters, newest.sm_clock_target_hz, where)
 
 
 def lowered_clock(counters: Mapping[str, float], full: float | None, where: str = "") -> str:
-    """The clock that counters tell, the `full` one, and the driver's reasons (NVML's mask)."""
+    """Describe the clock in `counters`, the `full` one, and the driver's reasons (NVML's mask)."""
     words = ""
     if SM_CLOCK in counters:
         words = f" to {quantity(counters[SM_CLOCK], 'Hz')}"
@@ -107,7 +107,7 @@ def lowered_clock(counters: Mapping[str, float], full: float | None, where: str 
     return words + where + (f" ({', '.join(reasons)})" if reasons else "")
 
 
-# By the counter that tells of it, above 0: what --allow calls it, the fault, and the remedy.
+# For each counter that reports a disturbance if above 0: the override, the fault and the remedy.
 _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
     THROTTLED: (
         Override.THROTTLED,
@@ -142,5 +142,5 @@ _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
     ),
 }
 
-# The overrides for everything that makes the times of a row, and its rates, invalid.
+# The overrides for everything that invalidates the times of a row and its rates.
 OVERRIDES = frozenset((Override.PARALLEL, *(override for override, _, _ in _SEEN.values())))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel beside the one that it shall replace: is it right, within memory, and faster? Pure."""
+"""A kernel beside its possible replacement: is it right, within memory, and faster? Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMORY = "peak_device_bytes"
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """The base's time over the candidate's, above 1 where it is faster, and its 95 % interval."""
+    """The base's time over the candidate's, above 1 if the candidate is faster; 95 % interval."""
 
     ratio: float
     low: float
@@ -27,7 +27,7 @@ class SpeedUp:
 
     @staticmethod
     def of(change: Change) -> SpeedUp:
-        """The same as a change of time."""
+        """Return the speed-up of a change of time."""
         return SpeedUp(*(1.0 / (1.0 + one) for one in (change.ratio, change.high, change.low)))
 
 
@@ -42,12 +42,12 @@ class Point:
 
     @property
     def is_right(self) -> bool:
-        """Whether every verification of both sides passed: a row is an error otherwise."""
+        """Whether all verifications of both sides passed; a failed one makes the row an error."""
         return self.base.error is None and self.candidate.error is None
 
     @property
     def is_within_memory(self) -> bool:
-        """Unknown memory of the candidate is not within a limit."""
+        """Whether the candidate's memory is within the limit. Unknown memory is not."""
         limit, needs = self.memory_limit, self.candidate.counters.get(MEMORY, math.inf)
         return limit is None or needs <= limit
 
@@ -62,15 +62,15 @@ class Point:
 
     @property
     def is_undecided(self) -> bool:
-        """Neither is it slower, nor is it known to be slower by no more than the tolerance."""
+        """Whether it is not known to be slower, nor known to be within the tolerance."""
         return self.verdict.outcome is Outcome.INCONCLUSIVE
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What pairs of processes of two kernels showed. `names` are the kernels', the base's first.
+    """The result of pairs of processes of two kernels. `names` has the base's name first.
 
-    `alone` are points that one side alone has, which were not measured.
+    `alone` lists the points that only one side has. These were not measured.
     """
 
     names: tuple[str, str]
@@ -85,15 +85,15 @@ class Evaluation:
 
     @property
     def gpu_name(self) -> str | None:
-        """Of the GPU that both were measured on, where its name is known."""
+        """The name of the GPU that measured both, if known."""
         return only_session(self.comparison.candidate).gpu_name
 
     @property
     def exit_status(self) -> ExitStatus:
-        """A kernel that is wrong, too large or unmeasured at any point is not asked how fast it is.
+        """The exit status. Speed counts only if every point is right, within memory and measured.
 
-        Slower is one point that is a REGRESSION. Equal is slower by at most the tolerance at every
-        point, with 99 % confidence, and so is their geometric mean then.
+        One REGRESSION makes the kernel slower. It is equal if every point is slower by at most the
+        tolerance, with 99 % confidence; then so is the geometric mean.
         """
         whole = all(
             one.is_right and one.is_within_memory and one.is_measured for one in self.points
@@ -112,7 +112,7 @@ def evaluated(
     memory_limit: int | None = None,
     alone: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> Evaluation:
-    """What a comparison of pairs says of two kernels; `memory_limit` in bytes."""
+    """Return the evaluation of two kernels compared in pairs; `memory_limit` in bytes."""
     base, candidate = comparison.baseline, comparison.candidate
     points = tuple(
         Point(one, base.rows[one.name], candidate.rows[one.name], memory_limit)
@@ -124,10 +124,10 @@ def evaluated(
 
 
 def _geometric_mean(points: Sequence[Point], base: Record, candidate: Record) -> SpeedUp | None:
-    """Of the points' speed-ups; None where too few pairs measured all of them.
+    """Return the geometric mean of the points' speed-ups, None if too few pairs measured all.
 
-    Its interval is that of the pairs that did: what moves all points of a pair moves their mean.
-    Points that were measured in more pairs are known better, and so is their mean.
+    The interval comes from those pairs, because what moves all points of a pair moves their mean.
+    Points measured in more pairs are known more precisely, and the mean uses all of their pairs.
     """
     changes = {p.verdict.name: p.verdict.change for p in points if p.speed_up is not None}
     logs = [math.log1p(change.ratio) for change in changes.values() if change is not None]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule: two records make a verdict for each benchmark (scripts/statistics.md). Pure.
+"""Judge two records: a verdict for each benchmark (scripts/statistics.md). Pure.
 
-The unit is a process, or a pair of them, on a log scale. A benchmark has changed when chance does
-not explain the difference (`screening`, or `paired_tests`) and this is above the minimum effect
-(`comparability`). It passes when it is slower by no more than the tolerance, with 99 % confidence.
+The unit is a process, or a pair of them, on a log scale. A benchmark has changed if chance does
+not explain the difference (`screening` or `paired_tests`) and it reaches the minimum effect
+(`comparability`). It passes if it is slower by no more than the tolerance, with 99 % confidence.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEFAULT = ComparisonSettings()
 def judge(
     baseline: Record, candidate: Record, settings: ComparisonSettings = _DEFAULT
 ) -> Comparison:
-    """Compare two records. Raises UserError for a filter that is no regular expression."""
+    """Compare two records. Raise UserError for a filter that is not a regular expression."""
     request = Request(settings.filter, candidate, baseline)
     rows = {**baseline.rows, **candidate.rows}
     asked = request.covered(list(rows))
@@ -86,13 +86,13 @@ def judge(
 def _under_policy(
     comparison: Comparison, settings: ComparisonSettings, request: Request
 ) -> Comparison:
-    """With what the policy accepts and requires; a filtered run need not have all of it."""
+    """Apply what the policy accepts and requires; a filtered run may lack required benchmarks."""
     if settings.policy is None or comparison.refusal is not None:
         return comparison
     names = [verdict.name for verdict in comparison.verdicts]
 
     def asked(pattern: str) -> bool:
-        """Whether the run covers a pattern: it may match more than what the suite left out."""
+        """Return whether the run covers a pattern; it may match more than the suite left out."""
         if request.filters:
             return False
         search = re.compile(pattern).search
@@ -118,7 +118,7 @@ def _nothing_in_common(
 
 
 def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
-    """Controls always pass: a comparison of nothing else must not."""
+    """Return a refusal if only controls were compared. Controls always pass; this must not."""
     if not pairings or not all(is_control(one.candidate) for one in pairings):
         return None
     return (
@@ -130,7 +130,7 @@ def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
 def _differences(
     baseline: Record, candidate: Record, pairings: Sequence[Pairing]
 ) -> tuple[ContextDifference, ...]:
-    """Against the newest session that the candidate was compared with."""
+    """Return the differences from the newest session that the candidate was compared with."""
     if not pairings:
         return ()
     used = {session.key: session for one in pairings for session in one.references}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader must know to weigh a comparison: facts, and the one table that words them.
+"""Notes that help a reader weigh a comparison: facts, and the one table that words them.
 
-A note travels as its kind and values, and is worded wherever it is shown: no sentence out of
+A note is stored as its kind and values, and is worded where it is shown. So no sentence from
 another program's file is ever shown as ours.
 """
 
@@ -33,11 +33,11 @@ from warpgauge.system.text import (
 from warpgauge.verdict.override import Override
 
 Value = int | float | str | tuple[str, ...]
-Quote = Callable[[str], str]  # makes a foreign text harmless where it is shown
+Quote = Callable[[str], str]  # makes foreign text harmless where it is shown
 
-MOST = 2**53  # of anything that is counted
+MOST = 2**53  # the largest count
 
-# Names that a note lists before it counts the rest, and characters of each.
+# How many names a note lists before it counts the rest, and how many characters of each.
 _LISTED, _LONGEST_LISTED = 3, 120
 
 _ENTRY = "{policy}, {entry:entry} entry {number:number} ({pattern}) "
@@ -49,16 +49,16 @@ _PAIRS = (
 _SCREENED = "Screened against the baseline: {flagged:number} of {screened:benchmark} flagged. "
 
 
-# What stands before a value, the value's name and its type, if there is one.
+# The text before a value, the value's name and its type, if there is one.
 _Part = list[tuple[str, str | None, str | None]]
 
 
 class Kind(Enum):
-    """What a note is about, and how it is worded.
+    """The subject of a note, and its wording.
 
-    ``{value:type}`` stands for a value (`_TYPES`; any other type is the noun of a count); what
-    stands in brackets for a part that is left out unless all its values are there and not zero;
-    what stands in backticks for a command.
+    ``{value:type}`` stands for a value (`_TYPES`; any other type is the noun of a count). Brackets
+    enclose a part that is left out unless all its values are given and not zero. Backticks enclose
+    a command.
     """
 
     INJECTED = "The candidate was measured with injected extra work ({work})."
@@ -167,18 +167,18 @@ class Kind(Enum):
 
     @property
     def word(self) -> str:
-        """Its name in files."""
+        """The kind's name in files."""
         return self.name.lower()
 
     @cached_property
     def parts(self) -> list[_Part]:
-        """The parts of its template; every other one stands in brackets."""
+        """The parts of its template; every second one stands in brackets."""
         texts = re.split(r"\[(.*?)\]", self.value)
         return [[one[:3] for one in Formatter().parse(text)] for text in texts]
 
     @cached_property
     def struct(self) -> type[msgspec.Struct]:
-        """Its values by name and type; None where a part in brackets can do without."""
+        """A struct type of its values; values in brackets are optional."""
         found: list[tuple[str, Any] | tuple[str, Any, None]] = []
         for index, part in enumerate(self.parts):
             for name, (wanted, _) in ((name, _type(spec)) for _, name, spec in part if name):
@@ -188,9 +188,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, init=False)
 class Note:
-    """One fact. Raises msgspec.ValidationError for values that are not as its kind has them.
+    """One fact. Raise msgspec.ValidationError for values that do not fit its kind.
 
-    Values that the kind does not know are left out: a newer warpgauge may have added them.
+    Values unknown to the kind are left out: a newer warpgauge may have added them.
     """
 
     kind: Kind
@@ -203,7 +203,7 @@ class Note:
         object.__setattr__(self, "values", given)
 
     def words(self, quote: Quote) -> str:
-        """Its sentences."""
+        """Return its sentences, with each foreign text passed through `quote`."""
         words = ""
         for index, part in enumerate(self.kind.parts):
             if index % 2 and not all(self.values.get(name) for _, name, _ in part if name):
@@ -219,7 +219,7 @@ class Note:
 
 
 def _names(quote: Quote, names: Sequence[str]) -> str:
-    """``a, b, c and 2 more``."""
+    """Return names such as ``a, b, c and 2 more``."""
     shown = ", ".join(quote(cut(name, _LONGEST_LISTED)) for name in names[:_LISTED])
     return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
 
@@ -229,7 +229,7 @@ def _override(quote: Quote, word: str) -> str:
     return f"{quote(f'--allow {cut(word, LONGEST_NAME)}')}: compared{despite.get(word, '')}"
 
 
-# What a value must be, and what it looks like.
+# The type that a value must have, and the function that formats it.
 _Type = tuple[Any, Callable[[Quote, Any], str]]
 
 

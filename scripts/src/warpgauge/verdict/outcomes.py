@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test means for a benchmark: slower, faster, bounded, or none of these. Pure."""
+"""Turn a test's result into an outcome: slower, faster, bounded or none of these. Pure."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_contr
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
 
-# exp() of more overflows; no two times of a benchmark differ by e^700.
+# exp() of more overflows; no two times of a benchmark differ by a factor of e^700.
 _LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
 class Screening:
-    """Against the sessions of a baseline: what was asked for, and what the host's controls say."""
+    """The rule against a baseline's sessions: the settings, and how the host's controls moved."""
 
     settings: ComparisonSettings
     moved: Controls = NO_CONTROLS
     fewest_of_a_change: ClassVar = 0
 
     def evidence(self, pairing: Pairing) -> Evidence:
-        """What the verdict on it rests on."""
+        """Return what the verdict rests on."""
         return Evidence.SCREENED
 
     def minimum_effect(self, pairing: Pairing, seconds: float) -> float:
-        """Of a benchmark that takes `seconds` in the baseline."""
+        """Return the minimum effect for a benchmark that takes `seconds` in the baseline."""
         asked = self.settings.asked_effect(pairing.candidate.name)
         return self.usual_effect(pairing, seconds) if asked is None else asked
 
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        """The same without a policy or an option."""
+        """Return the minimum effect without a policy or an option."""
         nearness = pairing.comparability
         if pairing.candidate.clock is Clock.HOST and not self.moved.of(pairing.candidate):
-            # Without controls a disturbed machine is not recognised: one boot counts as another.
+            # A disturbed machine is not recognised without controls: boots count as different.
             nearness = max(pairing.comparability, Comparability.SAME_GPU)
         return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds)
 
     def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
-        """The control of the host that moved as far as this row did."""
+        """Return a control of the host that moved at least as far as this row, if any."""
         if pairing.candidate.clock is not Clock.HOST:
             return None
         movements = self.moved.of(pairing.candidate)
@@ -60,7 +60,7 @@ class Screening:
 
 @dataclass(frozen=True)
 class Confirming(Screening):
-    """In pairs: what disturbs the machine affects both sides, so that no control is needed."""
+    """The rule in pairs. A disturbed machine affects both sides, so no control is needed."""
 
     fewest_of_a_change: ClassVar = FEWEST_OF_A_CHANGE
 
@@ -74,9 +74,9 @@ class Confirming(Screening):
 
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
-    """The verdicts of `pairings`, in their order."""
+    """Return the verdicts of `pairings`, in their order."""
     own = sum(not is_control(pairing.candidate) for pairing in pairings)
-    # Bonferroni: the result of one benchmark does not depend on those of the others.
+    # Bonferroni: the result of one benchmark does not depend on the results of the others.
     each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
     verdicts = [_verdict(*one, rule) for one in zip(pairings, each, strict=True)]
     return [*map(_gated, verdicts)] if rule.settings.fail_on_resources else verdicts
@@ -123,7 +123,7 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
 
 
 def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
-    """Why what would be a regression by the usual rule passes: a policy's larger minimum effect."""
+    """Return the policy's reason if only its larger minimum effect prevents a regression, or ""."""
     excuse = rule.settings.excuse(pairing.candidate.name)
     if not excuse:
         return ""
@@ -135,7 +135,7 @@ def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
 
 
 def _gated(verdict: Verdict) -> Verdict:
-    """A regression where the operation takes more than it did, or runs another kernel."""
+    """Return a regression if the operation takes more resources or runs another kernel."""
     worse = any(change.worse for change in verdict.resources)
     if not worse or verdict.outcome is Outcome.REGRESSION:
         return verdict
@@ -151,7 +151,7 @@ def _outcome(
     settings: ComparisonSettings,
 ) -> Outcome:
     if is_control(pairing.candidate):
-        return Outcome.PASS  # it measures the machine, not the code
+        return Outcome.PASS  # a control measures the machine, not the code
     ratio, bound = _fraction(tested.log_ratio), _fraction(tested.bound)
     return settings.outcome(tested.p, ratio, bound, minimum_effect, tolerance)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why two sides must not be compared, and the exceptions that --allow names, one by one."""
+"""What forbids comparing two sides, and the exceptions that --allow names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpgauge.system.text import quoted
 
 
 class Override(Enum):
-    """What forbids a comparison, as the word of --allow and as what is then so all the same."""
+    """What forbids a comparison: its name for --allow, and the clause after "although"."""
 
     GPU_MODEL = ("gpu-model", "the GPU models differ")
     BUILD_TYPE = ("build-type", "a side is not a Release build")
@@ -32,7 +32,7 @@ class Override(Enum):
 
 
 def add_argument(parser: argparse._ActionsContainer) -> None:
-    """Add --allow to a command; its value is a list of allowances, empty unless it is given."""
+    """Add --allow to a command; its value is a list of overrides, by default empty."""
     words = ", ".join(one.word for one in Override)
     parser.add_argument(
         "--allow",
@@ -54,7 +54,7 @@ def _named(word: str) -> Override:
 
 @dataclass(frozen=True)
 class Incompatibility:
-    """A clause that says what is wrong, how its reason goes on, and what --allow calls it."""
+    """A reason not to compare: the fact, the rest of the sentence, and its override."""
 
     override: Override
     fact: str
@@ -64,12 +64,12 @@ class Incompatibility:
 def unwaived(
     incompatibilities: Iterable[Incompatibility], allow: Collection[Override]
 ) -> tuple[Incompatibility, ...]:
-    """Those that nobody allowed."""
+    """Return the incompatibilities that are not allowed."""
     return tuple(one for one in incompatibilities if one.override not in allow)
 
 
 def reason(incompatibilities: Collection[Incompatibility]) -> str:
-    """All of them in one line, which ends with how to compare all the same."""
+    """Return all of them in one line, which ends with the options that allow the comparison."""
     facts = "; ".join(f"{one.fact}{one.rest}" for one in incompatibilities)
     overrides = {one.override for one in incompatibilities}
     options = " ".join(f"--allow {one.word}" for one in Override if one in overrides)

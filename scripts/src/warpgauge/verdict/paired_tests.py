@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paired tests: base and candidate ran beside each other, pair by pair of processes.
+"""Paired tests: base and candidate ran beside each other, in pairs of processes.
 
-Whatever moves a GPU or its host for longer than a pair takes turns moves both, and drops out of
-their ratio. What is left is tested by `statistics.pairs`. Pairs may be looked at several times, at
-rounds that are fixed in advance: each look has half of the chance to err that the one before had,
-so that all together have no more than one alone is said to have (alpha spending; Lan and DeMets
-1983, "Discrete sequential boundaries for clinical trials").
+A disturbance of the GPU or host that lasts longer than the turns of a pair affects both sides and
+cancels in their ratio. `statistics.pairs` tests what is left. Pairs may be looked at several times,
+after rounds that are fixed in advance. Each look spends half of the error rate of the look before,
+so that all looks together stay within the stated rate (alpha spending; Lan and DeMets 1983,
+"Discrete sequential boundaries for clinical trials").
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from warpgauge.statistics.pairs import Design
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
 
-# In the context of a pair's run files: the rounds after which they were looked at, "6 10 16".
+# In the context of a pair's run files: the rounds after which the pairs were looked at, "6 10 16".
 LOOKS = "looks"
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
-    """What can be tested, and verdicts on what has too few rounds in common."""
+    """Return the pairings to test, and verdicts on those with too few rounds in common."""
     fit = [pairing for pairing in pairings if len(_common(pairing)) >= FEWEST_ROUNDS]
     fitting = {pairing.candidate.name for pairing in fit}
     rows = (one.candidate for one in pairings if one.candidate.name not in fitting)
@@ -43,7 +43,7 @@ def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
 
 
 def _common(pairing: Pairing) -> list[int]:
-    """The rounds that both sides have."""
+    """Return the rounds in which both sides count."""
     theirs = set(pairing.baseline.rounds)
     return [number for number in pairing.candidate.rounds if number in theirs]
 
@@ -55,7 +55,7 @@ def log_ratios(pairing: Pairing) -> Sequence[float]:
 
 
 def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE) -> Tests:
-    """The tests of all pairings, in their order; each has `FEWEST_ROUNDS` or more in common."""
+    """Return the tests of `pairings` in their order; each needs `FEWEST_ROUNDS` common rounds."""
     rounds = [_common(pairing) for pairing in pairings]
     sides = [_logs(*one) for one in zip(pairings, rounds, strict=True)]
     base, cand = (np.array([float(np.mean(side[which])) for side in sides]) for which in (0, 1))
@@ -74,9 +74,9 @@ def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDE
 
 
 def mean_of(pairings: Sequence[Pairing]) -> Found | None:
-    """What the rounds that all pairings have tell of the mean of their log ratios.
+    """Test the mean of the pairings' log ratios, over the rounds that all of them have.
 
-    None where these are fewer than `FEWEST_ROUNDS`.
+    Return None if there are fewer than `FEWEST_ROUNDS` of these.
     """
     rounds = sorted(set.intersection(*(set(_common(one)) for one in pairings)))
     if len(rounds) < FEWEST_ROUNDS:
@@ -93,7 +93,7 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
 
 
 def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:
-    """Logs of the times (seconds) of base and candidate, in these rounds."""
+    """Return the logs of the times (seconds) of base and candidate in these rounds."""
     base = _by_round(pairing.baseline, pairing.references[0])
     cand = _by_round(pairing.candidate, pairing.session)
     times = np.log([[base[number], cand[number]] for number in rounds])
@@ -107,7 +107,7 @@ def _by_round(row: Row, session: Session) -> dict[int, float]:
 def _log_ratios(
     pairing: Pairing, rounds: Sequence[int], logs: tuple[Array, Array]
 ) -> Sequence[float]:
-    """Of slices in lock-step, where they were measured so; else of the processes' times."""
+    """Return the log ratios: of lock-step slices where measured, else of the processes' times."""
     row = pairing.candidate
     alternated: list[float] = (logs[1] - logs[0]).tolist()
     if not row.pair_ratios:
@@ -119,21 +119,21 @@ def _log_ratios(
 
 
 def _look(pairing: Pairing, rounds: Sequence[int]) -> int:
-    """At which look, from 1 on, the last of these rounds was judged first."""
+    """Return the number, from 1, of the look that first judged the last of these rounds."""
     looks = looks_of(pairing.session.context)
     return 1 + min(bisect_left(looks, rounds[-1]), max(len(looks) - 1, 0))
 
 
 def looks_of(context: Mapping[str, str]) -> list[int]:
-    """The rounds after which the pairs were looked at, as the context of a run file tells."""
+    """Return the rounds after which the pairs were looked at, from a run file's context."""
     words = context.get(LOOKS, "").split()
     return sorted(int(word) for word in words if word.isascii() and word.isdecimal())
 
 
 def _step(base: Array, cand: Array) -> float:
-    """Between two ticks of the clock, in the log; 0 for times of which no two are the same.
+    """Return the clock's tick as a log ratio, or 0 if no two times are equal.
 
-    And where each side shows a single time: nobody knows whether that is the next tick.
+    Also 0 if each side shows only one time: their distance need not be a single tick.
     """
     distinct = np.unique([*base, *cand])
     ticks = 1 < len(distinct) < len(base) + len(cand) and (np.ptp(base) > 0 or np.ptp(cand) > 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which times of the two sides are compared, and the verdict on a benchmark without any."""
+"""Select the times to compare, and judge benchmarks that have none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from warpgauge.verdict.override import Incompatibility, Override, reason, unwaiv
 
 @dataclass(frozen=True)
 class Pairing:
-    """A benchmark that both sides measured, and the sessions of it to compare.
+    """A benchmark measured on both sides, and its sessions to compare.
 
-    `session` is the candidate's; `references` are the ones that are most comparable with it
-    (`comparability`); `known` are all that may be compared with it, which show how far times move
-    by themselves.
+    `session` is the candidate's. `references` are the sessions most comparable with it
+    (`comparability`). `known` are all that may be compared with it; they show how much times vary
+    without a cause.
     """
 
     baseline: Row
@@ -40,7 +40,7 @@ def pair(
     names: Iterable[str],
     allow: Collection[Override] = frozenset(),
 ) -> tuple[list[Pairing], list[Verdict], dict[Override, list[str]]]:
-    """Pairings of `names`, verdicts of those that cannot be paired, and what `allow` waived."""
+    """Return pairings of `names`, verdicts on names without one, and what `allow` waived."""
     pairings: list[Pairing] = []
     unpaired: list[Verdict] = []
     waived: dict[Override, list[str]] = {}
@@ -65,9 +65,9 @@ def pair(
 
 
 def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
-    """What the candidate's machine cannot run, and the other side does not have either.
+    """Return the skipped rows that the other side lacks too.
 
-    That is, a baseline without such a row, or another result that skipped it, too.
+    That is, a baseline has no such row, or another result skipped it as well.
     """
 
     def is_expected(base: Row | None) -> bool:
@@ -78,7 +78,7 @@ def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
 
 
 def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdict:
-    """Without the rates where these are invalid, too."""
+    """Return an INVALID verdict, without the rates if these are invalid too."""
     disturbed = any(one.override in disturbance.OVERRIDES for one in incompatibilities)
     counters = {} if disturbed else row.counters
     return Verdict(
@@ -87,9 +87,9 @@ def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdic
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
-    """The verdict of a benchmark that lacks a time on at least one side; `whose` the other is."""
+    """Judge a benchmark without a time on one side; `whose` names the baseline's side."""
     if cand is not None and cand.error is not None:
-        # No rates of a row that failed, but where it is written, and of which suite.
+        # Rates of a failed row are dropped, but its source line and its suite are kept.
         kept = (SOURCE_LINE, FULL_SUITE)
         return Verdict(
             name,
@@ -108,7 +108,7 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
 
 
-# The last four fields of a Pairing, and what forbids to compare these sessions.
+# The last four fields of a Pairing, and what forbids comparing these sessions.
 _Match = tuple[
     tuple[tuple[Session, ...], tuple[Session, ...], Session, Comparability],
     tuple[Incompatibility, ...],
@@ -116,7 +116,7 @@ _Match = tuple[
 
 
 class _Matches:
-    """Finds the sessions to compare; rows of one file share few combinations, so it remembers."""
+    """Finds the sessions to compare. Rows share few combinations, so results are cached."""
 
     def __init__(self, baseline: Record, candidate: Record, allow: Collection[Override]) -> None:
         sides = (baseline, candidate)
@@ -132,9 +132,9 @@ class _Matches:
         self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Match] = {}
 
     def incompatibilities(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
-        """What forbids to compare these two rows, or to call the candidate's new; allowed or not.
+        """Return what forbids comparing two rows, or calling the candidate's new, waived or not.
 
-        The SM clocks of sessions that may not be compared at all are not looked at.
+        SM clocks are compared only between sessions that may be compared at all.
         """
         sides = {"candidate": (self._candidate, cand), "baseline": (self._baseline, base)}
         disturbed = disturbance.incompatibilities(sides)
@@ -147,7 +147,7 @@ class _Matches:
         return (*timing, *disturbed, *self.of(base, cand)[1])
 
     def new(self, row: Row) -> Verdict:
-        """The verdict of a benchmark that the baseline does not know."""
+        """Return the verdict on a benchmark that the baseline lacks."""
         times = row.process_medians[max(row.process_medians, key=self._newest.__getitem__)]
         seconds = statistics.median(times)
         return Verdict(
@@ -155,7 +155,7 @@ class _Matches:
         )
 
     def of(self, base: Row, cand: Row) -> _Match:
-        """The sessions to compare a row in; of the candidate's the newest."""
+        """Return the sessions to compare for a row. The candidate's is its newest."""
         combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
         if combination not in self._met:
             self._met[combination] = self._meet(*combination)

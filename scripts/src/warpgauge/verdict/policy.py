@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baselines/policy.toml: which changes are too small, required or expected, as reviewed text.
+"""baselines/policy.toml: reviewed rules for changes that are too small, required or expected.
 
-Patterns are Python's regular expressions, found anywhere in a benchmark's name; a leading ``-`` or
-``all`` means nothing more. Of several entries of a kind that match, the last one counts.
+A pattern is a Python regular expression, searched anywhere in a benchmark's name; a leading ``-``
+or ``all`` has no special meaning. If several entries of a kind match, the last one counts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One of a policy; `number` counts from 1 within a `kind`."""
+    """An entry of a policy; `number` counts from 1 within its `kind`."""
 
     kind: ClassVar[str]
     number: int
@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Required(Entry, frozen=True):
-    """At least one benchmark that matches must be measured."""
+    """Require that at least one matching benchmark is measured."""
 
     kind = "required"
     reason: Text = ""
@@ -66,30 +66,29 @@ class Limit(Entry, frozen=True):
 
     @property
     def fraction(self) -> float:
-        """The percentage as a fraction."""
         return self.percent / 100.0
 
 
 class MinimumEffect(Limit, frozen=True):
-    """A change below its `fraction` fails nobody."""
+    """Changes below its `fraction` do not fail."""
 
     kind = "minimum_effect"
 
 
 class Tolerance(Limit, frozen=True):
-    """What passes is slower by at most its `fraction`."""
+    """A PASS is slower by at most its `fraction`."""
 
     kind = "tolerance"
 
 
 class Expected(Limit, frozen=True, rename={"percent": "slower_by_at_most_percent"}):
-    """What matches may be slower by its `fraction` up to and including the day `expires`.
+    """Accept slowdowns of up to its `fraction`, up to and including the day `expires`.
 
-    With `resources` what it takes may have grown too.
+    With `resources`, accept that the operation takes more resources too.
     """
 
     kind = "expected"
-    percent: Percent  # once more, for its name in the file
+    percent: Percent  # repeated, so that `rename` applies
     expires: date
     resources: bool = False
 
@@ -98,7 +97,7 @@ E = TypeVar("E", bound=Entry)
 
 
 def last_matching(entries: Sequence[E], name: str) -> E | None:
-    """The entry that counts for this benchmark; None where none matches."""
+    """Return the entry that counts for this benchmark, or None if none matches."""
     return next((one for one in reversed(entries) if one.pattern.search(name)), None)
 
 
@@ -114,28 +113,28 @@ class Policy:
 
     @property
     def name(self) -> str:
-        """The file as people call it: ``baselines/policy.toml``."""
+        """The last two parts of its path: ``baselines/policy.toml``."""
         return "/".join(self.path.parts[-2:])
 
     def minimum_effect(self, name: str) -> MinimumEffect | None:
-        """The entry that counts for this benchmark; None: as everywhere."""
+        """Return the entry that counts for this benchmark, or None for the default."""
         return last_matching(self.minimum_effects, name)
 
     def tolerance(self, name: str) -> Tolerance | None:
-        """Likewise."""
+        """Return the entry that counts for this benchmark, or None for the default."""
         return last_matching(self.tolerances, name)
 
     def used_up(self, before: Policy) -> list[Expected]:
-        """The expected entries that `before` has, too: what they accept is in that commit."""
+        """Return the expected entries that `before` also has: their slowdown is in that commit."""
         there = [msgspec.structs.replace(one, number=0) for one in before.expected]
         return [one for one in self.expected if msgspec.structs.replace(one, number=0) in there]
 
     def without(self, entries: Collection[Expected]) -> Policy:
-        """Without these expected entries."""
+        """Return the policy without these expected entries."""
         return replace(self, expected=tuple(one for one in self.expected if one not in entries))
 
     def require_quick(self, names: Collection[str]) -> None:
-        """Raises UserError for a pattern that would take years to search in `names`."""
+        """Raise UserError if searching `names` for a pattern takes too long."""
         entries: list[Entry] = [*self.minimum_effects, *self.tolerances]
         for entry in [*entries, *self.required, *self.expected]:
             place = Place(self.path, f"{entry.kind} entry {entry.number}")
@@ -146,9 +145,9 @@ class Policy:
 
 
 def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
-    """The policy that somebody named, or that lies in a folder of baselines; None where none is.
+    """Return the policy `named`, or the one in a folder of baselines, or None if it has none.
 
-    Raises UserError.
+    Raise UserError for a file that cannot be read.
     """
     path = named or baselines / FILE_NAME
     try:
@@ -156,17 +155,17 @@ def named_or_in(baselines: Path, named: Path | None) -> Policy | None:
     except (FileNotFoundError, NotADirectoryError):
         if named is None:
             return None
-    except OSError:  # it cannot be told: `load` says why
+    except OSError:  # unknown whether it exists: `load` reports the error
         pass
     return load(path)
 
 
 def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None) -> Policy | None:
-    """The policy that somebody named, or that a baseline has; None where there is none.
+    """Return the policy `named`, or the one of a baseline, or None if there is none.
 
-    A baseline, ``baselines/nvidia-h200`` or a file in it, has that of the folder ``baselines``. A
-    pair of run files in this tree has that of its `baselines`, as when scripts/bench measured it;
-    one from elsewhere, or of another project's programs, is of another suite. Raises UserError.
+    A baseline, ``baselines/nvidia-h200`` or a file in it, uses the policy in ``baselines``. Paired
+    run files in this tree use the policy of `baselines`, as scripts/bench did to measure them. Run
+    files from elsewhere, or of another project's programs, have none. Raise UserError.
     """
     here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
     ours = not any(PROGRAMS in session.context for session in candidate.sessions.values())
@@ -179,7 +178,7 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 
 
 def load(path: Path) -> Policy:
-    """The policy in a file. Raises UserError that names the entry at fault."""
+    """Return the policy in a file. Raise UserError that names the faulty entry."""
     top = toml_file.read(path)
     kinds = (MinimumEffect, Tolerance, Required, Expected)
     refuse_unknown(top, [one.kind for one in kinds], Place(path), "table")
@@ -213,7 +212,7 @@ def _entries(top: Mapping[str, object], type_: type[E], path: Path) -> tuple[E, 
 
 
 def _searched(_: type, value: object) -> re.Pattern[str]:
-    """A regular expression, searched in names."""
+    """Return a compiled regular expression. Raise ValueError for an invalid one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a policy changes verdicts, and notes on its entries. Pure: the day is given."""
+"""Apply a policy to verdicts, and note the state of its entries. Pure: the day is given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Entry, Expected, Policy, last_matching
 
-# Time enough to mend what was expected to be slow, or to renew the entry.
+# Leaves time to fix an expected slowdown or to renew its entry.
 WARNING_DAYS = 14
 
 
@@ -25,7 +25,7 @@ def entry_notes(
     asked: Callable[[str], bool],
     today: date,
 ) -> tuple[Note, ...]:
-    """At most one note for each entry; `needed` numbers the expected entries that were used."""
+    """Return at most one note per entry; `needed` has the numbers of the expected entries used."""
     notes = []
     entries: list[Entry] = [*policy.expected, *policy.minimum_effects]
     for entry in [*entries, *policy.tolerances]:
@@ -46,7 +46,7 @@ def entry_notes(
 
 
 def held_back(policy: Policy, names: Sequence[str]) -> tuple[Note, ...]:
-    """A note on what would regress without the policy's minimum effect."""
+    """Return a note on benchmarks that would regress without the policy's minimum effect."""
     return (Note(Kind.HELD_BACK, policy=policy.name, names=tuple(names)),) if names else ()
 
 
@@ -58,15 +58,15 @@ def _of_expected(days: int, idle: bool) -> Kind | None:
     return Kind.ENTRY_EXPIRES if days <= WARNING_DAYS else None
 
 
-# What needs an expected entry, or may need it once it is decided.
+# Outcomes that need an expected entry, or may need it once they are decided.
 _MAY_NEED = (Outcome.REGRESSION, Outcome.INCONCLUSIVE)
 
-# Outcomes of benchmarks that have no time of the candidate that counts.
+# Outcomes without a valid candidate time.
 _NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
 
 
 class PolicyOutcome(NamedTuple):
-    """The verdicts as the policy leaves them, and what there is to tell of the policy itself."""
+    """The verdicts under the policy, and notes on the policy itself."""
 
     verdicts: tuple[Verdict, ...]
     notes: tuple[Note, ...] = ()
@@ -80,12 +80,12 @@ def apply(
     *,
     resources_fail: bool = False,
 ) -> PolicyOutcome:
-    """The effects of expected and required entries, for verdicts that are otherwise final.
+    """Apply the expected and required entries to verdicts that are otherwise final.
 
-    What is accepted already is under the policy's minimum effect (`outcomes`). `asked` says of a
-    pattern whether this comparison was about all that it may match: nothing else is missing or
-    unused. With `resources_fail` a REGRESSION may stand for what an operation takes, and only an
-    entry with `resources` accepts that. Of several unexpired entries that match the last counts.
+    `outcomes` has already accepted what is below the policy's minimum effect. `asked` tells whether
+    this comparison covers all that a pattern may match; otherwise nothing is reported as missing or
+    unused. With `resources_fail` a REGRESSION may be due to resources, which only an entry with
+    `resources` accepts. If several unexpired entries match, the last one counts.
     """
     unexpired = [one for one in policy.expected if today <= one.expires]
     needed: set[int] = set()
@@ -99,20 +99,20 @@ def apply(
         judged[verdict.name] = verdict
     notes = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
     notes += entry_notes(policy, list(judged), needed, asked, today)
-    # Replaces the verdict of that name, if the pattern is one; else it comes last.
+    # If a pattern is a benchmark's name, this replaces its verdict; else the verdict comes last.
     judged |= {one.name: one for one in _missing(policy, judged, asked)}
     return PolicyOutcome(tuple(judged.values()), notes)
 
 
 def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdict:
-    """`verdict`, a regression, in the light of an entry that is about it."""
+    """Return `verdict`, a regression, after applying the entry that matches it."""
     most, why = percent(entry.fraction, sign=False), inert(entry.reason)
-    # An unknown change is not known to be small.
+    # A change of unknown size may exceed the entry.
     if verdict.change is None or not verdict.change.ratio <= entry.fraction:
         return _adding(verdict, f"expected at most {most} ({why})")
     if resources_fail and not entry.resources and any(one.worse for one in verdict.resources):
         return _adding(verdict, f"the slower time is expected ({why}), the use of resources is not")
-    if verdict.by_time in UNMEASURED:  # what it takes is accepted; its time is no less unknown
+    if verdict.by_time in UNMEASURED:  # its resources are accepted, but its time is still unknown
         reason = f"the use of resources is expected ({why}), the slower time is not"
         return replace(verdict, outcome=verdict.by_time, reason=reason)
     tolerance = max(verdict.tolerance or 0.0, entry.fraction)
@@ -121,7 +121,7 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
         return _adding(open_, f"expected at most {most} ({why})")
     until = f"{why}, until {entry.expires.isoformat()}"
     accepted = "; ".join(filter(None, (verdict.accepted, until)))
-    # A pass does not fail on its resources: those are among its causes.
+    # The reason says that resources fail. A PASS lists them among its causes instead.
     reason = verdict.reason if verdict.by_time is None else ""
     return replace(
         verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason, tolerance=tolerance
@@ -135,7 +135,7 @@ def _adding(verdict: Verdict, words: str) -> Verdict:
 def _missing(
     policy: Policy, known: Mapping[str, Verdict], asked: Callable[[str], bool]
 ) -> list[Verdict]:
-    """A verdict for each required pattern of which nothing was measured."""
+    """Return a verdict for each required pattern without a measured benchmark."""
     measured = [name for name, one in known.items() if one.outcome not in _NOT_MEASURED]
     found = []
     for required in policy.required:
@@ -145,6 +145,6 @@ def _missing(
         why = inert(required.reason) or "no benchmark that matches was measured"
         reason = f"required by {inert(policy.name)}: {why}"
         lost = Verdict(pattern, Outcome.MISSING, Clock.DEVICE)
-        # A pattern that is a name as well has one verdict already.
+        # A pattern that is also a benchmark's name already has a verdict.
         found.append(replace(_adding(known.get(pattern, lost), reason), required=True))
     return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recomputes an untrusted comparison in pairs, by our rule, our policy and the names we know.
+"""Recompute an untrusted comparison in pairs by our rule, our policy and our benchmark names.
 
 Each row keeps its numbers: the two times, the change and its interval, the p-value, the bound and
-the counters. Its outcome, tolerance, minimum effect and likely causes are made anew.
+the counters. Its outcome, tolerance, minimum effect and likely causes are recomputed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 _NOTHING = "Only the host's controls were compared."
 _UNKNOWN = "in the baseline, but the base did not measure it"
 _REMOVED = "in the baseline, but the run does not have it"
-# Numbers in a file are rounded.
+# Tolerates the rounding of numbers in a file.
 _ROUNDING = 1e-9
 
 
@@ -41,10 +41,10 @@ def recomputed(
     clocks: Mapping[str, Clock],
     expected: Collection[str] = (),
 ) -> Comparison:
-    """`clocks` are those of the benchmarks that we know; what is `expected` of them and absent is
-    MISSING.
+    """Return `told`, recomputed. `clocks` are those of the known benchmarks.
 
-    Raises UserError, a clause that names the row, for one that contradicts itself.
+    An `expected` benchmark without a row is MISSING. Raise UserError, a clause that names the row,
+    for a row that contradicts itself.
     """
     refusal = told.refusal or comparability.refusal(told.baseline, told.candidate)
     if refusal is not None:
@@ -116,7 +116,7 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
     resources = _resources(verdict, base, cand)
     grown = verdict.by_time is not None and any(one.worse for one in resources)
     if grown and outcome is not Outcome.REGRESSION:
-        outcome, by_time = Outcome.REGRESSION, outcome  # it was asked to fail on its resources
+        outcome, by_time = Outcome.REGRESSION, outcome  # the run failed on resources by request
     return replace(
         verdict,
         outcome=outcome,
@@ -141,7 +141,7 @@ def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
 
 
 def _untimed(verdict: Verdict, outcome: Outcome) -> Verdict:
-    """Without the numbers of a comparison."""
+    """Return the verdict with this outcome, without the numbers of a comparison."""
     return Verdict(
         verdict.name,
         outcome,
@@ -153,7 +153,7 @@ def _untimed(verdict: Verdict, outcome: Outcome) -> Verdict:
 
 
 def _is_consistent(change: Change, p: float, bound: float, alpha: float) -> bool:
-    """Whether these can be of one sample: the bound is one-sided, and of more confidence."""
+    """Return whether the numbers fit one sample. The bound is one-sided, of higher confidence."""
     ordered = [change.low, change.ratio, change.high, bound]
     if any(one > other + _ROUNDING for one, other in pairwise(ordered)):
         return False
@@ -161,7 +161,7 @@ def _is_consistent(change: Change, p: float, bound: float, alpha: float) -> bool
 
 
 def _resources(verdict: Verdict, base: Row, cand: Row) -> tuple[ResourceChange, ...]:
-    """By the counters; the kernels' names are in the file alone."""
+    """Return the changes of the counters, and of the kernels' names, which only the file has."""
     kernels = [one for one in verdict.resources if one.key == KERNEL]
     named = [replace(one, words=KERNEL, worse=True) for one in kernels[:1]]
     return (*resource_changes(base, cand), *named)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources of an operation and its kernels, compared exactly: they carry no noise."""
+"""Compare the resources of an operation and its kernels exactly, as they have no noise."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from warpgauge.records.model import Row
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict.comparison import ResourceChange
 
-# Resources where less is worse, and where a change is neither better nor worse.
+# Resources of which less is worse, and resources whose change is neither better nor worse.
 _LESS_IS_WORSE = frozenset(("blocks_per_sm",))
 _NEUTRAL = frozenset(("shared_bytes",))
 
-# The resource that is too large to be read in bytes.
+# The resource that is shown in larger units than bytes.
 _LARGE = "peak_device_bytes"
 
 KERNEL = "kernel"
 
-# Characters of a kernel's name shown before and behind the first difference.
+# How many characters of a kernel's name are shown before and after the first difference.
 _BEFORE, _AFTER = 16, 30
 
 
 def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...]:
-    """Each resource that both sides tell and tell differently, and the kernel's name so."""
+    """Return each resource that both sides state and that differs, then the kernel's name."""
     before, after = baseline.counters, candidate.counters
     changes = [
         _change(key, words, before[key], after[key])
@@ -36,7 +36,7 @@ def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...
 
 
 def same_machine_code(baseline: Row, candidate: Row) -> bool | None:
-    """Whether both run the same kernels, launched alike; None where one does not tell."""
+    """Return whether both run the same kernels, launched alike; None if a side does not say."""
     codes = baseline.machine_code, candidate.machine_code
     return codes[0] == codes[1] if all(codes) else None
 
@@ -52,7 +52,7 @@ def _change(key: str, words: str, before: float, after: float) -> ResourceChange
 
 
 def _kernels(baseline: str, candidate: str) -> tuple[str, str]:
-    """Two kernel names, each cut to what surrounds the first difference: CUB's fill a page."""
+    """Cut two kernel names around their first difference, because CUB's names fill a page."""
     longest = min(len(baseline), len(candidate))
     common = next((i for i in range(longest) if baseline[i] != candidate[i]), longest)
     start = common - _BEFORE if common > _BEFORE + _AFTER else 0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a candidate against the sessions of a baseline.
 
-Times vary on three levels: from process to process, from session to session of one GPU, and from
-one GPU of a model to the next. What the candidate and its references share cancels out. On the
-level that they do not share the candidate is one more draw, within Student's prediction interval.
-The levels' variances come from the baseline itself (`variance_components`), steadied by similar
-benchmarks (`variance`), and from what was measured elsewhere where it cannot tell.
+Times vary on three levels: between processes, between sessions of one GPU, and between GPUs of one
+model. The levels that the candidate shares with its references cancel. On a level that it does not
+share, the candidate is one more draw, within Student's prediction interval. The baseline itself
+gives the levels' variances (`variance_components`), moderated by similar benchmarks (`variance`).
+Where it cannot, they come from measurements made elsewhere.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, PROCESS_SCAT
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.variance_components import Sessions, Side, side_of
 
-# Standard deviations of the log that are assumed where data cannot tell. One process from the next
-# (event-timed kernels move 2 to 3 %), where there are hardly two; more where the whole suite tells
-# so (`suite_scatter`):
+# Standard deviations of the log, assumed where data are too few. Between processes, if there are
+# hardly two (event-timed kernels move 2 to 3 %); larger if the whole suite shows more
+# (`suite_scatter`):
 ASSUMED_PROCESS_SD = 0.03
-# One session of a GPU from its next (device times repeat over boots to 0.3 %; a boot moves pageable
-# copies by up to 16 %), and one GPU of a model from another: each benchmark by its own amount, 0.1
-# to 4.5 % of device time among eight H200s.
+# Between sessions of a GPU (device times repeat over boots to 0.3 %; a boot moves pageable copies
+# by up to 16 %), and between GPUs of a model: each benchmark by its own amount, 0.1 to 4.5 % of
+# device time among eight H200s.
 _SESSION_SD = {Clock.DEVICE: 0.001, Clock.HOST: 0.05}
 _GPU_SD = {Clock.DEVICE: 0.005, Clock.HOST: 0.05}
-# What these assumptions are worth in degrees of freedom: true variances lie from a third to six
-# times the assumed one nineteen times in twenty. Where each H200 is judged by a single other one, a
-# bound of 99 % then holds for 99.0 % of device times.
+# Degrees of freedom of these assumptions: 95 % of true variances lie between a third and six times
+# the assumed one. If each H200 is judged by a single other one, 99 % bounds then hold for 99.0 % of
+# device times.
 _ASSUMED_WORTH = 5.0
-# What moves from process to process moves from one session or GPU to the next as well: on four
-# H200s, beyond what their processes explain, the means of benchmarks with 0.7 to 5 % between
-# processes scatter by a third of that or more. Assumed as a share of the processes' sd.
+# A benchmark that varies between processes also varies between sessions and GPUs. On four H200s,
+# the means of benchmarks with 0.7 to 5 % between processes scatter by a third of that or more,
+# beyond what their processes explain. A share of the processes' standard deviation.
 _MOVES_TOO = 1 / 3
 
 
-# A variance of each benchmark, and the degrees of freedom behind it.
+# The variance of each benchmark, and its degrees of freedom.
 _Part = tuple[Array, Array]
 
 
@@ -56,10 +56,10 @@ def screen(
     pairings: Sequence[Pairing],
     process_scatter: float = PROCESS_SCATTER,
 ) -> Tests:
-    """The tests of all pairings, in their order; `process_scatter` as in `ComparisonSettings`."""
+    """Return the tests of `pairings` in order; `process_scatter` as in `ComparisonSettings`."""
     estimates, sessions, ours, unknown = estimated(baseline, candidate, pairings, process_scatter)
     location, processes = sessions.location(), (sessions.processes(), ours.processes)
-    # Where a baseline bounds too little, pairs may follow, which have the other half of the chance.
+    # Pairs may follow if the bound is too large. They spend the other half of the error rate.
     plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
     found = estimates.found((1.0 - BOUND_CONFIDENCE) / (1.0 if plain else 2.0))
     return Tests(found, location, ours.log_seconds, *processes, unknown)
@@ -71,7 +71,7 @@ def estimated(
     pairings: Sequence[Pairing],
     process_scatter: float = PROCESS_SCATTER,
 ) -> tuple[Estimates, Sessions, Side, Array]:
-    """Each pairing's log ratio, what it rests on on either side, and 1 where that is assumed."""
+    """Return the log ratios, both sides' data, and 1 where the scatter is assumed, else 0."""
     plain = [record.source is Source.GOOGLE_BENCHMARK for record in (baseline, candidate)]
     assumed = [
         process_scatter / math.sqrt(2.0) if is_plain else ASSUMED_PROCESS_SD for is_plain in plain
@@ -89,7 +89,7 @@ def estimated(
     clocks = [one.candidate.clock for one in pairings]
 
     def between(found: Variances, sd: Mapping[Clock, float]) -> Variances:
-        """Variance of sessions' or GPUs' means, which never scatter less than their processes."""
+        """Return the variance of sessions' or GPUs' means, at least that by their processes."""
         alone = np.array([sd[clock] for clock in clocks])
         assumed = np.sqrt(alone**2 + _MOVES_TOO**2 * processes.value + per_session)
         known = found.with_assumed(assumed, _ASSUMED_WORTH)
@@ -97,13 +97,13 @@ def estimated(
 
     by_session = between(sessions.between_sessions(similar), _SESSION_SD)
     by_gpu = between(sessions.between_gpus(similar), _GPU_SD)
-    # What the candidate's processes scatter beyond the baseline's comes on top of the next levels.
+    # If the candidate's processes scatter more than the baseline's, the excess adds to each level.
     beyond = np.maximum(own[0] - per_session, 0.0), own[1]
     across_sessions = combined_freedom(_one_more(by_session, sessions.references()), beyond)
-    # A GPU's mean over several sessions scatters less by sessions than the candidate's only one.
+    # Means over several sessions of a GPU vary less by session than the candidate's single session.
     single = by_session.value * (1.0 - 1.0 / sessions.sessions_a_gpu()), by_session.freedom
     across_gpus = combined_freedom(_one_more(by_gpu, sessions.reference_gpus()), single, beyond)
-    # How far other systems and other models scatter has not been measured.
+    # Other systems and models count as other sessions and GPUs: their scatter is not measured.
     masks = [
         np.array([one.comparability in found for one in pairings], dtype=bool)
         for found in (
@@ -134,19 +134,19 @@ def _within(
     assumed: Sequence[float],
     plain: Sequence[bool],
 ) -> tuple[_Part, _Part, Array]:
-    """Of the candidate's mean log, and of its difference to the references', by processes alone.
+    """Return variances by processes alone: of the candidate's mean log, and of the difference.
 
-    And 1 where a side does not show how far its processes scatter, else 0.
+    The third item is 1 where a side does not show how far its processes scatter, else 0.
 
-    Each side by its own scatter, for one may have been disturbed; steadied by similar benchmarks
-    beside it, and by what the same benchmark shows in all other sessions. What both borrow counts
-    once: no more freedom is left than the data of both and of the others have.
+    Each side uses its own scatter, because one side may have been disturbed. It is moderated by
+    similar benchmarks beside it and by the same benchmark in all other sessions. Data that both
+    sides borrow count once: the freedom never exceeds that of both sides' data and the others'.
     """
     elsewhere = sessions.between_processes(1.0 - sessions.used)
     own = ours.moderated(similar)
     base = sessions.between_processes(sessions.used).moderated(similar)
     most = own.freedom + base.freedom + np.minimum(elsewhere.freedom, SESSIONS_ALIKE)
-    # The candidate steadies them, too, but lends no certainty to times that happen to be equal.
+    # The candidate moderates them too. Its times may be equal by chance, so its freedom is dropped.
     pooled_freedom = base.steadied_by(elsewhere).pooled_freedom
     base = replace(base.steadied_by(elsewhere.together_with(ours)), pooled_freedom=pooled_freedom)
     of_base = _of_mean(base, sessions.processes_of_location(), assumed[0], plain[0])
@@ -159,9 +159,9 @@ def _within(
 
 
 def _of_mean(known: Variances, processes: Array, sd: float, plain: bool) -> _Part:
-    """Of the mean log of so many processes, which are taken to scatter by `sd` where unknown.
+    """Return the variance of the mean log of `processes`, which scatter by `sd` if unknown.
 
-    Of `plain` files it is so wide that two, which may agree by chance, prove nothing against it.
+    For `plain` files it is so wide that two, which may agree by chance, prove nothing against it.
     """
     own = np.maximum(processes - 1.0, 0.0) * (not plain)
     pooled_freedom = np.where(processes < FEWEST_PROCESSES, own, known.pooled_freedom)
@@ -170,11 +170,11 @@ def _of_mean(known: Variances, processes: Array, sd: float, plain: bool) -> _Par
 
 
 def _rounding(pairings: Sequence[Pairing], location: Array) -> Array:
-    """Variance of the difference of two times that a coarse clock rounded to its step.
+    """Return the variance of a log ratio due to rounding by a coarse clock.
 
-    More processes do not tell by how much where all fall on the same step. A clock is coarse where
-    processes of a session agree to the last digit; others of these lie its step apart. Where all
-    agree it is as coarse as it usually is.
+    More processes do not reveal the rounding if all fall on the same step. A clock is coarse if
+    processes of a session agree to the last digit; the step is then the smallest other distance.
+    If all agree, the step is the median one of the benchmarks timed by this clock.
     """
     sides = [
         (row, side.process_medians[session.key])
@@ -195,9 +195,9 @@ def _rounding(pairings: Sequence[Pairing], location: Array) -> Array:
         seen = of_clock & np.isfinite(steps)
         usual = float(np.median((steps * seconds)[seen])) if seen.any() else 0.0
         steps = np.where(of_clock & ~seen, usual / seconds, steps)
-    return np.where(coarse, steps, 0.0) ** 2 / 6.0  # twice that of a uniform distribution
+    return np.where(coarse, steps, 0.0) ** 2 / 6.0  # twice the variance of a uniform distribution
 
 
 def _one_more(level: Variances, count: Array) -> _Part:
-    """Of the difference of one more draw from a level to the mean of `count` draws."""
+    """Return the variance of one more draw from a level minus the mean of `count` draws."""
     return level.value * (1.0 + 1.0 / count), level.freedom

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old a baseline is, and the warning for one that is too old."""
+"""The age of a baseline, and a note if it is too old."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from warpgauge.system.git import short
 from warpgauge.system.text import inert, plural
 from warpgauge.verdict.note import Kind, Note
 
-# A date without a zone is read as UTC and may be off by 14 hours: less than a day proves nothing.
+# A date without a zone is read as UTC and may be off by 14 hours, so less than a day is no error.
 _CLOCK_SLACK = timedelta(days=1)
 
 
 def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
-    """A note on a baseline that is old, undated or dated in the future, else None.
+    """Return a note on a baseline that is old, undated or dated in the future, else None.
 
-    `now` carries a time zone. Other kinds of records get no note.
+    `now` has a time zone. Other kinds of records get no note.
     """
     if record.source is not Source.BASELINE or not record.sessions:
         return None
@@ -36,28 +36,28 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note 
 
 
 def notes(baseline: Record, candidate: Record, today: date) -> tuple[Note, ...]:
-    """Of a comparison; none where `today` is unknown (`date.min`), or the candidate a baseline."""
+    """Return a comparison's notes; none if `today` is `date.min` or the candidate a baseline."""
     if today == date.min or candidate.source is Source.BASELINE:
         return ()
-    # The end of the day: what was measured today, in any zone, is not in the future.
+    # At the end of the day, so that a measurement of today, in any zone, is not in the future.
     found = note(baseline, datetime.combine(today, time.max, timezone.utc))
     return () if found is None else (found,)
 
 
 def measured(session: Session) -> datetime | None:
-    """When a session was measured; None if it does not say."""
+    """Return when a session was measured, or None if unknown."""
     then = when(session)
     return None if then == datetime.min.replace(tzinfo=timezone.utc) else then
 
 
 def is_future(session: Session, now: datetime) -> bool:
-    """Whether a session is dated after `now`, by more than time zones explain."""
+    """Return whether a session is dated after `now` by more than time zones explain."""
     then = measured(session)
     return then is not None and then - now > _CLOCK_SLACK
 
 
 def told(session: Session, now: datetime) -> str:
-    """``2026-11-20, 3 days ago``, or ``undated``; ``in 3 days`` where a clock is wrong."""
+    """Return ``2026-11-20, 3 days ago``, ``undated``, or ``in 3 days`` if a clock is wrong."""
     then = measured(session)
     if then is None:
         return "undated"
@@ -71,5 +71,5 @@ def _days_ago(then: datetime, now: datetime) -> int:
 
 
 def commit(session: Session) -> str:
-    """The first digits of the commit that was measured, or ``unknown``."""
+    """Return the first digits of the measured commit, or ``unknown``."""
     return inert(short(session.context.get("commit", ""))) or "unknown"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run seen along one axis of its benchmarks: variants side by side, with intervals. Pure."""
+"""A run along one axis of its benchmarks: variants side by side, with intervals. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, typed
 from warpgauge.verdict import disturbance
 
-# Characters that are special both in Python and in POSIX extended expressions, which the benchmarks
-# read.
+# Characters that are special in Python's regular expressions and in POSIX extended ones, which the
+# benchmarks read.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 _AXIS = re.compile(r"([^:/]+):([0-9]{1,15})")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds an operation, the 95 % interval over processes (None of one process), and rates."""
+    """Seconds per operation, their 95 % interval over processes (None for one), and rates."""
 
     time: float
     interval: tuple[float, float] | None
@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Gap:
-    """Why a benchmark has no time; `skipped`: the machine cannot run it."""
+    """Why a benchmark has no time. `skipped` means that the machine cannot run it."""
 
     benchmark: str
     word: str  # ERROR, INVALID or skipped
@@ -44,7 +44,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is measured along the axis; a value that it does not have is absent."""
+    """A benchmark's points by the axis's value; values that it lacks are absent."""
 
     name: str
     points: Mapping[int, Measured | Gap]
@@ -52,7 +52,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Variants in the order of the run; `faults` are of programs, which have no axis."""
+    """Variants in the order of the run. `faults` belong to programs, which have no axis."""
 
     record: Record
     axis: str
@@ -70,7 +70,7 @@ class Sweep:
 
     @property
     def status(self) -> ExitStatus:
-        """Skipped benchmarks count as no fault."""
+        """The exit status. Skipped benchmarks are not faults."""
         whole = not self.faults and all(gap.word == _SKIPPED for gap in self.gaps)
         return ExitStatus.OK if whole else ExitStatus.NOT_MEASURED
 
@@ -79,14 +79,14 @@ _SKIPPED = "skipped"
 
 
 def expression(what: Iterable[str], axis: str) -> str:
-    """The filter for benchmarks with this axis: of families, or whose names begin like `what`."""
+    """Return the filter for benchmarks with this axis; `what` are families or name prefixes."""
     escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
     begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
     return f"^({begins}){escaped[-1].rstrip('/')}:[0-9]{{1,15}}(/|$)"
 
 
 def families(what: Iterable[str]) -> set[str]:
-    """Those that `what` is of."""
+    """Return the families that `what` names."""
     return {word.split("/", 1)[0] for word in what}
 
 
@@ -95,7 +95,7 @@ def _beginning(word: str) -> str:
 
 
 def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
-    """Raise UserError, with what there is, unless some of `names` have the axis."""
+    """Raise UserError, listing what exists, unless each of `what` has names with the axis."""
     known = list(names)
     for word in what:
         found = [name for name in known if name.startswith(_beginning(word))]
@@ -111,9 +111,9 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
 
 
 def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
-    """The variants of `what` in `record` along the axis.
+    """Return the variants of `what` in `record` along the axis.
 
-    Raises UserError where nothing was measured, and where names differ in the order of axes alone.
+    Raise UserError if nothing was measured, or if names differ only in the order of their axes.
     """
     wanted = re.compile(expression(what, axis))
     rows = [row for row in record.rows.values() if wanted.search(row.name)]
@@ -138,18 +138,18 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
 
 
 def axes_of(name: str) -> list[str]:
-    """``n`` of ``gemm/naive/n:1024``."""
+    """Return the axes in a name: ``n`` in ``gemm/naive/n:1024``."""
     return [found[1] for part in name.split("/") if (found := _AXIS.fullmatch(part))]
 
 
 def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
-    """The variant and the value of each name.
+    """Return the variant and the value of each name.
 
-    An axis that has several values, or that some names lack, stays in the variant's name, where it
-    stands in the benchmark's.
+    An axis that has several values, or that some names lack, stays in the variant's name at its
+    place in the benchmark's name.
     """
     split = [_split(name, axis) for name in names]
-    # How many names of a stem there are, and how many of them have this axis at this value.
+    # Counts the names of each stem, and how many of them have a given axis at a given value.
     seen = Counter(one for stem, parts, _ in split for one in (stem, *((stem, p) for p in parts)))
 
     def stays(stem: str, part: str) -> bool:
@@ -159,7 +159,7 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
 
 
 def _split(name: str, axis: str) -> tuple[str, list[str], int]:
-    """`name` without any axis; its parts but for the one of `axis`; the value of that."""
+    """Return `name` without any axis, its parts except `axis`, and the value of `axis`."""
     parts = name.split("/")
     at = next(i for i, part in enumerate(parts) if axes_of(part) == [axis])
     value = int(parts.pop(at).rpartition(":")[2])
@@ -180,11 +180,11 @@ def _point(row: Row, record: Record) -> Measured | Gap:
 
 
 def interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | None:
-    """Of the mean of the times' logs, by Student's t, and with their median in it."""
+    """Return Student's t interval of the mean log, as times, widened to include their median."""
     count = len(times)
     if count < 2:
         return None
-    # Imported here: where a comparison is only shown, SciPy is not installed and not needed.
+    # Imported here because commands that only show a comparison run without SciPy.
     from scipy import special
 
     logs = [math.log(one) for one in times]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a baseline varies: between processes, sessions of a GPU, and GPUs of a model."""
+"""Estimate a baseline's variances between processes, sessions of a GPU and GPUs of a model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from warpgauge.statistics.samples import Groups, Index, numbered, sums_by
 from warpgauge.statistics.variance import Variances, independent
 from warpgauge.verdict.pairing import Pairing
 
-# The median of n normal values scatters sqrt(pi/2) times as much as their mean.
+# The median of n normal values has pi/2 times the variance of their mean.
 _MEDIAN_VARIANCE = math.pi / 2
 
 
 @dataclass(frozen=True)
 class Side:
-    """Sessions' times: typical log, and how these scatter.
+    """Typical logs of sessions' times, and their scatter.
 
-    `squares` sums squared deviations of the processes' logs; `repetition_variance` is that of a
-    single process's log by its repetitions, else zero.
+    `squares` are sums of squared deviations of the processes' logs. `repetition_variance` is the
+    variance of a single process's log by its repetitions, else zero.
     """
 
     log_seconds: Array
@@ -39,23 +39,23 @@ class Side:
 
 
 def side_of(record: Record, times: Sequence[Sequence[float]]) -> Side:
-    """Of sessions' times (seconds): geometric means of processes, or medians of repetitions."""
+    """Summarise sessions' times (seconds): means over processes, or medians of repetitions."""
     groups = Groups.of_logs(times)
     zero = np.zeros(len(times))
     if not record.single_process:
         return Side(groups.means, groups.squares, groups.counts.astype(float), zero, zero + 1.0)
     freedom = np.maximum(groups.counts - 1.0, 1.0)
     variance = _MEDIAN_VARIANCE * groups.squares / freedom / groups.counts
-    variance = np.maximum(variance, groups.median_variances)  # of two states it falls on either
+    variance = np.maximum(variance, groups.median_variances)  # a median falls on either of 2 states
     return Side(groups.medians, zero, zero + 1.0, variance, freedom)
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """The sessions that the pairings' baseline rows know, one after the other.
+    """The sessions known to the pairings' baseline rows, one after the other.
 
-    `row` numbers the pairing of each, `key` the session itself and `gpu` its GPU, anew in each row
-    (`gpu_row`, `gpu_key`); `used` is 1 where it is a reference; `size` counts the rows.
+    `row` numbers the pairing of each, `key` the session, and `gpu` its GPU, separately in each row
+    (`gpu_row`, `gpu_key`). `used` is 1 for references. `size` counts the rows.
     """
 
     side: Side
@@ -86,12 +86,12 @@ class Sessions:
         )
 
     def location(self) -> Array:
-        """The typical log of the references: each GPU counts once, and each session on it."""
+        """Return the references' mean log: each GPU weighs the same, as does each session on it."""
         weights = self.used / np.maximum(self._of_gpu(self.used)[self.gpu], 1.0)
         return self._of_row(weights * self.side.log_seconds) / self._of_row(weights)
 
     def processes(self) -> Array:
-        """How many processes all references have."""
+        """Return the number of processes of all references."""
         return self._of_row(self.used * self.side.processes)
 
     def references(self) -> Array:
@@ -101,11 +101,11 @@ class Sessions:
         return sums_by(self.gpu_row, (self._of_gpu(self.used) > 0.0).astype(float), self.size)
 
     def processes_a_session(self) -> Array:
-        """The harmonic mean: what makes the mean variance of sessions' means by processes."""
+        """Return the harmonic mean: it yields the mean variance of sessions' means."""
         return self._of_row(np.ones_like(self.used)) / self._of_row(1.0 / self.side.processes)
 
     def processes_of_location(self) -> Array:
-        """How many processes, all together, would know the references' mean as well as it is."""
+        """Return how many processes, in one sample, would give the references' precision."""
         return self.references() ** 2 / self._of_row(self.used / self.side.processes)
 
     def sessions_a_gpu(self) -> Array:
@@ -113,12 +113,12 @@ class Sessions:
         return self._of_row(np.ones_like(self.used)) / gpus
 
     def between_processes(self, counting: Array | float = 1.0) -> Variances:
-        """Over the sessions of a row for which `counting` is 1, not 0."""
+        """Return variances over the sessions of a row for which `counting` is 1, not 0."""
         squares = self._of_row(counting * self.side.squares)
         return Variances.of_squares(squares, self._of_row(counting * self.side.freedom))
 
     def between_sessions(self, similar: Sequence[Hashable]) -> Variances:
-        """Of sessions' means around their GPU's, over all GPUs that have several."""
+        """Return variances of sessions' means around their GPU's, where a GPU has several."""
         count, means = self._gpu_means()
         deviations = self.side.log_seconds - means[self.gpu]
         freedom = sums_by(self.gpu_row, count - 1.0, self.size)
@@ -126,7 +126,7 @@ class Sessions:
         return found.moderated(similar, independent(similar, self.row, self.key, deviations))
 
     def between_gpus(self, similar: Sequence[Hashable]) -> Variances:
-        """Of GPUs' means, over all that a row knows."""
+        """Return variances of GPUs' means, over all GPUs that a row knows."""
         _, means = self._gpu_means()
         gpus = sums_by(self.gpu_row, np.ones_like(means), self.size)
         middle = sums_by(self.gpu_row, means, self.size) / gpus
@@ -136,13 +136,13 @@ class Sessions:
         return Variances.of_squares(squares, gpus - 1.0).moderated(similar, alike)
 
     def repetitions(self) -> tuple[Array, Array]:
-        """Variance of the location, and its freedom, where a session is a single process."""
+        """Return the variance of the location and its freedom, if sessions are single processes."""
         parts = self._of_row(self.used * self.side.repetition_variance)
         freedom = self._of_row(self.used * self.side.repetition_freedom)
         return parts / self.references() ** 2, np.maximum(freedom, 1.0)
 
     def _gpu_means(self) -> tuple[Array, Array]:
-        """For each GPU how many sessions it has, and their mean."""
+        """Return how many sessions each GPU has, and their mean."""
         count = self._of_gpu(np.ones_like(self.used))
         return count, self._of_gpu(self.side.log_seconds) / count
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CUDA calls an operation makes, and how long the host is in them. Pure functions of a trace.
+"""The CUDA calls of an operation, and the host's time in them. Pure functions of a trace.
 
-The engine says where operations are issued by ranges of its NVTX domain (fixtures/cuda/range.hpp):
-the range "operation" holds the calls of one; "launch" the launch of a graph that is one; and
-"calls" those of a batch that the host's clock timed, whose mark "operations N" says how many.
+The engine marks where operations are issued by ranges of its NVTX domain (fixtures/cuda/range.hpp):
+"operation" holds the calls of one operation; "launch" holds the launch of a graph that is one; and
+"calls" holds those of a batch timed by the host's clock, whose mark "operations N" gives the count.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from warpgauge.why.trace_file import API, DEVICE, MARK, RANGE_END, RANGE_START, 
 
 ONE, GRAPH, BATCH = "operation", "launch", "calls"
 _OPERATIONS = re.compile(r"operations (\d+)")
-# What CUDA appends to a function's name: the version that the program was compiled for.
+# CUDA appends to a function's name the version that the program was compiled for.
 _VERSION = re.compile(r"_v\d+$")
 
 
 @dataclass(frozen=True)
 class Call:
-    """How often an operation makes a call, and how long the host is in it."""
+    """How often an operation makes a call, and the seconds that the host spends in it."""
 
     count: float
     seconds: float
@@ -33,7 +33,7 @@ Calls = Mapping[str, Call]
 
 @dataclass(frozen=True)
 class Range:
-    """A benchmark, one of its phases, or a part of one, as the engine said."""
+    """A benchmark, one of its phases, or a part of one, as marked by the engine."""
 
     name: str
     start_ns: int
@@ -42,12 +42,12 @@ class Range:
 
 
 def calls_of(trace: Iterable[Activity]) -> Calls:
-    """Of one operation: its driver and runtime calls by name, without their versions.
+    """Return the driver and runtime calls of one operation by name, without their versions.
 
-    A call that another one makes on its behalf counts as part of that. Of an operation that the
-    host's clock timed it is the mean over all timed batches, else what the first operation did,
-    which may have had libraries and kernels to load. Raises TraceFault where no operation is in the
-    trace: of a program without the ranges, or one that failed.
+    A call made by another call counts as part of that call. If the host's clock timed the
+    operation, the values are means over all timed batches. Otherwise they are means over its
+    "operation" ranges, the first of which may have loaded libraries and kernels. Raise TraceFault
+    if the trace has no operation: the program lacks the ranges, or it failed.
     """
     everything = sorted(trace, key=lambda one: (one.start_ns, -one.end_ns))
     found = ranges(everything)
@@ -70,7 +70,7 @@ def calls_of(trace: Iterable[Activity]) -> Calls:
 
 
 def kernels_of(trace: Iterable[Activity]) -> Sequence[str]:
-    """The mangled names of the kernels that an operation runs, in order of their first run."""
+    """Return the mangled names of the kernels that an operation runs, in order of first run."""
     everything = sorted(trace, key=lambda one: one.start_ns)
     around = [one for one in ranges(everything) if one.name in (ONE, GRAPH)]
     kernels = (one.name for one in device_work(around, everything) if one.kind == "kernel")
@@ -78,13 +78,13 @@ def kernels_of(trace: Iterable[Activity]) -> Sequence[str]:
 
 
 def device_of(trace: Iterable[Activity]) -> Calls:
-    """What the device does in an operation, as its verification ran it.
+    """Return the device's work in an operation, as its verification ran it.
 
-    By kind and name, of copies their memory: "memcpy pinned to device".
+    The keys are kind and name, for copies with their memory: "memcpy pinned to device".
     """
     everything = sorted(trace, key=lambda one: one.start_ns)
     found = ranges(everything)
-    # Of a captured operation the launch of its graph, in which the device works.
+    # For a captured operation, the device works in the launch of its graph.
     around = [one for one in found if one.name == GRAPH] or [
         one for one in found if one.name == ONE
     ]
@@ -93,7 +93,7 @@ def device_of(trace: Iterable[Activity]) -> Calls:
 
 
 def _per_operation(named: Iterable[tuple[str, Activity]], operations: int) -> Calls:
-    """By name, how many activities an operation has, and their time."""
+    """Return by name how many activities an operation has, and their seconds."""
     found: dict[str, list[int]] = {}
     for name, one in named:
         found.setdefault(name, []).append(one.end_ns - one.start_ns)
@@ -104,19 +104,19 @@ def _per_operation(named: Iterable[tuple[str, Activity]], operations: int) -> Ca
 
 
 def device_work(around: Iterable[Range], trace: Sequence[Activity]) -> list[Activity]:
-    """What the device did for the calls in these ranges; `trace` is in order of time."""
+    """Return the device's work for the calls in these ranges; `trace` is in order of time."""
     calls = inside(around, (one for one in trace if one.kind in API))
     made = {one.correlation for one in calls}
     return [one for one in trace if one.kind in DEVICE and one.correlation in made]
 
 
 def call_name(call: Activity) -> str:
-    """``cudaLaunchKernel`` of ``cudaLaunchKernel_v7000``."""
+    """Return ``cudaLaunchKernel`` for ``cudaLaunchKernel_v7000``."""
     return _VERSION.sub("", call.name)
 
 
 def outermost_calls(trace: Iterable[Activity]) -> Iterator[Activity]:
-    """Calls in order of time, without those that another call of the same thread makes."""
+    """Yield calls in order of time, without those made by another call of the same thread."""
     until: dict[int, int] = {}
     ordered = sorted(
         (one for one in trace if one.kind in API),
@@ -129,7 +129,7 @@ def outermost_calls(trace: Iterable[Activity]) -> Iterator[Activity]:
 
 
 def ranges(trace: Iterable[Activity]) -> Sequence[Range]:
-    """In order of their starts; a start without an end, as of a failed process, is left out."""
+    """Return ranges by start; a start without an end, as in a failed process, is left out."""
     starts: dict[int, Activity] = {}
     found = []
     for one in sorted(trace, key=lambda one: one.start_ns):
@@ -141,9 +141,9 @@ def ranges(trace: Iterable[Activity]) -> Sequence[Range]:
 
 
 def inside(around: Iterable[Range], activities: Iterable[Activity]) -> Iterator[Activity]:
-    """Those of `activities`, in order of time, that lie in a range of their thread.
+    """Yield those of `activities`, in order of time, that lie in a range of their thread.
 
-    The ranges of a thread follow each other.
+    The ranges of a thread must not overlap.
     """
     of_thread: dict[int, list[Range]] = {}
     for one in sorted(around, key=lambda one: -one.start_ns):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why one side is slower than the other: the evidence of both, weighed by the time it explains.
 
-A pure function. Of several causes each explains what those before it leave: first what runs and how
-it is launched, then how it works, then what follows from that. What explains little is not called a
-cause, and what nothing explains is said.
+Pure functions. Each cause explains only what the causes before it leave: first what runs and how
+it is launched, then how it works, then the consequences. A change that explains little is not
+called a cause, and the unexplained rest is stated.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from warpgauge.why.host_causes import device_counts, device_suspects, host_suspe
 from warpgauge.why.suspects import BOUND, LOCAL_MEMORY, CounterPair, Suspect
 
 # The share of the slowdown that a cause must explain. The scatter of counters and of traced calls
-# is below it.
+# is smaller.
 _LEAST_SHARE = 0.15
-# Names of a library's kernels, among which the library chose. An author's own kernel may also be
+# Names of library kernels, among which the library chose. An author's own kernel may also be
 # called gemm.
 _LIBRARY = re.compile(
     r"cublas|cutlass|cudnn|xmma|nvjet|cusparse|cufft|(?:maxwell|volta|turing|ampere|sm\d+)_\w*gemm"
 )
-# A host may do something else while the device works.
+# If kernels slow down by more than this multiple of the slowdown, the host does not wait for them.
 _AS_MUCH = 1.5
 _CLOCK = "working_sm_clock_hz"
 _CLOCK_NOISE = 0.005
-# The evidence that a device time needs, and that a host time needs.
+# The evidence needed for a device time, and for a host time.
 _COUNTERS, _CALLS = "Hardware counters", "The host's calls"
 _NO_SHARES = "{} are missing, so the fraction of the time that each cause explains is unknown."
 _NOTHING_SEEN = "{} are missing, which might show the cause."
 
 
 def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
-    """What makes `after` slower by `slowdown`, as 0.1 for 10 %.
+    """Return what makes `after` slower by `slowdown`, a fraction.
 
-    Shares need counters, or of a host time the calls. Without, what is known is named without one.
+    Shares need counters or, for a host time, the calls. Without them, causes have no shares.
     """
     longer = slowdown * before.seconds
     missing: tuple[str, ...] = ()
@@ -82,29 +82,29 @@ def _all(before: Evidence, after: Evidence, longer: float) -> Iterator[Suspect]:
             same = is_same_code(before, after)
             for one in by_code(before, after, suspects(both)):
                 if not (same and one.key in OF_CODE):
-                    # Kernels can explain what they take longer, and no more.
+                    # Kernels cannot explain more than their own additional time.
                     yield replace(one, seconds=min(one.seconds or 0.0, both.slower))
     else:
         yield from _other_kernels(before, after, None)
         found = [*_by_resources(before, after), *code_suspects(before, after)]
-        # Fewer blocks are often no loss: what else changed is likelier.
+        # Fewer blocks often cost nothing, so other changes are likelier.
         found.sort(key=lambda one: one.key == "occupancy")
         yield from by_code(before, after, found)
 
 
 def _may_have_kernels(side: Evidence) -> bool:
-    """False where the trace shows none, as of a copy: then there is nothing to count."""
+    """Return False if the trace shows no kernels, as for a copy: then nothing can be counted."""
     return side.device is None or any(name.startswith("kernel") for name in side.device)
 
 
 def _is_waited_for(before: Evidence, after: Evidence, slower: float, longer: float) -> bool:
-    """Whether the host waits for its kernels: where the calls are unknown, by the slowdown."""
+    """Return whether the host waits for its kernels, judged by the slowdown if without calls."""
     known = before.calls is not None and after.calls is not None
     return not before.host_clock or known or slower <= _AS_MUCH * longer
 
 
 def _shared_out(found: Sequence[Suspect], longer: float) -> tuple[list[Cause], float]:
-    """The causes, largest first, and the seconds that they leave."""
+    """Return the causes, largest first, and the seconds that they leave unexplained."""
     left, named = longer, []
     for one in sorted(found, key=lambda one: (one.rank, -(one.seconds or 0.0))):
         seconds = min(one.seconds or 0.0, left)
@@ -115,7 +115,7 @@ def _shared_out(found: Sequence[Suspect], longer: float) -> tuple[list[Cause], f
 
 
 def _clock(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """Of device times: a lower SM clock, which is not caused by the code."""
+    """Yield a lower SM clock as a suspect for device times; the code does not cause it."""
     old, new = (side.resources.get(_CLOCK, 0.0) for side in (before, after))
     by_memory = (after.counters or {}).get("dram_busy", 0.0) > BOUND
     if not (before.host_clock or by_memory) and 0.0 < new < old * (1.0 - _CLOCK_NOISE):
@@ -125,7 +125,7 @@ def _clock(before: Evidence, after: Evidence) -> Iterator[Suspect]:
 
 
 def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> Iterator[Suspect]:
-    """A library chose other kernels; differences of their counters are consequences."""
+    """Yield other kernels chosen by a library; differences of their counters are consequences."""
     if before.kernels is None or after.kernels is None:
         return
     gone = [name for name in before.kernels if name not in after.kernels]
@@ -142,7 +142,7 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
 
 
 def _by_resources(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """Without counters: what would usually make a kernel slower, the worst first."""
+    """Yield, without counters, what usually makes a kernel slower, the worst first."""
     for key, words, worse in (
         ("kernels", "More kernels per operation", 1),
         ("local_bytes", LOCAL_MEMORY, 1),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+"""Write a trace in the Trace Event Format, for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -15,16 +15,16 @@ from warpgauge.why.calls import Range, call_name, ranges
 from warpgauge.why.trace_file import API, DEVICE, MARK, Activity
 
 FORMAT = "trace/1"
-OWN = re.compile(rb'"warpgauge_format"\s*:\s*"trace/')  # found in each that was written here
-_HOST, _GPU = 1, 2  # processes, of which Perfetto makes groups of tracks
+OWN = re.compile(rb'"warpgauge_format"\s*:\s*"trace/')  # matches in every file written here
+_HOST, _GPU = 1, 2  # processes, which Perfetto shows as groups of tracks
 
 _Event = dict[str, object]
 
 
 def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> bytes:
-    """JSON of one line an event: the benchmark's ranges, calls, and what the device did.
+    """Return JSON with one line per event: the benchmark's ranges, calls, and device work.
 
-    A track for each thread and stream, an arrow from a call to the device work that it caused.
+    Each thread and stream has a track, with an arrow from a call to the device work that it caused.
     Times start at the first event. Records without times are left out and counted.
     """
     timed = [one for one in trace if 0 < one.start_ns <= one.end_ns]
@@ -43,7 +43,7 @@ def chrome_trace(trace: Sequence[Activity], context: Mapping[str, str]) -> bytes
 
 
 def _in_order(one: Activity) -> tuple[int, int, bool]:
-    """Outer events before inner ones; a runtime call before the driver call that it makes."""
+    """Sort outer events before inner ones, and a runtime call before its driver call."""
     return one.start_ns, -one.end_ns, one.kind == "driver"
 
 
@@ -72,9 +72,9 @@ def _host(timed: Sequence[Activity], calls: Sequence[Activity], begin: int) -> I
 def _device(
     device: Sequence[Activity], calls: Mapping[int, Activity], begin: int
 ) -> Iterator[_Event]:
-    # Branches of a graph may run concurrently on one stream, but events of a track must not
-    # overlap: such a stream has several tracks.
-    tracks: dict[int, list[tuple[int, int]]] = {}  # by stream: number of the track, and its end
+    # Branches of a graph may run concurrently on one stream, but a track's events must not overlap,
+    # so such a stream gets several tracks.
+    tracks: dict[int, list[tuple[int, int]]] = {}  # by stream: a track's number and its end
     count = 0
     for flow, one in enumerate(device, start=1):
         own = tracks.setdefault(one.stream, [])

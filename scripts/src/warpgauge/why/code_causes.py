@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes by the machine code of both sides, where no counters weigh them."""
+"""Causes from the machine code of both sides, if no counters weigh them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from warpgauge.why.suspects import CACHED, LOCAL_MEMORY, CounterPair, Suspect
 from warpgauge.why.trace_file import readable, without_arguments
 from warpgauge.why.weighted_code import Count
 
-# Causes that lie in the code alone.
+# Causes that lie only in the code.
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
-_MORE = 1.2  # growth of a class of instructions, as run
-# Share of all instructions; rare branches of CUDA's functions have fewer, as FP64 in sinf().
+_MORE = 1.2  # growth of a class of executed instructions
+# Share of all instructions. Rare branches of CUDA's functions have fewer, such as FP64 in sinf().
 _LEAST = 0.02
 _UNROLLED, _MOST_LOOPS = "Loops are unrolled less", 2
 
 
 def code_changes(before: Evidence, after: Evidence) -> Mapping[str, CodeChange]:
-    """Of each kernel that both sides have, by its name in the source."""
+    """Return the change of each kernel that both sides have, by its name in the source."""
     if before.code is None or after.code is None:
         return {}
     return changes_of(before.code, after.code)
@@ -33,7 +33,7 @@ def code_changes(before: Evidence, after: Evidence) -> Mapping[str, CodeChange]:
 def changes_of(
     before: Mapping[str, Kernel], after: Mapping[str, Kernel]
 ) -> Mapping[str, CodeChange]:
-    """The same of kernels by what they are found by."""
+    """Return the same for kernels by stable name."""
     pairs = [(before[key], after[key]) for key in before if key in after]
     pairs += _renamed(before, after)
     return {readable(new.name): changed(old, new) for old, new in pairs}
@@ -42,7 +42,7 @@ def changes_of(
 def _renamed(
     before: Mapping[str, Kernel], after: Mapping[str, Kernel]
 ) -> Iterator[tuple[Kernel, Kernel]]:
-    """Kernels with other template arguments or parameters, where each side has one of a name."""
+    """Yield kernels whose template arguments or parameters changed, if the name is unique."""
     named: list[dict[str, list[Kernel]]] = []
     for side, other in ((before, after), (after, before)):
         named.append({})
@@ -56,7 +56,7 @@ def _renamed(
 
 
 def is_same_code(before: Evidence, after: Evidence) -> bool:
-    """Whether both sides are known to run the same kernels, of the same machine code."""
+    """Return whether both sides are known to run the same kernels with the same machine code."""
     if not before.code or not after.code or before.code.keys() != after.code.keys():
         return False
     if not (before.code_is_whole and after.code_is_whole):
@@ -65,7 +65,7 @@ def is_same_code(before: Evidence, after: Evidence) -> bool:
 
 
 def by_code(before: Evidence, after: Evidence, found: Sequence[Suspect]) -> Iterator[Suspect]:
-    """`found` by counters, refined by the code where counters are ambiguous."""
+    """Yield `found`, from counters, refined by the code where counters are ambiguous."""
     named = {one.key for one in found}
     for one in found:
         if one.key == "instructions" and "unrolling" not in named:
@@ -84,9 +84,9 @@ def by_code(before: Evidence, after: Evidence, found: Sequence[Suspect]) -> Iter
 
 
 def _unrolled_by_code(before: Evidence, after: Evidence, more: Suspect) -> Iterator[Suspect]:
-    """Why there are `more` instructions, where the GPU counts no branches apart.
+    """Yield a cause of `more` instructions if the GPU does not count branches separately.
 
-    What keeps a loop going may be counted with its arithmetic, as IMAD.MOV is.
+    Instructions that control a loop may be counted as arithmetic, as IMAD.MOV is.
     """
     if before.counters is None or after.counters is None:
         return
@@ -109,7 +109,7 @@ def _unrolled_less(loop: Unrolling) -> bool:
 
 
 def code_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """Changes of the code that usually make a kernel slower, by an unknown time."""
+    """Yield changes of the code that usually make a kernel slower, by an unknown time."""
     for change in code_changes(before, after).values():
         if not change.is_same:
             yield from _of_change(change)
@@ -135,7 +135,7 @@ def _of_change(change: CodeChange) -> Iterator[Suspect]:
         if new > old * _MORE and new - old >= _LEAST * everything:
             counts = _count(change.before, names), _count(change.after, names)
             yield Suspect(key, words, (Change(what, *counts),), None, 0)
-    # Elements of a smaller type are converted.
+    # Narrower accesses with more conversions come from a smaller element type.
     conversions = (_weight(side, (kinds.CONVERSION,)) for side in (change.before, change.after))
     same_type = operator.ge(*conversions)
     for width in change.widths:

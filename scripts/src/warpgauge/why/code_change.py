@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed between two builds of a kernel, told by its machine code."""
+"""What changed between two builds of a kernel, from its machine code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
 # Longer code is compared without common instructions as anchors, which is faster.
 _EXACT_DIFFERENCE = 1500
 
-# Registers, predicates, barriers and targets, which another build may number differently.
+# Registers, predicates and barriers, which another build may number differently.
 _NUMBERED = re.compile(r"\b(U?R|U?P|B|SB|gsb)\d+\b")
 _TARGET = re.compile(r"^0x[0-9a-f]+$")
 _BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
@@ -27,7 +27,7 @@ _BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
 
 @dataclass(frozen=True)
 class Unrolling:
-    """A loop whose body holds another number of rounds; 0 where it is unrolled completely."""
+    """A loop whose body holds another number of rounds; 0 means completely unrolled."""
 
     source: str
     before: int
@@ -36,7 +36,7 @@ class Unrolling:
 
 @dataclass(frozen=True)
 class Width:
-    """Accesses to a memory, most of which changed their width: bits of each, and their number."""
+    """Accesses to a memory whose usual width changed: bits per access, and number of accesses."""
 
     access: str
     before: tuple[int, int]
@@ -47,7 +47,7 @@ class Width:
 class CodeChange:
     """How the machine code of a kernel changed. Counts are by the names of instruction_kinds."""
 
-    is_same: bool  # also constants and launch bounds
+    is_same: bool  # including constants and launch bounds
     same_instructions: bool
     before: Mapping[str, Count]
     after: Mapping[str, Count]
@@ -57,7 +57,7 @@ class CodeChange:
 
 
 def changed(before: Kernel, after: Kernel) -> CodeChange:
-    """What is different in `after`. A pure function."""
+    """Return what is different in `after`. A pure function."""
     sides = WeightedCode(before.code), WeightedCode(after.code)
     if before.digest == after.digest:
         counts = sides[0].counts()
@@ -76,7 +76,7 @@ def changed(before: Kernel, after: Kernel) -> CodeChange:
 
 
 def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, ...]:
-    """The loops with another unrolling; makes the weights of both sides comparable."""
+    """Return the loops whose unrolling changed; make the weights of both sides comparable."""
     found = []
     left = [*before.main_loops]
     alone = []
@@ -114,9 +114,9 @@ def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, 
 def _most_alike(
     loop: Loop, work: Counter[str], others: Sequence[Loop], side: WeightedCode
 ) -> Loop | None:
-    """The loop of the other side with similar work, preferably from the same line.
+    """Return the loop of the other side with similar work, preferably from the same line, or None.
 
-    The largest of several: the remainder of an unrolled loop is a loop, too.
+    Of several it is the largest, because the remainder of an unrolled loop is a loop too.
     """
 
     def likeness(other: Loop) -> tuple[bool, bool, int]:
@@ -131,13 +131,13 @@ def _most_alike(
 
 
 def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -> bool:
-    """Whether a round does more because each of its accesses does."""
+    """Return whether a round does more only because its accesses are wider."""
     both = ((before[access], after[access]) for access in before.keys() & after.keys())
     return any(max(widths) == ratio * min(widths) for widths in both)
 
 
 def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool:
-    """Whether the other side has the loop's lines without a loop, with several times its work."""
+    """Return whether the other side has its lines outside loops, with several times its work."""
     own = here.own_body(loop)
     lines = {here.code[number].source for number in own} - {""}
     same = [
@@ -158,7 +158,7 @@ def _widths(before: WeightedCode, after: WeightedCode) -> tuple[Width, ...]:
 
 
 def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
-    """The bits that most of the traffic moves by, and the number of such accesses."""
+    """Return the access width (bits) of most of the traffic, and the number of such accesses."""
     traffic: dict[int, float] = {}
     for kind, weight in zip(side.kinds, side.weights, strict=True):
         if kind.name == access:
@@ -168,7 +168,7 @@ def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
 
 
 def normalised(instruction: Instruction) -> str:
-    """An instruction without numbers that another build gives anew."""
+    """Return an instruction without numbers that differ by build."""
     operands = list(instruction.operands)
     if instruction.opcode.partition(".")[0] in _BRANCHING:
         operands = [_TARGET.sub("target", one) for one in operands]
@@ -177,7 +177,7 @@ def normalised(instruction: Instruction) -> str:
 
 
 def _hunk(before: WeightedCode, after: WeightedCode) -> tuple[str, ...]:
-    """The most expensive lines of the difference, with context."""
+    """Return the most expensive lines of the difference, with context."""
     texts = [[normalised(one) for one in side.code] for side in (before, after)]
     is_large = max(map(len, texts)) > _EXACT_DIFFERENCE
     matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=is_large)

@@ -11,7 +11,7 @@ from warpgauge.why.code_change import CodeChange, Unrolling, Width
 from warpgauge.why.weighted_code import Count
 
 MOST_LINES = 10
-# The least change of a class that is stated: as a share of the class, and of all changes.
+# The least change of a class that is stated: as a share of the class, and of the largest change.
 _LEAST_OF_CLASS, _LEAST_OF_CHANGE = 0.05, 0.01
 # With unrolling, smaller changes are only the loop's overhead and remainders.
 _LEAST_WHERE_UNROLLED = 0.25
@@ -21,7 +21,7 @@ _SAID = frozenset((*_LOCAL, kinds.MOVE, kinds.OTHER))
 
 
 def lines(change: CodeChange) -> list[str]:
-    """At most ten sentences; one where the code is the same."""
+    """Return at most ten sentences; one if the code is the same."""
     if change.is_same:
         return ["the same machine code"]
     found = sorted(_weighted(change), key=lambda one: -one[0])
@@ -60,7 +60,7 @@ def _weighted(change: CodeChange) -> Iterator[tuple[float, str]]:
         part = _LEAST_WHERE_UNROLLED if change.unrolled else _LEAST_OF_CLASS
         least = part * max(old.weighted, new.weighted)
         more, grew = new.weighted - old.weighted, new.instructions - old.instructions
-        # More in the code and less as run, or the reverse, is what unrolling does.
+        # Unrolling increases the code and decreases the executed instructions, or the reverse.
         if name not in said and abs(more) >= least and more * grew > 0:
             place = (new if new.weighted > old.weighted else old).place
             counts = f"{name}: {old.instructions} → {new.instructions} instructions"
@@ -91,7 +91,7 @@ def _width(one: Width) -> str:
 
 
 def _precise(change: CodeChange) -> str:
-    """Approximate functions that were replaced by arithmetic."""
+    """Return a sentence on approximate functions that were replaced by arithmetic, or ""."""
     (old, new), (few, many) = (_sides(change, name) for name in (kinds.SPECIAL, kinds.FP32))
     if new.instructions >= old.instructions or many.instructions <= few.instructions:
         return ""
@@ -102,7 +102,7 @@ def _precise(change: CodeChange) -> str:
 
 
 def _local(change: CodeChange) -> str:
-    """Local memory traffic: spilled registers, and arrays with a variable index."""
+    """Return a sentence on local memory traffic (spills, arrays with a variable index), or ""."""
     (old_store, store), (old_load, load) = (_sides(change, name) for name in _LOCAL)
     before, after = (
         f"{stores.instructions} STL, {loads.instructions} LDL"

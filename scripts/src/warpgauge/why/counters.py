@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hardware counters of an operation's kernels, by Nsight Compute, of one operation.
+"""Hardware counters of the kernels of one operation, from Nsight Compute (ncu).
 
-The metrics are in every GPU from compute capability 8.0 on, unless an entry says otherwise; one
-that a GPU or a version of ncu does not know is left out. ncu replays each kernel some ten times.
+All GPUs from compute capability 8.0 on have these metrics, unless an entry says otherwise. A metric
+that a GPU or a version of ncu does not know is left out. ncu replays each kernel about ten times.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import profilers
 
-_MOST_KERNELS = 16  # profiled at most: each takes seconds
+_MOST_KERNELS = 16  # the most kernels profiled: each takes seconds
 _NAME = "Kernel Name"
 
 
 class _Over(Enum):
-    """How the values of several kernels become one."""
+    """How the values of several kernels are combined."""
 
     SUM = "of all"
     TIME = "mean weighted by time"
@@ -39,12 +39,12 @@ _STALLS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),
     *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "no_instruction"),
     *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
-    "gmma",  # of 9.0 alone
+    "gmma",  # only on 9.0
 )
 _GLOBAL = "pipe_lsu_mem_global_op"
 _USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op"
 
-# Our counter by the metrics of ncu that it is the sum of, and how it goes over several kernels.
+# For each counter, how it is combined over several kernels, and the metrics of ncu that it sums.
 _COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
     {
         "time": (_Over.SUM, ("gpu__time_duration.sum",)),
@@ -85,7 +85,7 @@ _COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
         "load_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_ld.sum",)),
         "store_requests": (_Over.SUM, (f"l1tex__t_requests_{_GLOBAL}_st.sum",)),
         "store_sectors": (_Over.SUM, (f"l1tex__t_sectors_{_GLOBAL}_st.sum",)),
-        # Of the bytes of the sectors, how many the threads asked for.
+        # The share of the bytes in the sectors that threads asked for.
         "load_efficiency": (_Over.INSTRUCTIONS, (f"{_USED}_ld.pct",)),
         "store_efficiency": (_Over.INSTRUCTIONS, (f"{_USED}_st.pct",)),
         "local_sectors": (
@@ -115,7 +115,7 @@ _COUNTERS: Mapping[str, tuple[_Over, tuple[str, ...]]] = MappingProxyType(
 )
 METRICS = tuple(dict.fromkeys(name for _, names in _COUNTERS.values() for name in names))
 
-# By ncu's word for a unit: `--print-units base` and older versions have different ones.
+# Prefixes of ncu's units, which differ between `--print-units base` and older versions.
 _PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|thread|warp)s?\b")
 _UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
@@ -123,7 +123,7 @@ _UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
 
 @dataclass(frozen=True)
 class Counted:
-    """The counters of one operation, and the seconds of each of its kernels by name."""
+    """The counters of one operation, and the seconds of its kernels by name."""
 
     counters: Mapping[str, float]
     kernels: Mapping[str, float]
@@ -135,10 +135,10 @@ def command(
     metrics: Iterable[str] = METRICS,
     kernels: float | None = None,
 ) -> list[str]:
-    """Profiles the operation that the engine verifies first, and prints a table of its kernels.
+    """Return a command that profiles the first verified operation and prints its kernels' table.
 
-    Then it ends the program, whose measurement would take seconds. Where the number of kernels in
-    an operation is unknown, several operations may be profiled.
+    It then ends the program, whose measurement would take seconds. If the number of kernels in an
+    operation is unknown, several operations may be profiled.
 
     The clock and the caches stay as the engine leaves them.
     """
@@ -158,13 +158,13 @@ def counted(
     kernels: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Counted:
-    """Of one benchmark that `program` runs; `kernels` are those of an operation, as its row says.
+    """Profile the benchmark that `program` runs; `kernels` is an operation's number of kernels.
 
-    Raises UserError, one sentence on why there are none.
+    Raise UserError with one sentence if nothing could be counted.
     """
     ncu, metrics = toolkit.tool("ncu"), METRICS
     ending = process.run(command(ncu, program, metrics, kernels), deadline_s, scratch, environment)
-    while unknown := _unknown(ending).intersection(metrics):  # it may name the first one alone
+    while unknown := _unknown(ending).intersection(metrics):  # ncu may name only the first one
         metrics = tuple(name for name in metrics if name not in unknown)
         ending = process.run(
             command(ncu, program, metrics, kernels), deadline_s, scratch, environment
@@ -177,15 +177,15 @@ def counted(
 
 
 def _unknown(ending: process.Ending) -> frozenset[str]:
-    """The metrics that ncu refused."""
+    """Return the metrics that ncu refused."""
     said = " ".join(_UNKNOWN_METRIC.findall(ending.stdout + "\n" + ending.stderr))
     return frozenset(name for name in METRICS if re.search(rf"\b{name.partition('.')[0]}\b", said))
 
 
 def imported(text: str, kernels: float | None = None) -> Counted | None:
-    """The counters of an operation in ncu's output; None without a kernel.
+    """Return the counters of an operation from ncu's output, or None without a kernel.
 
-    Of more kernels than were profiled, the others are taken to be alike.
+    Kernels beyond those that were profiled are assumed to be alike.
     """
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if f'"{_NAME}"' in line), None)
@@ -208,7 +208,7 @@ def imported(text: str, kernels: float | None = None) -> Counted | None:
 
 
 def _repeats(names: Sequence[str]) -> int:
-    """How often the sequence of kernels repeats: each operation runs the same ones."""
+    """Return how often the sequence of kernels repeats: each operation runs the same ones."""
     for length in range(1, len(names)):
         if len(names) % length == 0 and [*names] == [*names[:length]] * (len(names) // length):
             return len(names) // length
@@ -220,15 +220,15 @@ def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float
     for name in METRICS:
         try:
             value = float(row[name].replace(",", ""))
-        except (KeyError, ValueError):  # of another GPU, or n/a
+        except (KeyError, ValueError):  # not on this GPU, or n/a
             continue
-        if math.isfinite(value):  # a part of nothing is not
+        if math.isfinite(value):  # 0 / 0 is not
             found[name] = value * _scale(units.get(name, ""))
     return found
 
 
 def _scale(unit: str) -> float:
-    """To seconds, bytes, and parts of one; counts stay as they are."""
+    """Return the factor to seconds, bytes or fractions; counts are unchanged."""
     if unit == "%":
         return 0.01
     matched = _UNIT.match(unit)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What made kernels slower, by the hardware's counters of both sides.
+"""What made kernels slower, from the hardware counters of both sides.
 
-Each rule needs a count that changed by more than its noise: instructions, requests and sectors are
-exact, what depends on a cache is not. Then it states how many of the kernels' seconds this
-explains: those in which a unit that bounds the kernel is busy, in which warps wait for it, or that
-the instructions take. A change that explains no time is not a cause.
+Each rule needs a count that changed by more than its noise. Instructions, requests and sectors are
+exact; counts that depend on a cache are not. The rule then states how many of the kernels' seconds
+this explains: seconds in which a unit that bounds the kernel is busy, in which warps wait for it,
+or that the instructions take. A change that explains no time is not a cause.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from warpgauge.why.suspects import (
 )
 
 _WARP = 32  # threads
-# Why warps wait for memory.
+# Stall reasons of warps that wait for memory.
 _LOADS = ("long_scoreboard", "lg_throttle")
 _STORES = (*_LOADS, "drain", "membar")
 _SHARED = ("short_scoreboard", "mio_throttle")
 
 
 def suspects(both: CounterPair) -> Sequence[Suspect]:
-    """All possible causes, with the seconds that each explains, which may be zero."""
+    """Return all possible causes, each with the seconds that it explains, possibly zero."""
     return [*chain.from_iterable(rule(both) for rule in _RULES)]
 
 
@@ -52,10 +52,10 @@ def _uncoalesced(both: CounterPair) -> Iterator[Suspect]:
         sectors, requests = f"{what}_sectors", f"{what}_requests"
         if not (both.is_more(sectors) and both.growth_each(sectors, requests) > 1.0 + CACHED):
             continue
-        if both.growth(requests) < 1.0 - CACHED:  # wider: each asks for more, and there are fewer
+        if both.growth(requests) < 1.0 - CACHED:  # wider: fewer requests, each for more data
             continue
         if both.has(f"{what}_efficiency") and both.growth(f"{what}_efficiency") > 1.0 - CACHED:
-            continue  # wider, too: what is fetched is used
+            continue  # also wider: the fetched bytes are used
         seconds = max(
             both.stalled(*reasons, BARRIER), both.bound("l1_busy", "l2_busy", "dram_busy")
         )
@@ -87,7 +87,7 @@ def _bank_conflicts(both: CounterPair) -> Iterator[Suspect]:
     if not (both.is_more("bank_conflicts") and each > 1.0 + COUNTED):
         return
     more = both.after["bank_conflicts"] - both.before["bank_conflicts"]
-    if more < CACHED * both.after["shared_wavefronts"]:  # as of other traffic of the L1
+    if more < CACHED * both.after["shared_wavefronts"]:  # may be other traffic of the L1
         return
     seconds = max(both.stalled(*_SHARED, BARRIER), both.bound("shared_busy", "l1_busy"))
     changes = (
@@ -98,7 +98,7 @@ def _bank_conflicts(both: CounterPair) -> Iterator[Suspect]:
 
 
 def _atomics(both: CounterPair) -> Iterator[Suspect]:
-    # Of the busiest slice of the L2: contended are the addresses of one.
+    # This is the busiest slice of the L2; contended addresses lie in one slice.
     if not both.is_busier("atomic_busy"):
         return
     seconds = max(both.bound("atomic_busy"), both.stalled(*_STORES))
@@ -137,7 +137,7 @@ def _l2_misses(both: CounterPair) -> Iterator[Suspect]:
 
 
 def _traffic(both: CounterPair) -> Iterator[Suspect]:
-    """More accesses of the same kind: there is more work, or it is done again."""
+    """More accesses of the same kind: more work, or work that is repeated."""
     requests, sectors = ("load_requests", "store_requests"), ("load_sectors", "store_sectors")
     if not both.has(*requests, *sectors) or both.growth(*sectors) <= 1.0 + CACHED:
         return
@@ -151,7 +151,7 @@ def _traffic(both: CounterPair) -> Iterator[Suspect]:
 
 
 def _occupancy(both: CounterPair) -> Iterator[Suspect]:
-    """Fewer warps in flight: Little's law, less the latency that fell because fewer compete."""
+    """Fewer warps in flight (Little's law), minus the latency saved because fewer compete."""
     if both.growth("occupancy_limit") >= 1.0 - COUNTED or both.growth("warps") >= 1.0 - COUNTED:
         return
     kept = both.growth("warps") / min(both.growth("latency"), 1.0)
@@ -171,7 +171,7 @@ def _occupancy(both: CounterPair) -> Iterator[Suspect]:
 
 
 def _tail(both: CounterPair) -> Iterator[Suspect]:
-    """Multiprocessors that have no block, or few, while others work on the last ones."""
+    """Multiprocessors with no or few blocks while others work on the last ones."""
     if not both.has("active", "warps") or both.growth("occupancy_limit") < 1.0 - COUNTED:
         return
     if both.growth("grid") == 1.0 and both.growth("block") == 1.0:
@@ -206,7 +206,7 @@ def _fp64(both: CounterPair) -> Iterator[Suspect]:
 
 
 def _precise(both: CounterPair) -> Iterator[Suspect]:
-    """Special functions stayed or went, and FP32 arithmetic took their place."""
+    """More FP32 arithmetic, with as many or fewer special functions."""
     if (
         not both.has("xu", "fma", "fp64", "instructions")
         or both.is_more("fp64")
@@ -225,7 +225,7 @@ def _precise(both: CounterPair) -> Iterator[Suspect]:
         both.of("special function instructions", "xu"),
         both.of("instructions", "instructions"),
     )
-    # The hardware's function stays in some of CUDA's precise ones, as expf() and division.
+    # Some precise functions of CUDA, as expf() and division, still use the hardware's function.
     words = "More FP32 arithmetic and as many special functions, as precise functions have"
     if both.growth("xu") < 1.0 - COUNTED:
         words = "A precise function instead of an approximate one"

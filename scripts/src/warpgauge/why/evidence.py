@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evidence on one side of a change, and the explanation that follows from both."""
+"""The evidence on each side of a change, and the explanation that follows from both."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from warpgauge.why.machine_code import Kernel
 
 @dataclass(frozen=True)
 class Evidence:
-    """One side, for one operation. None means unknown.
+    """One side's evidence for one operation. None means unknown.
 
-    `seconds` is the time of an operation as the benchmark measures it, and `host_clock` whether by
-    the host's clock. `resources` are the row's counters. `counters` are those of counters.py, over
-    all kernels of an operation. `kernels` are the device's seconds in each by its name; `device`
-    everything that the device did, by kind: kernels, memsets, and copies by their memory. `calls`
-    are the host's. `code` is the machine code of its kernels, as far as they are in the program:
-    `code_is_whole` where all are.
+    `seconds` is the time of an operation as the benchmark measures it; `host_clock` tells whether
+    the host's clock took it. `resources` are the row's counters. `counters` are those of
+    counters.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
+    by name. `device` is all work of the device by kind: kernels, memsets, and copies by their
+    memory. `calls` are the host's. `code` is the machine code of its kernels found in the program;
+    `code_is_whole` tells whether all were found.
     """
 
     seconds: float
@@ -35,8 +35,8 @@ class Evidence:
     code_is_whole: bool = False
 
     def as_json(self) -> object:
-        """All of it, so that it can be judged again elsewhere: `msgspec.convert` reads it."""
-        return msgspec.to_builtins(self, enc_hook=dict)  # of mappings that are read-only
+        """Return all of it as JSON, which `msgspec.convert` reads for judging it elsewhere."""
+        return msgspec.to_builtins(self, enc_hook=dict)  # for read-only mappings
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Cause:
-    """What makes an operation slower. `share` is its part of the slowdown, None if unknown.
+    """A cause of a slower operation. `share` is its part of the slowdown, None if unknown.
 
-    `key` names it to programs.
+    `key` identifies it for programs.
     """
 
     key: str
@@ -64,10 +64,10 @@ class Cause:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Causes, the largest share first; `unexplained` is the share that is left, None if unknown.
+    """Causes, the largest share first; `unexplained` is the remaining share, None if unknown.
 
-    `others` changed, too, but explain no time. `missing` has a sentence for each source of evidence
-    that was not available.
+    `others` changed too, but explain no time. `missing` has a sentence for each unavailable source
+    of evidence.
     """
 
     slowdown: float

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why benchmarks became slower: one that was asked for, or (--why) every confirmed regression.
+"""Why benchmarks became slower: a requested one, or (--why) every confirmed regression.
 
-Evidence of both sides is gathered and weighed; without a time there is their machine code.
+The evidence of both sides is gathered and weighed. Without a time, only machine code is compared.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from warpgauge.why.reason import Reason
 
 Pair = tuple[Binary, Binary]  # base and candidate, each with the one benchmark
 
-# A job that gates a pull request already takes minutes. More regressions than fit are usually one
-# change, seen several times.
+# A job that gates a pull request already takes minutes. If more regressions occur than fit, they
+# usually come from one change.
 BUDGET_S = 180.0
-_EACH_S = 60.0  # of one benchmark at most
-_LONGEST_NAME = 80  # of a folder
+_EACH_S = 60.0  # the most for one benchmark
+_LONGEST_NAME = 80  # characters of a folder's name
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Both sides of a benchmark that has a time on both; 0.1 is a slowdown of 10 %."""
+    """Both rows of a benchmark with a time on both sides; a slowdown of 0.1 is 10 %."""
 
     base: Row
     candidate: Row
     slowdown: float
-    is_shown: bool = True  # that it is slower, beyond chance
+    is_shown: bool = True  # whether the slowdown is beyond chance
 
 
 def explained(
@@ -52,9 +52,9 @@ def explained(
     seconds: float,
     traces: Path | None = None,
 ) -> Reason:
-    """Its reason, for which evidence is gathered for so many `seconds`.
+    """Return the reason for a slowdown, gathering evidence for at most `seconds`.
 
-    The folder `traces` gets those of both sides, for Perfetto.
+    The traces of both sides are written to the folder `traces`, for Perfetto.
     """
     library, missing = None, list[str]()
     try:
@@ -80,7 +80,7 @@ def explained(
 
 
 def by_code(name: str, pair: Pair, why: str) -> Reason:
-    """The reason by the programs' machine code alone, without running them."""
+    """Return the reason from the programs' machine code alone, without running them."""
     try:
         found = gather.changed_kernels(*(one.path for one in pair))
     except (UserError, OSError) as fault:
@@ -102,10 +102,10 @@ class Sides:
 def of_regressions(
     found: Comparison, sides: Callable[[], Sides], measuring: Measuring, folder: Path
 ) -> Comparison:
-    """`found` with a reason of each regression that pairs have shown by its time.
+    """Return `found` with a reason for each regression that pairs have shown by its time.
 
     `folder` gets a folder for each, with the change of its machine code and the traces. Faults here
-    do not change a verdict. Injected extra work needs no reason.
+    do not change a verdict. Runs with injected extra work are not explained.
     """
     slower = [one for one in found.verdicts if _is_confirmed(one)]
     slower.sort(key=lambda one: -one.change.ratio if one.change else 0.0)
@@ -162,5 +162,5 @@ def _file_name(benchmark: str) -> str:
 
 
 def _words(fault: UserError | OSError) -> str:
-    """A fault as a clause."""
+    """Return a fault as a clause."""
     return clause(str(of_system(fault) if isinstance(fault, OSError) else fault))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence of one side: its row, and one process each under CUPTI and under Nsight Compute."""
+"""Gather one side's evidence: its row, and one process each under CUPTI and Nsight Compute."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.trace_file import Activity
 
-_MOST_KERNELS = 20  # whose machine code is compared
+_MOST_KERNELS = 20  # the most kernels whose machine code is compared
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """How evidence is gathered; `missing` gets a sentence for what could not be had."""
+    """How evidence is gathered; `missing` collects a sentence for each unavailable source."""
 
     scratch: Path
     device: int | str | None
-    library: Path | None  # that traces both sides
-    seconds: float  # of all, but for the builds
-    traces: Path | None = None  # the folder that keeps them, made for the first
+    library: Path | None  # the library that traces both sides, if there is one
+    seconds: float  # the budget of everything except the builds
+    traces: Path | None = None  # the folder that keeps traces, made when needed
     missing: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     def side(self, binary: Binary, name: str, row: Row, what: str) -> Evidence:
-        """Of one benchmark, which has a time; `what` says which side it is."""
+        """Return the evidence of one benchmark, which has a time; `what` names the side."""
         seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
         found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
         if not binary.needs_gpu:
@@ -65,7 +65,7 @@ class Gathering:
             whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
             found = replace(found, code=code, code_is_whole=whole)
         if trace is not None and not names:
-            return found  # ncu would not find kernels, either
+            return found  # ncu would not find kernels either
         counted = self._unless_missing(what, "counted", lambda: self._counted(words, row, found))
         if counted is not None:
             found = replace(found, counters=counted.counters, kernels=counted.kernels)
@@ -101,11 +101,11 @@ class Gathering:
         return counters.counted(words, self.scratch, self._left(), kernels, environment)
 
     def _left(self) -> float:
-        """Seconds of the budget, of which each process gets half and at least one."""
+        """Return a process's time limit: half of the remaining budget, at least one second."""
         return max((self.seconds - (time.monotonic() - self.began)) / 2, 1.0)
 
     def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
-        """The result of `get`; None and a sentence in `missing` where it fails."""
+        """Return the result of `get`; if it fails, None, and add a sentence to `missing`."""
         try:
             return get()
         except UserError as fault:
@@ -117,16 +117,16 @@ class Gathering:
 
 
 class Changed(NamedTuple):
-    """The kernels that differ between two programs, at most twenty a side, and their number."""
+    """The kernels that differ between two programs, at most twenty per side, and their numbers."""
 
     before: Mapping[str, Kernel]
     after: Mapping[str, Kernel]
-    differ: int  # in their machine code
-    alone: int  # in one of the programs
+    differ: int  # kernels whose machine code differs
+    alone: int  # kernels of only one of the programs
 
 
 def changed_kernels(before: Path, after: Path) -> Changed:
-    """Without running the programs. Raises UserError, OSError."""
+    """Compare two programs without running them. Raise UserError or OSError."""
     old, new = cubins.digests(before), cubins.digests(after)
     differ = [name for name in old if name in new and old[name] != new[name]]
     gone, come = ([n for n in one if n not in other] for one, other in ((old, new), (new, old)))

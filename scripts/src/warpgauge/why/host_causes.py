@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What made an operation slower outside its kernels: calls of the host, copies, memsets."""
+"""What made an operation slower outside its kernels: host calls, copies, memsets."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ _WAIT = re.compile(r"cu(?:da)?\w*(?:Synchronize|EventQuery|StreamQuery)")
 _COPY = re.compile(r"cu(?:da)?Memcpy")
 _COPY_OR_WAIT = re.compile(f"{_COPY.pattern}|{_WAIT.pattern}")
 _MEMSET = re.compile(r"cu(?:da)?Memset")
-# Those of one kind stand for each other, as cudaLaunchKernelExC for cudaLaunchKernel.
+# Calls of one kind may replace each other, such as cudaLaunchKernelExC and cudaLaunchKernel.
 _KINDS = (re.compile(r"cu(?:da)?Launch\w*Kernel"), _COPY, _MEMSET, _WAIT)
-# They return when the device has done what came before.
+# Calls that return after the device has done the preceding work.
 _WAITING = re.compile(rf"{_WAIT.pattern}|cu(?:da)?(?:Mem(?:cpy|set)|Malloc|Free)(?!\w*Async)")
-# Of the device, as the trace names it.
+# The device's copies, as the trace names them.
 _COPY_OF_DEVICE, _OF_PAGEABLE = re.compile(COPY), re.compile(rf"{COPY} (?:pageable|.+ to pageable)")
 _POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*|cu(?:da)?MemPool\w+")
 
-# Calls an operation; fewer come from operations that are traced in part.
+# Calls per operation; smaller differences come from operations that were traced partly.
 _OFTEN = 0.05
-# A call that takes this factor longer does something else; less may be a busy host.
+# A call that takes this factor longer does something else; a smaller factor may be a busy host.
 _LONGER = 1.5
 
 
 def host_suspects(before: Evidence, after: Evidence) -> Sequence[Suspect]:
-    """By the calls of an operation; nothing where those of a side are unknown.
+    """Return the suspects among the calls of a host-timed operation; none if calls are unknown.
 
-    Calls are no part of a device time, and its traced operation may be the first, which loads
-    modules.
+    Calls are not part of a device time, and a device-timed operation that was traced may be the
+    first, which loads modules.
     """
     if not (before.host_clock and after.host_clock):
         return []
     if before.calls is None or after.calls is None:
         return []
     old, new = before.calls, after.calls
-    # One call in place of another takes no longer than both sides differ. (A wait as often as
-    # before is shorter where the host comes to it later.)
+    # A call that replaces another costs no more than the sides differ. (A wait that occurs as often
+    # as before is left out: it is shorter if the host reaches it later.)
     usual = {name for name in new if _WAIT.match(name) and not _more(old, new, name)}
     longer = _longer(old, new, {*old, *new} - usual)
     return [
@@ -55,7 +55,7 @@ def host_suspects(before: Evidence, after: Evidence) -> Sequence[Suspect]:
 
 
 def device_counts(before: Evidence, after: Evidence) -> bool:
-    """Whether device work may be part of the time: not where the host never waits for it."""
+    """Return whether device work may be part of the time: unless the host never waits for it."""
     sides = (before, after)
     return any(
         not one.host_clock or one.calls is None or any(map(_WAITING.match, one.calls))
@@ -64,7 +64,7 @@ def device_counts(before: Evidence, after: Evidence) -> bool:
 
 
 def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
-    """Copies, memsets and kernels that the device did not do before, by the trace."""
+    """Yield copies, memsets and kernels that the device did not do before, from the trace."""
     if before.device is None or after.device is None:
         return
     yield from _pageable(before, after, before.device, after.device)
@@ -85,7 +85,7 @@ def _of_kind(side: Calls, kind: str) -> Calls:
 
 
 def _of_shortest(more: float, old: Calls, new: Calls) -> float:
-    """Seconds of so many additional activities: where others were replaced, of the shortest."""
+    """Return the seconds of `more` additional activities, counting the shortest new ones."""
     come = sorted(
         (_each_of(one), one.count - old.get(name, _NOTHING).count) for name, one in new.items()
     )
@@ -97,7 +97,7 @@ def _of_shortest(more: float, old: Calls, new: Calls) -> float:
 
 
 def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iterator[Suspect]:
-    """Copies that became pageable: the host makes those in the call, in parts."""
+    """Yield copies that became pageable; the host makes these within the call, in parts."""
     were, are = (_sum(side, _OF_PAGEABLE) for side in (old, new))
     if are.count <= were.count + _OFTEN:
         return
@@ -125,7 +125,7 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
         yield Suspect("graph_to_stream", words, changes, _longer(old, new, explained), 0)
     pool = {name for name in names if _POOL.fullmatch(name)}
     if _each(new, pool) > _LONGER * _each(old, pool) > 0.0 or _more_pool(old, new, pool):
-        waits = {name for name in names if _WAIT.match(name)}  # there a pool gives memory back
+        waits = {name for name in names if _WAIT.match(name)}  # a pool may release memory there
         same = {name for name in waits if not _more(old, new, name)}
         changes = (
             Change("calls that allocate and free", _count(old, pool), _count(new, pool)),
@@ -147,7 +147,7 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
 
 
 def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
-    """The calls that stand for each other, and each of the others alone."""
+    """Return groups of calls that may replace each other; all others are alone."""
     found: dict[str, list[str]] = {}
     for name in sorted(names):
         kind = next((one.pattern for one in _KINDS if one.match(name)), name)
@@ -156,7 +156,7 @@ def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
 
 
 def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
-    """A call that is made more often, or takes longer; `whole` also says in place of which."""
+    """Yield a call that is made more often or takes longer; `whole` names what it replaces."""
     seconds = new.seconds - old.seconds
     if new.count > old.count + _OFTEN:
         changes = (Change(f"{name} per operation", old.count, new.count),)
@@ -171,7 +171,7 @@ def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
         yield Suspect(key, f"{words}: {name}", changes, seconds, 0)
     elif old.count > 0.0 and _each_of(new) > _LONGER * _each_of(old):
         changes = (Change("time per call", _each_of(old), _each_of(new), "s"),)
-        # At a synchronisation the host waits for what the device does.
+        # At a synchronisation the host waits for the device's work, so it is a consequence.
         rank = 2 if _WAIT.match(name) else 1
         yield Suspect("slower_call", f"{whole} takes longer", changes, seconds, rank)
 
@@ -186,7 +186,7 @@ def _count(calls: Calls, names: Iterable[str]) -> float:
 
 
 def _longer(old: Calls, new: Calls, names: set[str]) -> float:
-    """Seconds more in all of these calls."""
+    """Return the additional seconds in all of these calls."""
     return sum(new.get(name, _NOTHING).seconds - old.get(name, _NOTHING).seconds for name in names)
 
 
@@ -195,7 +195,7 @@ def _more(old: Calls, new: Calls, name: str) -> bool:
 
 
 def _more_pool(old: Calls, new: Calls, pool: set[str]) -> bool:
-    """Whether memory that came from a pool now comes from the driver."""
+    """Return whether memory that came from a pool now comes from the driver."""
     asks_driver = any("Pool" not in name and _more(old, new, name) for name in pool)
     return asks_driver and _count(old, pool) > 0.0
 

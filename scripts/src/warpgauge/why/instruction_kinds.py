@@ -11,7 +11,7 @@ from warpgauge.why.machine_code import Instruction
 
 
 class Kind(NamedTuple):
-    """A class of instructions; `bits` that one thread moves, of a load or store."""
+    """A class of instructions; `bits` moved per thread, for a load or store."""
 
     name: str
     bits: int = 0
@@ -28,7 +28,7 @@ CONSTANT, INDEXED_CONSTANT = "constant load", "constant load at a thread-depende
 GLOBAL_ATOMIC, SHARED_ATOMIC = "global atomic", "shared atomic"
 BARRIER, BRANCH, CALL, OTHER = "barrier", "branch", "call", "other"
 
-# What one instruction takes of an SM, next to an FP32 operation's 1: rough, to order what changed.
+# The rough cost of an instruction on an SM, relative to an FP32 operation; used to order changes.
 COST = MappingProxyType(
     {
         **dict.fromkeys((FP16, FP32, INTEGER, MOVE, OTHER), 1.0),
@@ -51,7 +51,7 @@ _MEMORY = MappingProxyType(
         "STL": LOCAL_STORE,
     }
 )
-# The name before the first point decides; the first pattern that fits it.
+# The first pattern that matches the name before the first point decides.
 _ARITHMETIC = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
@@ -73,7 +73,7 @@ _ARITHMETIC = tuple(
          r"BMSK|SGXT|ISCADD|IDP|VABSDIFF|VHMNMX|IMUL|LEPC)\w*", INTEGER),
     )
 )  # fmt: skip
-# Of a kernel's parameters and its author's constants; bank 4 has the addresses of functions.
+# A kernel's parameters and its author's constants; bank 4 holds addresses of functions.
 _INDEXED = re.compile(r"c?x?\[(?!0x4\])[^]]*\]\[U?R\d+.*\]")
 _WORD, _WIDE = 32, {"64": 64, "128": 128, "256": 256, "ENL2": 256}
 _NARROW = {"U8": 8, "S8": 8, "U16": 16, "S16": 16}
@@ -86,7 +86,7 @@ def kind_of(instruction: Instruction) -> Kind:
     if base in ("LDC", "ULDC", "LDCU"):
         per_thread = base == "LDC" and any(map(_INDEXED.search, instruction.operands))
         return Kind(INDEXED_CONSTANT if per_thread else CONSTANT)
-    # Registers are also filled, and numbers converted, by arithmetic with zero.
+    # Arithmetic with zero also fills registers and converts numbers.
     if base == "IMAD" and "MOV" in modifiers:
         return Kind(MOVE)
     if base == "HFMA2" and instruction.operands[1:3] == ("-RZ", "RZ"):
@@ -98,7 +98,7 @@ def kind_of(instruction: Instruction) -> Kind:
 
 
 def _bits(base: str, modifiers: list[str]) -> int:
-    if base in ("LDSM", "STSM"):  # of matrices, one of which is 32 bits of each thread
+    if base in ("LDSM", "STSM"):  # matrices, each of which is 32 bits of each thread
         return _WORD * max((int(one) for one in modifiers if one in ("2", "4")), default=1)
     widths = [bits for one in modifiers if (bits := _WIDE.get(one) or _NARROW.get(one))]
     return widths[0] if widths else _WORD

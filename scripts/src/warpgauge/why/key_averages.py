@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device work and host calls while a benchmark was measured, summed by name."""
+"""Device work and host calls during the measurement of a benchmark, summed by name."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Average:
 
 @dataclass(frozen=True)
 class KeyAverages:
-    """Of the device and of the host, the longest first; and the engine's own device work.
+    """Averages of the device and of the host, the longest first, and the engine's own device work.
 
-    `scope` is the range of the engine that all of it was in; empty for the whole process.
+    `scope` names the engine's range that holds them; empty for the whole process.
     """
 
     device: Sequence[Average]
@@ -45,10 +45,10 @@ class KeyAverages:
 
 
 def key_averages(trace: Sequence[Activity]) -> KeyAverages:
-    """Of the timed batches of what the host's clock times, else of the phase that measures.
+    """Return averages over batches timed by the host's clock, else over the measuring phase.
 
-    Of the whole process where there is no such range. What the device did belongs to the call that
-    had it do it.
+    Without such a range they cover the whole process. Device work belongs to the call that issued
+    it.
     """
     found = ranges(trace)
     names = {one.name for one in found}
@@ -70,7 +70,7 @@ def key_averages(trace: Sequence[Activity]) -> KeyAverages:
 
 
 def print_table(averages: KeyAverages, console: Console) -> None:
-    """One table of both; below it what it leaves out."""
+    """Print one table of both, and below it what it leaves out."""
     if not averages.device and not averages.host:
         print_text(console, "The trace shows no device work and no CUDA call.")
         return

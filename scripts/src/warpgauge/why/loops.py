@@ -16,16 +16,16 @@ _CALLS = frozenset(("CALL",))
 
 @dataclass(frozen=True)
 class Loop:
-    """A natural loop; loops around it are not part of it, loops within it are."""
+    """A natural loop, with the loops inside it and without those around it."""
 
     head: int  # address
     body: tuple[int, ...]  # numbers of instructions, ascending
     depth: int  # 1 for an outermost loop
-    source: str  # the line of the condition that it goes on by, or ""
+    source: str  # the line of its condition, or ""
 
 
 def loops_of(code: Sequence[Instruction]) -> tuple[Loop, ...]:
-    """All loops of a kernel, outer ones before those within them."""
+    """Return all loops of a kernel, outer loops before inner ones."""
     blocks, successors = _control_flow(code)
     bodies: dict[int, set[int]] = {}
     sources: dict[int, str] = {}
@@ -45,9 +45,9 @@ def loops_of(code: Sequence[Instruction]) -> tuple[Loop, ...]:
 def _control_flow(
     code: Sequence[Instruction],
 ) -> tuple[list[range], Mapping[int, Sequence[int]]]:
-    """Basic blocks, and the blocks that may follow each. Block -1 enters the kernel.
+    """Return basic blocks, and the blocks that may follow each. Block -1 enters the kernel.
 
-    A call returns. What nothing is seen to reach, as a function that is called, is entered, too.
+    Calls return. Blocks that no path is seen to reach, such as called functions, are also entries.
     """
     numbers = {instruction.address: number for number, instruction in enumerate(code)}
     starts = {0} if code else set()
@@ -92,7 +92,7 @@ def _target(instruction: Instruction, numbers: Mapping[int, int]) -> int | None:
 def _reached(
     starts: set[int], successors: Mapping[int, Sequence[int]], avoided: int | None = None
 ) -> set[int]:
-    """All blocks on paths from `starts` that do not pass the block `avoided`."""
+    """Return all blocks on paths from `starts` that do not pass the block `avoided`."""
     seen, waiting = set(starts), [*starts]
     while waiting:
         for block in successors[waiting.pop()]:
@@ -103,7 +103,7 @@ def _reached(
 
 
 def _back_edges(successors: Mapping[int, Sequence[int]]) -> list[tuple[int, int]]:
-    """Edges to a block that dominates their start: every path from the entry passes it."""
+    """Return the edges to a block that dominates their start: all paths to it pass that block."""
     order = _reverse_postorder(successors)
     place = {block: number for number, block in enumerate(order)}
     edges = ((block, head) for block in order for head in successors[block])
@@ -129,7 +129,7 @@ def _reverse_postorder(successors: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def _reaching(block: int, head: int, successors: Mapping[int, Sequence[int]]) -> set[int]:
-    """The blocks from which `block` is reached without passing `head`."""
+    """Return the blocks from which `block` is reached without passing `head`."""
     before: dict[int, list[int]] = {}
     for one, others in successors.items():
         for other in others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine code (SASS) of kernels, with source lines where `-lineinfo` kept them."""
+"""The machine code (SASS) of kernels, with source lines if compiled with `-lineinfo`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Instruction:
     address: int
     predicate: str  # "@P0" or "@!P0", or ""
     opcode: str  # with its modifiers: "LDG.E.128"
-    operands: tuple[str, ...]  # a target within the kernel is an address: "0x190"
+    operands: tuple[str, ...]  # targets within the kernel are addresses: "0x190"
     source: str  # "file.cu:12", or ""
-    is_spill: bool = False  # of a register, where nvdisasm says so
+    is_spill: bool = False  # of a register, if nvdisasm says so
 
     def __str__(self) -> str:
         return f"{self.predicate} {self.opcode} {', '.join(self.operands)}".strip()
@@ -50,7 +50,7 @@ class Kernel:
 
 
 def listing(kernel: Kernel) -> str:
-    """Its instructions a line each, behind their addresses and each new place in the source."""
+    """Return its instructions, one per line after its address, with each new source line."""
     lines, place = [f"{kernel.name}:"], ""
     for one in kernel.code:
         if one.source not in ("", place):
@@ -61,7 +61,7 @@ def listing(kernel: Kernel) -> str:
 
 
 def architecture_of(device: int | str | None) -> int:
-    """Of a GPU by index or UUID, 90 for compute capability 9.0; 0 where nvidia-smi cannot tell."""
+    """Return 90 for a GPU (index or UUID) of compute capability 9.0; 0 if nvidia-smi fails."""
     asked = ("--query-gpu=compute_cap", "--format=csv,noheader", "-i", str(device or 0))
     digits = nvidia_smi(*asked).strip().replace(".", "")
     return int(digits) if digits.isdecimal() else 0
@@ -70,11 +70,11 @@ def architecture_of(device: int | str | None) -> int:
 def kernels_of(
     program: Path, names: Collection[str] | None = None, architecture: int = 0
 ) -> dict[str, Kernel]:
-    """The kernels of a program (or of a .cubin file) by their stable names, or those of `names`.
+    """Return the kernels of a program (or .cubin file) by stable name, optionally only `names`.
 
-    `names` are mangled, of this or another build (`cubins.stable_name`). Of several architectures
-    it takes the newest that a GPU of `architecture` runs, else the newest. Raises UserError where
-    the toolkit's cuobjdump or nvdisasm is missing or fails, OSError for a file that cannot be read.
+    `names` are mangled, from this or another build (`cubins.stable_name`). Of several architectures
+    the newest that a GPU of `architecture` runs is used, else the newest. Raise UserError if the
+    toolkit's cuobjdump or nvdisasm is missing or fails, OSError for an unreadable file.
     """
     wanted = None if names is None else {cubins.stable_name(name) for name in names}
     found: dict[str, Kernel] = {}
@@ -111,7 +111,7 @@ def _disassembled(
 
 
 def parsed(lines: Iterable[str]) -> dict[str, tuple[Instruction, ...]]:
-    """The code of each function in what `nvdisasm -c -gi` prints, by its mangled name."""
+    """Return the code of each function in the output of `nvdisasm -c -gi`, by mangled name."""
     return {name: _function(body) for name, body in _functions(lines)}
 
 
@@ -133,7 +133,7 @@ def _function(body: Iterable[str]) -> tuple[Instruction, ...]:
     pending: list[str] = []
     read: list[tuple[int, str, str, str, str, bool]] = []
     frames: list[tuple[str, str]] = []
-    goes_on = False  # a line of another frame of the same place
+    goes_on = False  # whether the next frame line belongs to the same place
     for line in body:
         if "//##" in line:
             frames = [*(frames if goes_on else ()), *_FRAME.findall(line)]
@@ -161,7 +161,7 @@ def _operands(text: str, labels: dict[str, int]) -> tuple[str, ...]:
 
 
 def _place(frames: list[tuple[str, str]]) -> str:
-    """The innermost line that is not the toolkit's own: what an author can change."""
+    """Return the innermost line outside the toolkit: a line that an author can change."""
     for file, line in frames:
         if not _TOOLKIT.search(file):
             return f"{PurePosixPath(file).name}:{line}"
@@ -169,7 +169,7 @@ def _place(frames: list[tuple[str, str]]) -> str:
 
 
 def _without_padding(code: list[Instruction]) -> list[Instruction]:
-    """Without the branch to itself and the NOPs that fill a kernel's last line of the cache."""
+    """Return the code without the branch to itself and the NOPs that fill the last cache line."""
     end = len(code)
     while end and code[end - 1].opcode == "NOP":
         end -= 1

@@ -17,26 +17,26 @@ _NO_COUNTERS = "ERR_NVGPUCTRPERM"
 
 @dataclass(frozen=True)
 class Profiler:
-    """One that runs a program and writes a report, which its own GUI opens."""
+    """A profiler that runs a program and writes a report for its own GUI."""
 
     name: str
     arguments: tuple[str, ...]
-    suffix: str  # of its reports; it appends it to other names
-    own: re.Pattern[bytes]  # found in each
+    suffix: str  # of its reports; the profiler appends it to other names
+    own: re.Pattern[bytes]  # matches in each report
 
     def command(self, tool: str, report: Path, program: Sequence[str]) -> list[str]:
-        """Profiles the program into `report`, which must not exist yet."""
+        """Return a command that profiles the program into `report`, which must not exist yet."""
         return [tool, *self.arguments, "-o", str(report), *program]
 
 
-# ncu's options for what runs where an operation is verified: no eviction, and no timed replay.
+# ncu's options that select the verified operations: no eviction, and no timed replay.
 OPERATIONS_ALONE = (
     "--nvtx",
     *(word for name in (ONE, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
 )
 
-# One operation is profiled, where it is first verified: a replay runs it thousands of times, and
-# ncu takes seconds for each kernel. The clock stays as it is: ncu would lock it at a low one.
+# One operation is profiled, when it is first verified: a replay runs it thousands of times, and ncu
+# takes seconds for each kernel. The clock is left alone, because ncu would lock it at a low one.
 NCU = Profiler(
     "ncu",
     (
@@ -53,12 +53,12 @@ NSYS = Profiler(
         *("--sample=none", "--cpuctxsw=none"),
     ),
     ".nsys-rep",
-    re.compile(rb"\0"),  # any binary file of that suffix
+    re.compile(rb"\0"),  # any binary file with that suffix
 )
 
 
 def require_report(profiler: Profiler, report: Path, ending: process.Ending, failure: str) -> None:
-    """Raise UserError where a process of the profiler left no report; `failure` is its row's."""
+    """Raise UserError if a profiler's process left no report; `failure` is the row's error."""
     require_permission(ending)
     if not report.exists() or not report.stat().st_size:
         why = failure or ending.described()
@@ -66,7 +66,7 @@ def require_report(profiler: Profiler, report: Path, ending: process.Ending, fai
 
 
 def require_permission(ending: process.Ending) -> None:
-    """Raise UserError where a process of ncu was not allowed to read the counters."""
+    """Raise UserError if a process of ncu was not allowed to read the counters."""
     if _NO_COUNTERS in ending.stdout + ending.stderr:
         raise UserError(
             "the driver lets only administrators read GPU counters: run this as root, or load the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation for people and for programs: the paragraph, a table, what changed in the code."""
+"""An explanation for people and programs: the paragraph, a table, and the change of the code."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _CHANCE = ", which may be chance"
 class Reason:
     """Why one benchmark is slower. Without a measurement there is only the `code`, by kernel.
 
-    Then that is of all kernels of two programs, and `of_program` says how many changed, and how
-    many only one has; None where their machine code could not be compared.
+    The code then covers all kernels of two programs. `of_program` counts the changed kernels and
+    those of only one program; None if their machine code could not be compared.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Reason:
     same_code: bool = False
     missing: tuple[str, ...] = ()
     of_program: tuple[int, int] | None = None
-    is_shown: bool = True  # that it is slower, beyond chance
+    is_shown: bool = True  # whether the slowdown is beyond chance
 
     @property
     def table(self) -> list[tuple[str, str, str, str]]:
@@ -67,7 +67,7 @@ class Reason:
 
     @property
     def code_lines(self) -> list[str]:
-        """What changed in the machine code, a kernel after the other, each with its hunk."""
+        """What changed in the machine code, kernel by kernel, each with its hunk."""
         found = []
         for name, change in self.code.items():
             if not change.is_same:
@@ -78,7 +78,7 @@ class Reason:
 
     @property
     def paragraph(self) -> str:
-        """What changed, how much of the slowdown it explains, and what it does not."""
+        """What changed, how much of the slowdown it explains, and what is unexplained."""
         return " ".join((*self._sentences(), *map(inert, self.missing)))
 
     def _sentences(self) -> Iterator[str]:
@@ -133,7 +133,7 @@ class Reason:
             yield f"{plural(alone, 'kernel')} {('is' if alone == 1 else 'are')} only on one side."
 
     def _changed_code(self) -> Iterator[str]:
-        """What changed in the code that is no known cause."""
+        """Yield changes of the code that are not known to be a cause."""
         for name, change in [*self.code.items()][:_MOST_NAMED]:
             if not change.is_same:
                 what = code_change_text.lines(change)[0]
@@ -142,19 +142,19 @@ class Reason:
 
 @dataclass(frozen=True)
 class Reasons:
-    """All that was asked for."""
+    """The reasons of all requested benchmarks."""
 
     reasons: tuple[Reason, ...]
 
     @property
     def exit_status(self) -> ExitStatus:
-        """0 where every slowdown was measured."""
+        """0 if every slowdown was measured."""
         measured = all(one.explanation is not None for one in self.reasons)
         return ExitStatus.OK if measured and self.reasons else ExitStatus.NOT_MEASURED
 
 
 def plain(found: Reasons) -> str:
-    """For a terminal."""
+    """Return the text for a terminal."""
     return "\n\n".join("\n".join(_plain(one)) for one in found.reasons) + "\n"
 
 
@@ -175,7 +175,7 @@ def _plain(one: Reason) -> Iterator[str]:
 
 
 def markdown(found: Reasons) -> str:
-    """For a comment or a report."""
+    """Return Markdown for a comment or a report."""
     return "\n\n".join("\n".join(_markdown(one)) for one in found.reasons) + "\n"
 
 
@@ -204,12 +204,12 @@ def _tables(one: Reason) -> Iterator[tuple[tuple[str, ...], Sequence[tuple[str, 
 
 
 def document(found: Reasons) -> str:
-    """JSON."""
+    """Return the reasons as JSON."""
     return json.dumps({"format": FORMAT, "benchmarks": [*map(as_json, found.reasons)]}, indent=1)
 
 
 def as_json(one: Reason) -> dict[str, object]:
-    """One benchmark's part of the document."""
+    """Return one benchmark's part of the document."""
     told = one.explanation
     return {
         "name": one.name,
@@ -235,7 +235,7 @@ def _escaped(text: str) -> str:
 
 
 def _of_call(call: Call | None) -> str:
-    """How often an operation makes it, and how long each takes."""
+    """Return how often an operation makes the call, and how long each takes."""
     if call is None or not call.count:
         return "–"
     return f"{digits(call.count)} × {duration(call.seconds / call.count)}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trace that libwarpgauge_trace.so writes of a process: device work, calls and ranges.
+"""The trace that libwarpgauge_trace.so writes for a process: device work, calls and ranges.
 
-The format is in fixtures/trace/trace.hpp. Of calls and ranges there is nothing unless the process
-ran with WARPGAUGE_TRACE_CALLS=1.
+The format is in fixtures/trace/trace.hpp. Calls and ranges are only recorded if the process ran
+with WARPGAUGE_TRACE_CALLS=1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural
 
 LIBRARY = "libwarpgauge_trace.so"
-# Of a record's kind.
+# Values of a record's kind.
 COPY = "memcpy"
 DEVICE = frozenset({"kernel", COPY, "memset"})
 API = frozenset({"runtime", "driver"})
@@ -32,14 +32,14 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """One thing that happened, and when by CUPTI's clock: a kernel, a call, the start of a range.
+    """An event with times of CUPTI's clock: a kernel, a call, the start of a range.
 
-    `correlation` is shared by a call and by what it had the device do, and by the two ends of a
-    range. Of the device's work `stream` is told, of all other things `thread`.
+    `correlation` links a call to the device work that it issued, and both ends of a range. Device
+    work has a `stream`, all other events a `thread`.
     """
 
     kind: str
-    name: str  # of a kernel mangled; of a copy "pageable to device" and the like
+    name: str  # mangled for a kernel; "pageable to device" and the like for a copy
     start_ns: _Count
     end_ns: _Count
     stream: _Count = 0
@@ -53,12 +53,12 @@ class Activity(msgspec.Struct, frozen=True):
 
     @property
     def work(self) -> str:
-        """What the device did: a kernel's readable name, or ``memcpy pageable to device``."""
+        """The device work: a kernel's readable name, or ``memcpy pageable to device``."""
         return readable(self.name) if self.kind == "kernel" else f"{self.kind} {self.name}".strip()
 
 
 class _Head(msgspec.Struct):
-    warpgauge_trace: int  # marks the file as one
+    warpgauge_trace: int  # identifies the format
     activities: _Count
     dropped: _Count
     faults: list[str]
@@ -70,7 +70,7 @@ _HEAD, _ACTIVITY = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Activity)
 class TraceFault(UserError):
     """A trace that contradicts the benchmark, or is damaged.
 
-    Its sentence is of one benchmark; others may do.
+    The fault concerns one benchmark; others may still be traced.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -90,7 +90,7 @@ def library(program: Path, root: Path) -> Path:
 
 
 def environment(library: Path, trace: Path, *, calls: bool) -> dict[str, str]:
-    """What has a process write the file `trace`; with its API calls and ranges for `calls`."""
+    """Return variables that make a process write `trace`, with its API calls if `calls`."""
     variables = {"CUDA_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE": str(trace)}
     if calls:
         variables |= {"NVTX_INJECTION64_PATH": str(library), "WARPGAUGE_TRACE_CALLS": "1"}
@@ -98,8 +98,8 @@ def environment(library: Path, trace: Path, *, calls: bool) -> dict[str, str]:
 
 
 def read_trace(path: Path) -> Sequence[Activity]:
-    """All that happened. Raises UserError when nothing was traced at all, which no other benchmark
-    will mend, and TraceFault when something is missing.
+    """Return all events. Raise UserError if nothing was traced, which affects all benchmarks, and
+    TraceFault if something is missing.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -135,11 +135,11 @@ def read_trace(path: Path) -> Sequence[Activity]:
 
 @cache
 def readable(kernel: str) -> str:
-    """A kernel's name as its source has it, without its parameters; `kernel` where nobody can tell.
+    """Return a kernel's name as in its source, without parameters; `kernel` if that is unknown.
 
-    As readable_kernel_name() of fixtures/core/operation_facts.hpp.
+    The same as readable_kernel_name() in fixtures/core/operation_facts.hpp.
     """
-    if not kernel.startswith("_Z"):  # of extern "C": "f" would be the type float
+    if not kernel.startswith("_Z"):  # extern "C"; "f" would demangle to the type float
         return kernel
     with contextlib.suppress(OSError, AttributeError):
         demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
@@ -154,7 +154,7 @@ def readable(kernel: str) -> str:
 
 
 def without_arguments(kernel: str) -> str:
-    """The same without the arguments of templates: of all kernels of one template."""
+    """Return the readable name without template arguments, common to a template's kernels."""
     name, shorter = "", readable(kernel)
     while shorter != name:
         name, shorter = shorter, re.sub(r"<[^<>]*>", "", shorter)

@@ -13,10 +13,10 @@ from warpgauge.why.instruction_kinds import kind_of
 from warpgauge.why.loops import Loop, loops_of
 from warpgauge.why.machine_code import Instruction
 
-# Assumed iterations of a loop: only ratios of both sides are used.
+# Assumed iterations of a loop; only ratios of both sides are used.
 _TRIPS = 10.0
 
-# The work of a loop; the rest of its body supports it.
+# Memory accesses that are the work of a loop; the rest of its body supports the work.
 TRANSFERS = (kinds.GLOBAL_LOAD, kinds.GLOBAL_STORE, kinds.SHARED_LOAD, kinds.SHARED_STORE)
 _WORK = frozenset(
     (kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION, *TRANSFERS)
@@ -25,14 +25,14 @@ _WORK = frozenset(
 
 @dataclass(frozen=True)
 class Count:
-    """Instructions of a class: in the code, and as run, where each loop goes round ten times.
+    """Instructions of a class: in the code, and as executed if each loop runs ten times.
 
-    Rounds of a loop that is unrolled `n` times more than on the other side count a `n`-th.
+    In a loop unrolled `n` times more than on the other side, each instruction counts 1/`n`.
     """
 
     instructions: int = 0
     weighted: float = 0.0
-    place: str = ""  # the innermost loop that holds most of the weight, or the line; or ""
+    place: str = ""  # the innermost loop with most of the weight, or the line, or ""
 
 
 class WeightedCode:
@@ -58,7 +58,7 @@ class WeightedCode:
         return [number for number in loop.body if self.innermost[number] is loop]
 
     def work(self, numbers: Sequence[int]) -> Counter[str]:
-        """Operations by class, and bits moved, which do not depend on the width of accesses."""
+        """Return operations by class, and bits moved, which do not depend on access widths."""
         found: Counter[str] = Counter()
         for number in numbers:
             kind = self.kinds[number]
@@ -67,7 +67,7 @@ class WeightedCode:
         return found
 
     def _without_remainders(self) -> list[Loop]:
-        """The loops that do work, largest first; remainders of unrolled ones count as run once."""
+        """Return the loops that do work, largest first; remainders of unrolled loops run once."""
         found: list[Loop] = []
         for loop in sorted(self.loops, key=lambda one: (one.depth, -len(one.body))):
             work = self.work(self.own_body(loop))
@@ -79,12 +79,12 @@ class WeightedCode:
         return found
 
     def widths(self, loop: Loop) -> dict[str, int]:
-        """The widest access of each kind to memory."""
+        """Return the widest access to each kind of memory, in bits."""
         kinds = [self.kinds[number] for number in self.own_body(loop)]
         return {kind.name: kind.bits for kind in sorted(kinds) if kind.bits}
 
     def copies(self, loop: Loop) -> int:
-        """How many equal rounds its body may consist of, by what its lines repeat."""
+        """Return how many equal rounds its body may have, from the repetition of its lines."""
         repeated = Counter(
             (self.code[number].opcode, self.code[number].source)
             for number in self.own_body(loop)
@@ -114,7 +114,7 @@ class WeightedCode:
 
 
 def ratio_of(before: Counter[str], after: Counter[str]) -> int:
-    """How many times more work a round of `before` does, or with a minus sign `after`; else 1."""
+    """Return how many times more work a round of `before` does, negative for `after`; else 1."""
     common = before.keys() & after.keys()
     for one, other, sign in ((before, after, 1), (after, before, -1)):
         ratios = Counter(one[name] / other[name] for name in common)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci check-setup: whether a repository is set up as the gate needs it."""
+"""warpgauge ci check-setup: checks that a repository is set up as the gate needs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warpgauge.system.text import inert
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
-    """Raises UserError for a repository that cannot be seen."""
+    """Check, and print one line per setting. Raises UserError if the repository is not visible."""
     given = command_lines.check_setup().parse_args(argv)
     path, api, status = gpus.file_of(root), GitHub.of(environment), ExitStatus.OK
     for point in setup.points(api, given.repository, gpus.read(path)):

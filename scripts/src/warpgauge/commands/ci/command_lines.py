@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of `warpgauge ci`, by the command's name; --help imports nothing else."""
+"""The command lines of `warpgauge ci`; functions have the commands' names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci comment: posts what a run of the GPU workflow found on the pull request it is of."""
+"""warpgauge ci comment: posts the results of a GPU workflow run on its pull request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(
     root: Path,
     environment: Mapping[str, str] = os.environ,
 ) -> ExitStatus:
-    """Raises UserError for what can be no result of this pull request; nothing is posted then."""
+    """Post results. Raises UserError, and posts nothing, for results of another pull request."""
     given = command_lines.comment().parse_args(argv)
     if (given.run_id is None) == (given.pull_request is None):
         raise UserError("give either --run-id or --pull-request")
@@ -73,7 +73,7 @@ def main(
             found = result(run, pull, base, given.filter)
             told = _posted(found) if given.reports is None else _kept(found, given.reports)
             status = max(status, told)
-        except UserError as fault:  # the next one is told all the same
+        except UserError as fault:  # continue with the next pull request
             faults.append(fault)
             if fault.status is not ExitStatus.OK and given.reports is None:
                 with suppress(UserError):
@@ -84,15 +84,15 @@ def main(
 
 
 def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
-    """Those where the run is the last word on their head. Raises UserError."""
+    """Return the pull requests for which this run is current. Raises UserError."""
     found = pull_request.pulls_of(api, run)
-    if len(found) == 1:  # of several each has a run, and a base, of its own
+    if len(found) == 1:  # several pull requests each have a run and a base of their own
         pull_request.require_newest(api, run)
     return [pull for pull in found if only in (None, pull.number)]
 
 
 def _kept(result: Result, folder: Path) -> ExitStatus:
-    """A page for each GPU, of what was checked and judged again. The comment tells what is not."""
+    """Write a page per GPU with a valid result; the comment says which results are not."""
     folder.mkdir(parents=True, exist_ok=True)
     for part in result.parts(gpus.read(gpus.file_of(result.terms.root))):
         if isinstance(part.found, Comparison):
@@ -103,11 +103,11 @@ def _kept(result: Result, folder: Path) -> ExitStatus:
 
 
 def _posted(result: Result) -> ExitStatus:
-    """Everything is read before anything is written. Raises UserError."""
+    """Read all results, then post the comment. Raises UserError."""
     terms, pull = result.terms, result.pull
     api, run = terms.api, terms.run
     parts = result.parts(gpus.read(gpus.file_of(terms.root)))
-    # Reading takes a while, in which somebody may have pushed.
+    # Somebody may have pushed while the results were read.
     pulls = _pulls(api, run, None)
     if pull not in pulls:
         raise pull_request.nothing_to_do(run, f"the base of #{pull.number} has changed")
@@ -122,7 +122,7 @@ def _posted(result: Result) -> ExitStatus:
 
 
 def _answered(asked: Request, result: Result) -> ExitStatus:
-    """The comment that said that the measurement has begun says what came of it."""
+    """Replace the comment that announced the measurement by its result."""
     terms = result.terms
     api, run = terms.api, terms.run
     body = comment.not_readable(run)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci gate: one comparison on a GPU runner, and what a job on GitHub keeps of it.
+"""warpgauge ci gate: one comparison on a GPU runner, and the files that its job uploads.
 
-Standard library only: what it runs, scripts/bench or scripts/warpgauge ab, brings the environment.
+Standard library only: scripts/bench or scripts/warpgauge ab, which it runs, makes the environment.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import quoted
 
-# What scripts/warpgauge ci gate says itself, of the options that it hands on.
+# Options that the gate sets itself, and that may not be passed on.
 _OURS = ("--out", "--against")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The options, and those `further` ones for scripts/bench, or scripts/warpgauge ab.
+    """Parse `argv`; `further` are the options for scripts/bench or scripts/warpgauge ab.
 
-    Raises UserError for bad usage, and for what contradicts itself.
+    Raises UserError for bad usage and contradictory options.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
     given, further = command_lines.gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
@@ -55,30 +55,30 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return argparse.Namespace(**vars(given), further=further)
 
 
-# What stays of a comparison, by the format that writes it.
+# The files to keep, by the format that writes them.
 FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
 
 def page_of(gpu: str) -> str:
-    """The file of the report as a page; a workflow's artifact is called like it."""
+    """Return the file name of the HTML report; the workflow's artifact has the same name."""
     return f"report-{gpu}.html" if gpu else "report.html"
 
 
-# A report in a log has room for the interval of each change.
+# Wide enough for the interval of each change in a log.
 _COLUMNS = "140"
 
 
 @dataclass(frozen=True)
 class Gate:
-    """One comparison: what was asked for, and the repository whose commands it runs."""
+    """One comparison: its options, and the repository whose commands it runs."""
 
     options: argparse.Namespace
     root: Path
 
     def run(self) -> ExitStatus:
-        """The whole way. Raises UserError for what is refused before anything is measured."""
+        """Measure, and write all files. Raises UserError for what is rejected before measuring."""
         options, out = self.options, self.options.out_dir.absolute()
         command = self._command()
         if options.programs is None:
@@ -111,7 +111,7 @@ class Gate:
             return job.ended(status, process.log_tail(out / LOG))
 
     def _command(self) -> list[str]:
-        """What is to be run, but for where its results go. Raises UserError."""
+        """Return the command to run, without the options for its output. Raises UserError."""
         options = self.options
         if options.programs is None:
             base = _merge_base(self.root, options.base)
@@ -142,7 +142,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 
 def _merge_base(root: Path, ref: str) -> str:
-    """The commit at which this tree left `ref`. Raises UserError."""
+    """Return the merge base of this tree and `ref`. Raises UserError."""
     commit = worktree.commit_of(root, ref)
     found = git.run(root, "merge-base", commit, "HEAD")
     if found.returncode:

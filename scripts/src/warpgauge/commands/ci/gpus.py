@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci gpus: what a workflow plans its GPU jobs by, from .github/gpus.json.
+"""warpgauge ci gpus: prints what a workflow needs to plan its GPU jobs, from .github/gpus.json.
 
 Standard library only: a hosted runner plans the jobs before anything is installed.
 """
@@ -30,13 +30,13 @@ _HOW = (
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
-    """Raises UserError for bad usage, and for a list that is wrong."""
+    """Print the plan. Raises UserError for bad usage and for a wrong list."""
     given = command_lines.gpus().parse_args(argv)
     root = given.root or root
     path = gpus.file_of(root)
     wanted = (gpus.chosen(path, given.gpu),) if given.gpu else gpus.read(path)
     if given.base:
-        # A pull request takes nothing from what is measured.
+        # Use the base's list, so that a pull request cannot exclude files from being measured.
         base = worktree.commit_of(root, given.base)
         measured = gpus.touches(_patterns_of(root, base), _changed(root, base))
     else:
@@ -46,14 +46,14 @@ def main(
     print(f"enabled={json.dumps(enabled)}")
     print(f"measured={json.dumps(measured)}")
     if not enabled:
-        # Standard output is for $GITHUB_OUTPUT; a job's log takes commands from both.
+        # Standard output is for $GITHUB_OUTPUT; jobs read workflow commands from both streams.
         print(workflow_commands.command("notice", {"title": "GPU jobs are off"}, _HOW),
               file=sys.stderr)  # fmt: skip
     return ExitStatus.OK
 
 
 def _patterns_of(root: Path, commit: str) -> list[str]:
-    """What is measured by a commit's list; everything, where it has none that can be read."""
+    """Return the patterns of measured files in a commit's list; empty, for all, if unreadable."""
     found = git.run(root, "show", f"{commit}:./{gpus.file_of(root).relative_to(root)}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "gpus.json")
@@ -65,6 +65,6 @@ def _patterns_of(root: Path, commit: str) -> list[str]:
 
 
 def _changed(root: Path, base: str) -> list[str]:
-    """The paths that the head changed since it left the base; of a renamed file both."""
+    """Return the paths changed since the merge base; both names of a renamed file."""
     told = git.require(root, "diff", "--name-only", "--no-renames", "-z", f"{base}...HEAD")
     return list(filter(None, told.split("\0")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history: add a night."""
+"""warpgauge ci history: adds a night to the history."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci on-demand: begins the measurement that a comment on a pull request asks for.
+"""warpgauge ci on-demand: starts the measurement that a comment on a pull request asks for.
 
 Standard library only, so that a comment is answered in seconds.
 """
@@ -22,7 +22,7 @@ from warpgauge.system.errors import ExitStatus
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
-    """Raises UserError for what is wrong with the command or its comment."""
+    """Start the measurement. Raises UserError for a wrong command or comment."""
     given = command_lines.on_demand().parse_args(argv)
     api = GitHub.of(environment)
     comment = api.get(f"/repos/{given.repository}/issues/comments/{given.comment}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci pages: the folder that GitHub Pages publishes, of what the last nights found."""
+"""warpgauge ci pages: makes the folder for GitHub Pages from the results of the last nights."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import plural
 
-# What a file of the site may be called, but for those that are there.
+# Families that get a page, unless their file name is already taken by the site.
 _FAMILY = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 
 
 def main(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
-    """Raises UserError for a folder that is not empty, and where GitHub does not tell."""
+    """Make the site. Raises UserError if the folder is not empty or a request to GitHub fails."""
     given = command_lines.pages().parse_args(argv)
     require_empty(given.out_dir)
     models = gpus.read(gpus.file_of(root))
@@ -48,7 +48,7 @@ def main(
     faults = database.ask(given.history, "HEAD", database.faults)
     for fault in faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    _write(given.out_dir / site.INDEX, site.index(rows))  # the last file: the site is whole
+    _write(given.out_dir / site.INDEX, site.index(rows))  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     left = f"; {plural(len(faults), 'line')} of the history left out" if faults else ""
     print(f"made: {made}{left}")
@@ -56,7 +56,7 @@ def main(
 
 
 def _write_gpu(out: Path, history: Path, gpu: Gpu, newest: Newest | None) -> site.Gpu:
-    """A GPU's folder; what the index says of it."""
+    """Write a GPU's folder, and return its row in the index."""
     verdicts = newest.found.verdicts if newest is not None else ()
     clocks = {verdict.name: verdict.clock for verdict in verdicts}
     count, families = database.ask(history, "HEAD", lambda db: _families(db, gpu.slug, clocks))
@@ -76,7 +76,7 @@ def _write_gpu(out: Path, history: Path, gpu: Gpu, newest: Newest | None) -> sit
 def _families(
     asked: sqlite3.Connection, slug: str, clocks: Mapping[str, Clock]
 ) -> tuple[int, dict[str, list[Course]]]:
-    """How many nights there are, and how the last ones went, by family and name."""
+    """Return the number of nights, and the courses of the last ones by family."""
     count, every = courses.of(asked, slug, clocks)
     found: dict[str, list[Course]] = {}
     for name, one in every.items():

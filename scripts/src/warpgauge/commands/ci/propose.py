@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci propose: opens a pull request with what a run of baseline.yml recorded."""
+"""warpgauge ci propose: opens a pull request with the sessions that baseline.yml recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(
     environment: Mapping[str, str] = os.environ,
     now: datetime | None = None,
 ) -> ExitStatus:
-    """Raises UserError for whatever is refused; nothing is posted then."""
+    """Open the pull request. Raises UserError, and posts nothing, for anything invalid."""
     given, now = command_lines.propose().parse_args(argv), now or datetime.now(timezone.utc)
     repository = Repository(GitHub.of(environment), given.repository)
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
@@ -60,7 +60,7 @@ def main(
 
 
 def _opened(repository: Repository, about: Mapping[str, str], comments: Sequence[str]) -> str:
-    """The address of the pull request, with a comment for each further session."""
+    """Open a pull request, comment on further sessions, and return its address."""
     base = f"/repos/{repository.name}"
     try:
         pull = repository.github.post(f"{base}/pulls", about)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as SVG: `drawn` of each makes an element for a page, `picture.document` a file of it."""
+"""Pictures as SVG: each `drawn` returns an element for a page, `picture.document` a file."""

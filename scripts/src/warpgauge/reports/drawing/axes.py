@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of a picture: where a value lies, and ticks whose labels do not overlap. Pure."""
+"""Axes of a picture: positions of values, and ticks whose labels do not overlap. Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def linear(value: float) -> float:
 
 
 def logarithm(value: float) -> float:
-    """Of zero and below: minus infinity."""
+    """Return the decimal logarithm; minus infinity for zero and below."""
     return math.log10(value) if value > 0 else -math.inf
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From the value `low` at the pixel `start` to a different value `high` at `end`.
+    """An axis from the value `low` at pixel `start` to a different value `high` at pixel `end`.
 
-    `scale` grows with the value: `linear`, `logarithm`, or another.
+    `scale` is an increasing function, such as `linear` or `logarithm`.
     """
 
     low: float
@@ -40,17 +40,17 @@ class Axis:
     scale: Callable[[float], float] = linear
 
     def at(self, value: float) -> float:
-        """The pixel, no farther out than the ends."""
+        """Return the pixel of a value, clamped to the ends."""
         low, high = self.scale(self.low), self.scale(self.high)
         # Halved, so that the difference of two huge values is finite.
         share = (self.scale(value) / 2 - low / 2) / (high / 2 - low / 2)
         return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
 
     def spread(self, values: Iterable[float], words: Words) -> list[float]:
-        """As many of `values` as have room for their labels; earlier ones are kept first."""
+        """Return those of `values` whose labels have room, sorted; earlier values go first."""
         shown: list[float] = []
         for value in values:
-            # Labels are centred; between two there are at least two letters.
+            # Labels are centred, with at least two letters between them.
             width = width_of(words(value)) + 4 * LETTER
             rooms = {one: (width + width_of(words(one))) / 2 for one in shown}
             at = self.at(value)
@@ -60,7 +60,7 @@ class Axis:
 
 
 def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from `low` to `high`; `most` steps of one size."""
+    """Return round numbers from `low` to `high`, at most `most` equal steps."""
     length = high - low
     power = 10 ** math.floor(math.log10(length / most))
     step = next(power * one for one in (1, 2, 2.5, 5, 10) if length / (power * one) <= most)
@@ -69,7 +69,7 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
-    """1, 2, 5, 10, ... or powers of ten, or each second of these; never none."""
+    """Return 1, 2, 5, 10, ... or powers of ten, or every nth of these; at least one tick."""
     ends = math.log10(low), math.log10(high)
     for factors in ((1, 2, 5), (1,)):
         powers = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
@@ -81,36 +81,36 @@ def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
 
 
 def margin(ticks: Sequence[float], words: Words) -> float:
-    """Pixels from the edge to a vertical axis: its title and its widest label."""
+    """Return the pixels from the edge to a vertical axis: its title and its widest label."""
     return GAP + LINE + max(width_of(words(tick)) for tick in ticks) + 8
 
 
 def short(words: str) -> str:
-    """``2 µs`` of ``2.000 µs``."""
+    """Return ``2 µs`` for ``2.000 µs``."""
     number, _, unit = words.partition(" ")
     return f"{float(number):g} {unit}"
 
 
 def unit_of(words: str, value: float) -> tuple[float, str]:
-    """The size and the name of the unit in which `words` state a `value` above zero."""
+    """Return the size and the name of the unit in which `words` state a `value` above zero."""
     number, unit = words.split(" ", 1)
     return 10.0 ** round(math.log10(value / float(number))), unit
 
 
 def seconds_words(highest: float) -> Words:
-    """For the ticks of an axis of times up to `highest`: as many digits as they differ in."""
+    """Return the labels' format for times up to `highest`, all in the same unit."""
     size, unit = unit_of(duration(highest), highest)
     return lambda value: f"{value / size:.9g} {unit}"
 
 
 def change_words(value: float) -> str:
-    """For the ticks of an axis of changes, which are fractions."""
+    """Return the label of a tick for a change, a fraction."""
     sign = "" if abs(value) < 1e-9 else "−" if value < 0 else "+"
     return f"{sign}{round(100 * abs(value), 4):g} %"
 
 
 def below(x: Axis, ticks: Sequence[float], words: Words, y: Axis) -> Iterator[str]:
-    """Grid and labels of a horizontal axis; `y` is the vertical one, which starts at the bottom."""
+    """Yield grid and labels of a horizontal axis; `y` is the vertical one, from the bottom."""
     for tick in ticks:
         at = x.at(tick)
         yield shape("path", "grid", f'd="M{at:.2f} {y.end:.2f}V{y.start:.2f}"')
@@ -118,7 +118,7 @@ def below(x: Axis, ticks: Sequence[float], words: Words, y: Axis) -> Iterator[st
 
 
 def beside(y: Axis, ticks: Sequence[float], words: Words, x: Axis) -> Iterator[str]:
-    """Grid and labels of a vertical axis; `x` is the horizontal one."""
+    """Yield grid and labels of a vertical axis; `x` is the horizontal one."""
     for tick in ticks:
         at = y.at(tick)
         yield shape("path", "grid", f'd="M{x.start:.2f} {at:.2f}H{x.end:.2f}"')
@@ -130,7 +130,7 @@ def frame(x: Axis, y: Axis) -> str:
 
 
 def titles(x: Axis, y: Axis, below: str, beside: str) -> Iterator[str]:
-    """The titles of the axes; the vertical one's is rotated, at the picture's edge."""
+    """Yield the axes' titles; the vertical axis's is rotated, at the picture's edge."""
     if below:
         words = _fitting(below, x.end - x.start)
         yield text((x.start + x.end) / 2, y.start + 42, words, "middle")

@@ -16,24 +16,24 @@ from warpgauge.reports.drawing.style import LETTER
 from warpgauge.system.text import duration, percent, span
 
 _WIDTH, _HEIGHT, _LINE = 800.0, 240.0, 18.0
-_LINES = 2  # of labels of change points
+_LINES = 2  # for labels of change points
 _LONGEST_DATE = 12
 _BELOW = "bars: 95 % interval of a night; lines: mean between changes"
 
-# Standard errors in half of a 95 % interval, of a normal distribution.
+# Half of a 95 % interval of a normal distribution, in standard errors.
 _HALF = 1.96
 
-# One night with a large error must not flatten the others: bars are cut off where they reach this
-# many typical bars beyond all nights.
+# Bars are cut off this many typical bars beyond the range of all nights, so that one night with a
+# large error does not flatten the others.
 _LONGEST_BAR = 1.5
 
-# From such a range on, the axis is logarithmic.
+# The axis is logarithmic if its range is a larger factor.
 _LOGARITHMIC = 5.0
 
 
 @dataclass(frozen=True)
 class Night:
-    """The median in `seconds`, above zero; `error` is the standard error of its logarithm."""
+    """A median in `seconds`, above zero; `error` is the standard error of its logarithm."""
 
     date: str  # 2026-03-07; shown as it is
     seconds: float
@@ -43,7 +43,7 @@ class Night:
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """From the night `index` on times are longer by a fraction, `change`, from `low` to `high`."""
+    """A change of times from the night `index` on, a fraction with the interval `low` to `high`."""
 
     index: int
     change: float
@@ -63,7 +63,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Course:
-    """At least one night, in order."""
+    """The nights of a benchmark, at least one, in order."""
 
     title: str
     nights: Sequence[Night]
@@ -72,7 +72,7 @@ class Course:
 
 
 def drawn(course: Course) -> str:
-    """The element."""
+    """Return the SVG element."""
     y_low, y_high, scale = _range(course.nights)
     ticks = axes.linear_ticks if scale is linear else axes.log_ticks
     y_ticks, words = ticks(y_low, y_high, 6), axes.seconds_words(y_high)
@@ -100,14 +100,14 @@ def drawn(course: Course) -> str:
         *axes.titles(x, y, "", "time of an operation"),
         text(left, bottom + 14, _BELOW, "faint"),
     ]
-    # Half of the last date is right of the frame.
+    # Half of the last date lies to the right of the frame.
     date = LETTER * (_LONGEST_DATE + 1) / 2
     width = max(x.end + date, left + picture.title_width(course.title)) + GAP
     return picture.element(body, width, bottom + 28, course.title)
 
 
 def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], float]]:
-    """From the lowest to the highest night and their bars, and the scale."""
+    """Return the range of nights with their bars, and the scale."""
     times = [math.log(night.seconds) for night in nights]
     bars = [_HALF * night.error for night in nights]
     longest = _LONGEST_BAR * median(bars)
@@ -121,7 +121,7 @@ def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], flo
 
 
 def _dates(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    """Of the first night and the last, and of as many between as have room."""
+    """Yield the dates of the first and the last night, and of as many between as have room."""
 
     def date(index: float) -> str:
         return picture.shortened(nights[int(index)].date, _LONGEST_DATE)
@@ -137,7 +137,7 @@ def _lane(kind: str) -> str:
 
 
 def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[str]:
-    """A lane for each kind, below the dates, with a tick at each event."""
+    """Yield a lane for each kind below the dates, with a tick at each event."""
     for index, kind in enumerate(kinds):
         middle = y.start + 36 + _LINE * index
         yield text(x.start - 8, middle + 4, _lane(kind), "end faint")
@@ -150,7 +150,7 @@ def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[
 
 
 def _errors(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    """All bars as one shape: three years have a thousand."""
+    """Yield all bars as one shape, because three years have a thousand."""
     bars = []
     for index, night in enumerate(nights):
         if night.error > 0:
@@ -165,13 +165,13 @@ def _points(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
     radius = min(max(room / 2, 1.5), 4.0)
     for index, night in enumerate(nights):
         told = night.tooltip or f"{night.date}: {duration(night.seconds)}"
-        # Shorter than a path: a page has one for each night of each benchmark.
+        # Shorter than a path: a page has one per night and benchmark.
         place = f'cx="{x.at(index):.2f}" cy="{y.at(night.seconds):.2f}" r="{radius:.2g}"'
         yield shape("circle", "dot c0", place, told)
 
 
 def _levels(course: Course, x: Axis, y: Axis) -> Iterator[str]:
-    """The geometric mean from each change to the next."""
+    """Yield the geometric mean between neighbouring changes as a line."""
     inner = sorted({one.index for one in course.changes if 0 < one.index < len(course.nights)})
     for first, end in pairwise([0, *inner, len(course.nights)]):
         times = [math.log(night.seconds) for night in course.nights[first:end]]
@@ -201,7 +201,7 @@ class _Label:
 
 
 def _labels(changes: Sequence[ChangePoint], x: Axis) -> list[_Label]:
-    """Above the frame, largest changes first; those without room have only a tooltip."""
+    """Return labels above the frame, largest changes first; the others have only a tooltip."""
     labels: list[_Label] = []
     for one in sorted(changes, key=lambda change: -abs(change.change)):
         words = percent(one.change)

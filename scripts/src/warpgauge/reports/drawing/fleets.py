@@ -13,15 +13,15 @@ from warpgauge.reports.drawing.picture import CIRCLE, GAP, mark, rect, shape, te
 from warpgauge.system.text import percent
 
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 640.0, 240.0, 44.0, 64.0
-_MARKED = 100  # the others are a line
+_MARKED = 100  # the first ranks; the others are drawn as a line
 
 _CELL, _GRID_TOP, _LONGEST = 22.0, 72.0, 40
-_SHADES = (0.01, 0.02, 0.05, 0.10)  # changes from which on a square is darker
+_SHADES = (0.01, 0.02, 0.05, 0.10)  # changes at which a square becomes darker
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """`values` with their names; those above `limit` stand apart. `y` is the vertical axis."""
+    """`values` with their names; those above `limit` are marked. `y` titles the vertical axis."""
 
     title: str
     y: str
@@ -31,7 +31,7 @@ class Ranks:
 
 
 def ranks(units: Ranks) -> str:
-    """The element. There is a value."""
+    """Return the SVG element; `units` has at least one value."""
     order = sorted(range(len(units.values)), key=lambda at: -units.values[at])
     high = 1.05 * max(units.values[order[0]], units.limit, 1.0)
     ticks = axes.linear_ticks(0.0, high)
@@ -57,7 +57,7 @@ def ranks(units: Ranks) -> str:
 
 
 def _thinned(count: int) -> list[int]:
-    """Ranks behind those that are marked, at equal steps of the logarithmic axis."""
+    """Return ranks after the marked ones, at equal steps of the logarithmic axis."""
     if count <= _MARKED:
         return []
     steps = 200
@@ -68,7 +68,7 @@ def _thinned(count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """`changes` (fractions, NaN for what nobody measured) has a row for each of `rows`."""
+    """`changes` are fractions, NaN if not measured, with one sequence for each of `rows`."""
 
     title: str
     rows: Sequence[str]
@@ -77,7 +77,7 @@ class HeatMap:
 
 
 def heat_map(grid: HeatMap) -> str:
-    """The element."""
+    """Return the SVG element."""
     names = [picture.shortened(row) for row in grid.rows]
     columns = [picture.shortened(column, _LONGEST) for column in grid.columns]
     left = GAP + max(map(picture.width_of, names), default=0.0) + 8
@@ -109,7 +109,7 @@ def _cell(x: float, y: float, change: float, told: str = "") -> str:
 
 
 def _legend(left: float, top: float) -> Iterator[str]:
-    """From less than the first shade to the last, slower and faster."""
+    """Yield the shades of slower and faster, with the changes at which they begin."""
     at = left
     for sign in (1.0, -1.0):
         for least in _SHADES:

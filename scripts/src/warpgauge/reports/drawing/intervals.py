@@ -22,7 +22,7 @@ from warpgauge.reports.ranking import rank
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
-# In both kinds of file; a later run replaces only files that contain it.
+# Both kinds of file contain it; a later run replaces only files that contain it.
 MARK = "warpgauge intervals of changes"
 
 # More rows would not be readable.
@@ -30,13 +30,13 @@ _ROWS = 40
 
 _ROW, _PLOT, _TOP, _BOTTOM = 26.0, 480.0, 64.0, 76.0
 
-# The font of a PNG has these; other letters are written as escapes.
+# The last letter in the PNG's font; later ones are written as escapes.
 _LAST_LETTER = "\u017f"
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a row looks: a sign, and a colour that colour-blind readers can tell apart."""
+    """How a row looks: a shape, and a colour that colour-blind readers can tell apart."""
 
     words: str
     path: str
@@ -73,7 +73,7 @@ def png(comparison: Comparison) -> bytes:
 
 
 def drawn(comparison: Comparison) -> str:
-    """The element."""
+    """Return the SVG element."""
     found = _rows(comparison)
     rows = found[:_ROWS]
     line, gpu = headline(comparison), gpu_name(comparison.candidate)
@@ -107,7 +107,7 @@ def drawn(comparison: Comparison) -> str:
 
 
 def _rows(comparison: Comparison) -> list[_Row]:
-    """What changed, then what is accepted, then what is inconclusive."""
+    """Return the changed rows, then the accepted ones, then the inconclusive ones."""
     rows = []
     for outcome, kind in _KINDS.items():
         chosen = [verdict for verdict in comparison.verdicts if verdict.outcome is outcome]
@@ -121,21 +121,21 @@ def _rows(comparison: Comparison) -> list[_Row]:
 
 
 def _drawn_change(verdict: Verdict, change: Change) -> tuple[Change, str]:
-    """With the whiskers that are drawn, and in words."""
+    """Return the change with the whiskers to draw, and its text."""
     if verdict.outcome is Outcome.INCONCLUSIVE and verdict.bound is not None:
         return Change(change.ratio, change.ratio, verdict.bound), at_most(verdict.bound)
     return change, f"{percent(change.ratio)} ({interval(change)})"
 
 
 def _within(change: Change) -> Change:
-    """Cut to what an axis can show; the interval contains the change."""
+    """Clamp a change to the range of an axis; the interval then contains the change."""
     ends = (change.ratio, change.low, change.high)
     ratio, low, high = (max(min(end, _FARTHEST), -1.0) for end in ends)
     return Change(ratio, min(low, ratio), max(high, ratio))
 
 
 def _plain(name: str) -> str:
-    """Only letters that the font has, none of which moves its neighbours."""
+    """Return the name with letters that are not in the font, or that move others, escaped."""
     shown = picture.shortened(name)
     return "".join(
         char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1] for char in shown
@@ -164,24 +164,24 @@ def _drawn(x: Axis, y: float, row: _Row) -> Iterator[str]:
     yield text(x.end + GAP, y + 4, row.size, row.kind.words)
 
 
-# Nothing is drawn farther out.
+# The largest change that is drawn.
 _FARTHEST = 99.99
 
-# An axis up to _LINEAR is linear; a longer one only around zero (the inverse hyperbolic sine), so
-# that 1 % and 300 % are both visible.
+# An axis up to _LINEAR is linear. A longer one is linear only around zero (the inverse hyperbolic
+# sine), so that 1 % and 300 % are both visible.
 _LINEAR, _LINEAR_WIDTH = 0.25, 0.05
 _TICKS = (-0.9, -0.5, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
           30.0, 100.0)  # fmt: skip
 
-# Letters for a label of a linear axis and the gap behind it.
+# Letters for a label of a linear axis and the gap after it.
 _LABEL = 10
 
-# The least that an axis reaches in either direction.
+# The least reach of an axis in either direction.
 _LEAST = 0.001
 
 
 def _axis(rows: Sequence[_Row], start: float, end: float) -> Axis:
-    """Longer than all intervals and bands; not linear if it is long."""
+    """Return an axis that holds all intervals and bands; it is not linear if it is long."""
     lows = [min(row.change.low, -row.tolerance) for row in rows]
     highs = [max(row.change.high, row.tolerance) for row in rows]
     low = max(min(-_LEAST, 1.04 * min(lows)), -1.0)

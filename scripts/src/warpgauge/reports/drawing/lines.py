@@ -14,13 +14,13 @@ from warpgauge.reports.drawing.picture import GAP, Sign, mark, shape
 from warpgauge.reports.drawing.style import LETTER, LINE
 from warpgauge.system.text import binary
 
-# In every file of such a picture.
+# A later run replaces only files that contain it.
 MARK = "warpgauge lines over an axis"
 
 _WIDTH, _HEIGHT = 640.0, 380.0
 _TOP, _BOTTOM = 44.0, 58.0
 
-# Wider bands are cut off, so that a noisy point does not flatten the lines.
+# Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
 _HIGHEST_BAND = 1.15
 
 _BEFORE = "baseline, pale"
@@ -28,7 +28,7 @@ _BEFORE = "baseline, pale"
 
 @dataclass(frozen=True)
 class Point:
-    """`low` to `high` is the interval of `y`, if it is known; `told` is its tooltip."""
+    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
 
     x: int
     y: float
@@ -41,7 +41,7 @@ class Point:
 class Series:
     """A line from left to right, broken where a point is None; a `ceiling` is dashed.
 
-    Lines of one `colour` have the same; without one it is that of the text. One of `before` is
+    `colour` numbers the line's colour; None is the colour of text. A baseline's line (`before`) is
     pale, without marks, and has no entry of its own in the legend.
     """
 
@@ -63,7 +63,7 @@ class Series:
 
     @property
     def line(self) -> str:
-        """The classes of its line."""
+        """The CSS classes of its line."""
         kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
         return f"{kind} {style.series(self.colour)}"
 
@@ -75,7 +75,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Labels:
-    """The titles of the picture and of its axes; `y_text` labels a tick."""
+    """The titles of the picture and of its axes; `y_text` formats the label of a tick."""
 
     title: str
     x: str
@@ -84,7 +84,7 @@ class Labels:
 
 
 def drawn(series: Sequence[Series], labels: Labels, *, log_y: bool = False) -> str:
-    """The element. There is a point, and every x is above zero; with `log_y` so is every y."""
+    """Return the SVG element. At least one point; every x above zero; with `log_y` every y too."""
     points = [point for one in series for point in one.drawn]
     y_ticks, low, high = (_log_ticks if log_y else _linear_ticks)(points)
     left = axes.margin(y_ticks, labels.y_text)
@@ -110,15 +110,15 @@ def drawn(series: Sequence[Series], labels: Labels, *, log_y: bool = False) -> s
 
 
 def _horizontal(xs: Sequence[int], left: float) -> Axis:
-    """A little longer than the lines either way."""
+    """Return an axis slightly longer than the lines at both ends."""
     room = 0.03 * math.log2(xs[-1] / xs[0]) or 0.5
     return Axis(xs[0] / 2**room, xs[-1] * 2**room, left, left + _WIDTH, logarithm)
 
 
 def _x_ticks(xs: Sequence[int], room: float) -> list[int]:
-    """Powers of two, as far apart as their labels need, or the values where these lie between."""
+    """Return powers of two, spaced as their labels need, or the values if these lie between."""
     first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-    # 2^10 and 2^20 are always among them.
+    # 2^10 and 2^20 belong to every step.
     for step in (1, 2, 5, 10):
         chosen = [2**power for power in range(first, last + 1) if power % step == 0]
         if len(chosen) * (max(map(_letters, chosen), default=0) + 2) * LETTER <= room:
@@ -134,7 +134,7 @@ def _letters(value: int) -> int:
 
 
 def _linear_ticks(points: Sequence[Point]) -> tuple[list[float], float, float]:
-    """From zero to above the highest point, and its band as far as that is drawn."""
+    """Return ticks from zero to above the highest point and the drawn part of its band."""
     highest = max(point.y for point in points)
     bands = [point.high for point in points if point.high is not None]
     top = max([highest, *(min(high, _HIGHEST_BAND * highest) for high in bands)]) * 1.04 or 1.0
@@ -148,7 +148,7 @@ def _log_ticks(points: Sequence[Point]) -> tuple[list[float], float, float]:
 
 
 def _bands(x: Axis, y: Axis, series: Series) -> Iterator[str]:
-    """The intervals: a band, or a bar for a single point."""
+    """Yield the intervals: a band, or a bar for a single point."""
     colour = style.series(series.colour)
     for part in series.parts:
         known = [point for point in part if point.low is not None and point.high is not None]

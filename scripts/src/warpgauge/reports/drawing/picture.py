@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures are made of: texts, marks, a legend, the element, SVG and PNG files.
+"""The parts of all pictures: texts, marks, a legend, the element, SVG and PNG files.
 
-A picture has no id, no style and no address in it: several stand in one page, which has
-`style.text()` once. The same data give the same bytes.
+A picture has no id, style or address, because a page holds several and has `style.text()` once.
+The same data give the same bytes.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _SHAPES = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 
            "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
 CIRCLE, SQUARE, DIAMOND = _SHAPES[:3]
 
-# What `png` imports.
+# The package that `png` imports.
 PNG_PACKAGE = "resvg_py"
 
-# Pixels of the image for one of the picture.
+# Pixels of the PNG per pixel of the picture.
 _SCALE = 2.0
 
-# The letters up to U+017F and the signs of the pictures, of DejaVu Sans Mono 2.37, made by
+# DejaVu Sans Mono 2.37 with the letters up to U+017F and the signs of the pictures, made by
 #   pyftsubset DejaVuSansMono.ttf --no-hinting --layout-features= --drop-tables+=FFTM
 #     --unicodes=20-7e,a0-17f,2013,2014,2018-201d,2022,2026,2190-2193,2212,2264,2265,394,3bc
 _FONT = Path(__file__).parent / "letters.ttf"
 _FAMILY = "DejaVu Sans Mono"
 
-# The signature, and the first chunk: its length, name, 13 bytes and checksum.
+# Bytes of the signature and of the first chunk: its length, name, 13 bytes and checksum.
 _HEAD = 8 + 4 + 4 + 13 + 4
 
 
 def element(body: Iterable[str], width: float, height: float, label: str) -> str:
-    """The picture for a page; `label` is what a screen reader says of it."""
+    """Return the picture for a page; `label` is for screen readers."""
     wide, high = math.ceil(width), math.ceil(height)
     spoken = quoteattr(shortened(label, _LONGEST_TOOLTIP))
     head = (
@@ -56,18 +56,18 @@ def element(body: Iterable[str], width: float, height: float, label: str) -> str
 
 
 def document(picture: str, mark: str) -> str:
-    """A file of one picture; by the `mark` a later run knows that it may replace it."""
+    """Return a file of one picture; the `mark` tells a later run that it may replace the file."""
     return f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {mark} -->\n{styled(picture)}'
 
 
 def styled(picture: str, rules: str = "") -> str:
-    """The picture with its style in it; `rules` instead of those for light and dark pages."""
+    """Return the picture with a style; `rules` replaces that for light and dark pages."""
     head, rest = picture.split("\n", 1)
     return f"{head}\n<style>{rules or style.text()}</style>\n{rest}"
 
 
 def png(picture: str, title: str) -> bytes:
-    """A light picture, and the same bytes whatever fonts a machine has; `title` is its metadata."""
+    """Return a light PNG, the same bytes on any machine; `title` is its metadata."""
     import resvg_py
 
     image = resvg_py.svg_to_bytes(
@@ -83,13 +83,13 @@ def png(picture: str, title: str) -> bytes:
 
 
 def text(x: float, y: float, words: str, kinds: str = "", more: str = "") -> str:
-    """A line of text; `kinds` are classes of `style`: end, middle, bold, or a colour."""
+    """Return a line of text; `kinds` are classes of `style`: end, middle, bold, or a colour."""
     kind = _classes(f"text {kinds}")
     return f'<text class="{kind}" x="{x:.2f}" y="{y:.2f}"{more}>{escape(inert(words))}</text>'
 
 
 def shape(tag: str, kinds: str, attributes: str, told: str = "") -> str:
-    """Anything but text; `told` is its tooltip."""
+    """Return any element but text; `told` is its tooltip."""
     inside = f"<title>{escape(shortened(told, _LONGEST_TOOLTIP))}</title>" if told else ""
     end = f">{inside}</{tag}>" if inside else "/>"
     return f'<{tag} class="{_classes(kinds)}" {attributes}{end}'
@@ -109,12 +109,12 @@ def title(words: str, x: float) -> str:
 
 
 def title_width(words: str) -> float:
-    # Bold letters are a little wider where a browser has no font of one width for them.
+    # Bold letters are slightly wider if a browser has no monospaced font for them.
     return 1.1 * width_of(shortened(words, _LONGEST_TITLE))
 
 
 def shortened(words: str, longest: int = LONGEST_NAME) -> str:
-    """Inert, and cut to so many letters; wide East Asian ones count as two."""
+    """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
     shown, room = inert(words[: longest + 1]), longest
     for at, char in enumerate(shown):
         room -= _letters(char)
@@ -124,7 +124,7 @@ def shortened(words: str, longest: int = LONGEST_NAME) -> str:
 
 
 def width_of(words: str) -> float:
-    """Of inert text."""
+    """Return the width of inert text in pixels."""
     return LETTER * sum(map(_letters, words))
 
 
@@ -133,7 +133,7 @@ def _letters(char: str) -> int:
 
 
 def marker(colour: int | None) -> str:
-    """Another shape where the colours come round again."""
+    """Return the shape of a mark, which changes each time the colours repeat."""
     return _SHAPES[(colour or 0) // style.COLOURS % len(_SHAPES)]
 
 
@@ -159,7 +159,7 @@ class Sign:
         return 16.0 if self.path and not self.line else 34.0
 
     def drawn(self, x: float, y: float) -> Iterator[str]:
-        """With its left end at `x` and its middle at the height `y`."""
+        """Yield its parts, with the left end at `x` and the middle at the height `y`."""
         if self.line:
             ends = f'points="{x:.2f},{y:.2f} {x + 26:.2f},{y:.2f}"'
             yield shape("polyline", self.line, ends)
@@ -171,13 +171,13 @@ class Sign:
 
 
 def column(signs: Sequence[Sign], x: float, y: float) -> Iterator[str]:
-    """A legend, one below the other from the height `y` on."""
+    """Yield a legend as a column that starts at the height `y`."""
     for index, one in enumerate(signs):
         yield from one.drawn(x, y + LINE * (index + 0.5))
 
 
 def rows(signs: Sequence[Sign], width: float) -> list[list[Sign]]:
-    """A legend in lines of at most that `width`, unless one sign is wider."""
+    """Split a legend into lines of at most `width`, unless one sign is wider."""
     found: list[list[Sign]] = []
     room = 0.0
     for one in signs:
@@ -190,7 +190,7 @@ def rows(signs: Sequence[Sign], width: float) -> list[list[Sign]]:
 
 
 def lines(signs: Sequence[Sequence[Sign]], x: float, y: float) -> Iterator[str]:
-    """`rows` of a legend, from the height `y` on."""
+    """Yield the lines of a legend (`rows`), starting at the height `y`."""
     for index, line in enumerate(signs):
         at = x
         for one in line:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks by arithmetic intensity under the ceilings that were measured with them. Pure."""
+"""Benchmarks by arithmetic intensity, under ceilings measured with them (roofline). Pure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from warpgauge.verdict.comparison import Verdict
 
 _WIDTH, _HEIGHT, _BOTTOM = 640.0, 380.0, 58.0
 
-# How much of a slope is visible left of where it meets the level, as a factor.
+# How much of a slope is visible to the left of its ridge, as a factor.
 _SLOPE = 100.0
-_LABEL = 16.0  # pixels from a label to the next
+_LABEL = 16.0  # pixels between labels
 
-# Ceilings within this fraction are one: processes measure slightly different ones. Bandwidths also
-# differ by the ratio of reads to writes, which the picture does not show.
+# Ceilings within this fraction are merged, because processes measure slightly different ones.
+# Bandwidths also differ by the ratio of reads to writes, which the picture does not show.
 _SAME, _ONE_SLOPE = 0.03, 0.1
 
-_MOST_POINTS = 400  # more cannot be told apart
+_MOST_POINTS = 400  # more are not distinguishable
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 
 
 @dataclass(frozen=True)
 class Point:
-    """FLOP a byte and FLOP/s, both above zero. A `family` has one colour."""
+    """FLOP per byte and FLOP/s, both above zero. Points of a `family` share a colour."""
 
     name: str
     family: str
@@ -50,7 +50,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roofline:
-    """There is a point or a ceiling of each kind."""
+    """Points and ceilings: at least one point, or one ceiling of each kind."""
 
     title: str
     points: Sequence[Point]
@@ -60,7 +60,7 @@ class Roofline:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row that states flops, bytes and the `fraction` of its limit: all above zero."""
+    """A row that states flops, bytes and the `fraction` of its limit, all above zero."""
 
     verdict: Verdict
     bytes_per_second: float
@@ -89,10 +89,10 @@ class _Row:
 
 
 def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
-    """Of the candidate's rows that state flops and bytes; None where there is none.
+    """Return the candidate's rows that state flops and bytes; None if there is none.
 
-    A row states how near it is to its limit, not which limit that is. It is taken for the bandwidth
-    where rows without flops have the same one, unless rows of another intensity have the same rate.
+    A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
+    without flops have the same one, unless rows of another intensity have the same rate.
     """
     rows: list[_Row] = []
     bandwidths: set[float] = set()
@@ -132,7 +132,7 @@ def _agree(one: float, other: float) -> bool:
 
 
 def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
-    """In ascending order, each within that fraction of its lowest."""
+    """Group values in ascending order, each within the fraction `apart` of its group's lowest."""
     groups: list[list[float]] = []
     for value in sorted(values):
         if groups and value <= (1 + apart) * groups[-1][0]:
@@ -143,7 +143,7 @@ def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
 
 
 def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
-    """Named by the words that its rows' names share and no others have: ``bf16``."""
+    """Return a ceiling named by the words that only its rows' names share: ``bf16``."""
     mine, others = [], set()
     for row in levels:
         parts = {part for part in row.verdict.name.split("/")[1:] if ":" not in part}
@@ -156,7 +156,7 @@ def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
 
 
 def drawn(roofline: Roofline) -> str:
-    """The element."""
+    """Return the SVG element."""
     (x_low, x_high), (y_low, y_high) = _ranges(roofline)
     y_ticks = axes.log_ticks(y_low, y_high)
     left = axes.margin(y_ticks, _rate)
@@ -167,7 +167,7 @@ def drawn(roofline: Roofline) -> str:
     x = Axis(x_low, x_high, left, left + _WIDTH, logarithm)
     y = Axis(y_low, y_high, top + height, top, logarithm)
     words = [f"{shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
-    # Half of the last tick's label is right of the frame, too.
+    # Half of the last tick's label also lies to the right of the frame.
     right = GAP + max((picture.width_of(one) for one in words), default=0.0)
     body = [
         picture.title(roofline.title, left),
@@ -185,7 +185,7 @@ def drawn(roofline: Roofline) -> str:
 
 
 def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of intensity and rate: all points, and where the ceilings meet."""
+    """Return the ranges of intensity and rate, which hold all points and ridges."""
     slopes = [one.rate for one in roofline.bandwidths]
     levels = [one.rate for one in roofline.arithmetic]
     ridges = [level / slope for level in levels for slope in slopes]
@@ -193,7 +193,7 @@ def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float
     xs += [end for ridge in ridges for end in (ridge / _SLOPE, 4 * ridge)]
     ys = [point.rate for point in roofline.points] + levels
     ys += [min(levels) / _SLOPE] if ridges else []
-    # A slope without a level stays visible above the points.
+    # Without a level, a slope stays visible above the points.
     ys += [slope * min(xs) * factor for slope in slopes for factor in (1, 10) if not levels]
     return (min(xs) / 1.6, max(xs) * 1.6), (min(ys) / 1.6, max(ys) * 2.0)
 
@@ -211,7 +211,7 @@ def _rate(rate: float) -> str:
 
 
 def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
-    """Bandwidths, up to the highest level, with their names along them."""
+    """Yield the bandwidths, up to the highest level, with their names along them."""
     roof = max((one.rate for one in roofline.arithmetic), default=y.high)
     slopes = sorted(roofline.bandwidths, key=lambda one: -one.rate)
     for index, one in enumerate(slopes):
@@ -222,7 +222,7 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
         ends = [(x.at(at), y.at(one.rate * at)) for at in (first, last)]
         yield _ceiling(ends)
         (left, bottom), (right, top) = ends
-        # Names of neighbouring slopes are staggered along them.
+        # Names of neighbouring slopes are staggered.
         share = 1 / len(slopes)
         length = share * math.hypot(right - left, bottom - top)
         bandwidth = quantity(one.rate, "B/s")
@@ -231,7 +231,7 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
             continue
         along = (index + 0.5) * share
         at_x, at_y = left + along * (right - left), bottom - along * (bottom - top)
-        aside = 15 if index else -6  # the steepest has its name above it
+        aside = 15 if index else -6  # the name of the steepest slope stands above it
         angle = math.degrees(math.atan2(top - bottom, right - left))
         turned = f' transform="rotate({angle:.2f} {at_x:.2f} {at_y:.2f}) translate(0,{aside})"'
         words = f"{shortened(one.name, letters)}, {bandwidth}"
@@ -239,7 +239,7 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
 
 
 def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Iterator[str]:
-    """Arithmetic rates, from the steepest slope on, with their names at the right."""
+    """Yield the arithmetic rates, from the steepest slope on, with their names at the right."""
     steepest = max((one.rate for one in roofline.bandwidths), default=math.inf)
     heights = [y.at(one.rate) for one in roofline.arithmetic]
     for one, height, place, told in zip(
@@ -253,7 +253,7 @@ def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Itera
 
 
 def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Heights for labels, near their lines, so that none overlap."""
+    """Return heights for labels, near their lines, so that none overlap."""
     order = sorted(range(len(heights)), key=lambda index: heights[index])
     places = [0.0] * len(heights)
     last = top - _LABEL / 2

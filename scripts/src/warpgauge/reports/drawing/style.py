@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colours and letters of all pictures, as one style that affects nothing else in a page.
+"""The colours and fonts of all pictures, as one style that affects nothing else in a page.
 
 A page sets other colours by the variables: ``svg.wg-picture { --wg-paper: transparent }``.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-# In pixels, as are all coordinates: a letter of 12 pixels' size, all of one width so that texts fit
-# in any browser, and a line.
+# The width of a letter of 12 pixels' size and the height of a line, in pixels, as are all
+# coordinates. The font is monospaced, so that texts fit in any browser.
 LETTER, LINE = 7.5, 20
 
-# By name, for a light page and a dark one; colour-blind readers can tell them apart (Okabe, Ito).
+# For light and dark pages; colour-blind readers can tell them apart (Okabe, Ito).
 _SERIES = (
     ("#0072b2", "#4da3e0"), ("#d55e00", "#ff8a3d"), ("#008060", "#34c79a"),
     ("#b0508c", "#e38bc0"), ("#9a7400", "#e0b93a"), ("#1c8db0", "#7fdbf5"),
@@ -60,23 +60,23 @@ fill:currentColor}
 
 
 def text() -> str:
-    """The style of every picture: once in a page, or in the file of a picture."""
+    """Return the style of all pictures, needed once in a page or in a picture's file."""
     dark = f"@media (prefers-color-scheme:dark){{.wg-picture{{{_variables(1)}}}}}"
     return f".wg-picture{{{_variables(0)}}}\n{dark}\n{_rules()}"
 
 
 def plain_text() -> str:
-    """The same for a light page alone, without variables, which some renderers do not support."""
+    """Return the style for light pages only, without variables, which some renderers lack."""
     return re.sub(r"var\(--wg-(\w+)\)", lambda found: _ALL[found[1]][0], _rules())
 
 
 def series(colour: int | None) -> str:
-    """The class of a colour that comes round again; that of the text for None."""
+    """Return the class of a series' colour; colours repeat, and None is that of the text."""
     return "ink" if colour is None else f"c{colour % COLOURS}"
 
 
 def _variables(page: int) -> str:
-    """Of a light page (0) or a dark one (1)."""
+    """Return the variables of a light page (0) or a dark one (1)."""
     return ";".join(f"--wg-{name}:{both[page]}" for name, both in _ALL.items())
 
 

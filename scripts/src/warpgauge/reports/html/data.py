@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the script of the page shows and searches: every row once, in columns, as JSON."""
+"""The data of the page's script, for display and search: every row once, in columns, as JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from warpgauge.system.text import LONGEST_NAME, cut, inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, Why
 from warpgauge.verdict.resource_changes import KERNEL
 
-# Significant digits of numbers, which are drawn or shown with four.
+# Significant digits of numbers; they are drawn or shown with four.
 _DIGITS = 6
-_MOST_MOVED = 60  # lines of what moved in a row
+_MOST_MOVED = 60  # table lines per row of what moved
 
-# Inside a script element these could end it, or begin markup.
+# Characters that could end a script element, or begin markup in it.
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 Cell = Callable[[Verdict], object]
@@ -40,7 +40,7 @@ _CELLS: dict[str, Cell] = {
 
 
 def keys(verdicts: Iterable[Verdict]) -> list[str]:
-    """The key of each row in links: its inert name, with a number where that is taken."""
+    """Return the key of each row in links: its inert name, with a number if that is taken."""
     found: dict[str, None] = {}
     for number, verdict in enumerate(verdicts, 1):
         name = cut(inert(cut(verdict.name, LONGEST_NAME)), LONGEST_NAME)
@@ -55,7 +55,7 @@ def text(
     causes: Sequence[str],
     rest: Sequence[Sequence[str]],
 ) -> str:
-    """The JSON of these verdicts, in their order, as it stands in a script element.
+    """Return the JSON of these verdicts, in their order, for a script element.
 
     `causes` are the likely causes, in words. `rest` has the keys and cells of the last verdicts,
     which have no row in the page itself.
@@ -79,7 +79,7 @@ def text(
 
 
 def _why(why: Why) -> list[object]:
-    """The paragraph, and the cells of the table."""
+    """Return the paragraph, and the cells of the table."""
     cells = [
         [plain(cell) for cell in (one.cause, one.what, one.before, one.after)]
         for one in why.moved[:_MOST_MOVED]
@@ -88,7 +88,7 @@ def _why(why: Why) -> list[object]:
 
 
 def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:
-    """Of each row the process medians of each session."""
+    """Return for each row the process medians of each session."""
     rows = (side.rows.get(verdict.name) for verdict in verdicts)
     return [
         [[*map(_number, medians)] for medians in row.process_medians.values()] if row else []
@@ -97,15 +97,15 @@ def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float 
 
 
 def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
-    """Candidate over base less one, of the pairs in lock-step."""
+    """Return candidate over base minus one, for the pairs in lock-step."""
     row = candidate.rows.get(verdict.name)
     return [_number(one - 1.0) for one in row.pair_ratios if one is not None] if row else []
 
 
 def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
-    """Each counter's name, whether it is a resource, and its values by the row's number.
+    """Return each counter's name, whether it is a resource, and its values by the row's number.
 
-    The candidate's values, and the baseline's where they differ.
+    These are the candidate's values, and the baseline's if they differ.
     """
     found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
     for number, verdict in enumerate(verdicts):
@@ -115,13 +115,13 @@ def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
             now[number] = _number(after.get(name))
             if (older := _number(before.get(name))) != now[number]:
                 then[number] = older
-    # What the kernels take comes first.
+    # Resources come first.
     order = sorted(found, key=lambda name: [*RESOURCES, name].index(name))
     return [[plain(RESOURCES.get(name, name)), name in RESOURCES, *found[name]] for name in order]
 
 
 def _kernels(comparison: Comparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """The kernels of each row on either side, by number of their name, where known."""
+    """Return the kernels of each row on both sides, as numbers of their names, if known."""
     known: dict[str, int] = {}
     found = {
         at: [known.setdefault(plain(name), len(known)) for name in names]
@@ -139,7 +139,7 @@ def _kernels_of(comparison: Comparison, verdict: Verdict) -> list[str]:
 
 
 def _number(value: float | None) -> float | None:
-    """Rounded to the digits that are shown; None where it is not finite."""
+    """Return a value rounded to `_DIGITS`, or None if it is not finite."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{_DIGITS}g}")

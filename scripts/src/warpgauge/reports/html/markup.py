@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our pages are made of: the document, inert text of a length to read, headings, regions."""
+"""The parts of our pages: the document, inert text of readable length, headings, regions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import html
 
 from warpgauge.system.text import LONGEST_TEXT, cut, inert
 
-NUMBER = ' class="n"'  # of a cell: digits of one width, at the right
+NUMBER = ' class="n"'  # of a cell: monospaced digits, aligned to the right
 
 
 def document(title: str, style: str, body: str, head: str = "", script: str = "") -> str:
-    """A page that loads nothing: its policy lets its own style and script work, and nothing else.
+    """Return a page that loads nothing: its policy allows only its own style and script.
 
-    `title` is text; `body` and `head` are markup of ours.
+    `title` is text; `body` and `head` are our own markup.
     """
     sources = [f"script-src {hash_of(script)}"] if script else []
     sources = ["default-src 'none'", *sources, f"style-src {hash_of(style)}"]
@@ -31,13 +31,13 @@ def document(title: str, style: str, body: str, head: str = "", script: str = ""
 
 
 def hash_of(text: str) -> str:
-    """As a policy names a style or a script."""
+    """Return the hash that a policy uses to allow a style or a script."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def plain(text: str) -> str:
-    """Not yet escaped."""
+    """Return inert text of readable length, not yet escaped."""
     return cut(inert(cut(text, LONGEST_TEXT)), LONGEST_TEXT)
 
 
@@ -46,7 +46,7 @@ def shown(text: str) -> str:
 
 
 def breakable(text: str) -> str:
-    """Inert text that may go on in the next line behind a slash or a comma."""
+    """Return inert text that may wrap after a slash or a comma."""
     return html.escape(text).replace("/", "/<wbr>").replace(",", ",<wbr>")
 
 
@@ -56,6 +56,6 @@ def heading(title: str, count: int | None = None) -> str:
 
 
 def scrolled(label: str, content: str) -> str:
-    """What may be wider than the page scrolls alone, by the keyboard, too."""
+    """Return a region that scrolls by itself if wider than the page, also by the keyboard."""
     named = f'role="region" aria-label="{html.escape(plain(label))}"'
     return f'<div class="scroll" tabindex="0" {named}>\n{content}\n</div>'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a comparison: the verdict first, what changed, then every row.
 
-All of it is there without the script, which searches, sorts and opens a row's own page. A policy
-in the page lets nothing but its one style and its one script work. Foreign text is inert.
+The page is complete without the script, which searches, sorts and opens a row's own page. A policy
+in the page allows only its one style and its one script. Foreign text is inert.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 
 
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
-    """The file's text. `histories` are of the benchmarks of these names, over the nights."""
+    """Return the file's text. `histories` are courses over the nights by benchmark name."""
     rows = Rows(comparison)
     rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
     word, line = check_word(comparison.exit_status), str(headline.headline(comparison))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The views that are pictures of many rows: sweeps along axes, the roofline, histories."""
+"""Views that draw many rows: sweeps along axes, the roofline, histories."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, axes_of, interval, named
 
-# An axis is drawn if it has this many values, in variants with this many each.
+# An axis is drawn if it has _VALUES values, in variants with at least _OF_A_VARIANT each.
 _VALUES, _OF_A_VARIANT = 3, 2
-_LINES, _SWEEPS = 8, 30  # more lines cannot be told apart; pictures at most
+_LINES, _SWEEPS = 8, 30  # the most lines that can be told apart; the most pictures
 
 _SHORTEST, _LONGEST = 1e-15, 1e9  # seconds
 
@@ -27,7 +27,7 @@ _Points = Mapping[int, Verdict]
 
 
 def sweeps(comparison: Comparison) -> Iterator[str]:
-    """Of each family along each of its axes, variants as lines."""
+    """Yield a picture for each family and axis, with variants as lines."""
     verdicts = [
         one
         for one in comparison.verdicts
@@ -55,7 +55,7 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
 
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
-    """The variants to draw, by name; none where the axis has too few values."""
+    """Return the variants to draw, by name; none if the axis has too few values."""
     members = [one for one in family if axis in axes_of(one.name)]
     points: dict[str, dict[int, Verdict]] = {}
     for one, (name, value) in zip(members, named([one.name for one in members], axis), strict=True):
@@ -98,12 +98,12 @@ def _point(one: Verdict, candidate: Record) -> Measured | Gap:
 
 
 def _are_times(seconds: Iterable[float]) -> bool:
-    """Whether these are plausible times, whose ratios are finite."""
+    """Return whether these are plausible times, whose ratios are finite."""
     return all(_SHORTEST <= one <= _LONGEST for one in seconds)
 
 
 def roofline(comparison: Comparison) -> Iterator[str]:
-    """The candidate's rows by arithmetic intensity."""
+    """Yield the candidate's rows by arithmetic intensity."""
     title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
     if found := drawing.of_run(comparison.verdicts, title):
         picture = scrolled("Roofline", drawing.drawn(found))
@@ -111,7 +111,7 @@ def roofline(comparison: Comparison) -> Iterator[str]:
 
 
 def histories(verdicts: Sequence[Verdict], known: Mapping[str, Course]) -> Iterator[str]:
-    """By family; the script shows that of a row in the row's own page, too."""
+    """Yield the histories by family; the script also shows each in its row's own page."""
     numbers = {one.name: at for at, one in enumerate(verdicts) if one.name in known}
     families = by_family(one for one in verdicts if one.name in known)
     if families:

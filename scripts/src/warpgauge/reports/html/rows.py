@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The views of the rows: what changed or is open, what did not change by family, the table."""
+"""Views of the rows: changed or open ones, unchanged ones by family, and the table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from warpgauge.reports.markdown.reasons import Reasons, reasons_of
 from warpgauge.system.text import duration, inert, of_limit, percent, span
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
-# Rows shown above the table, which has them all: changed ones, and undecided ones.
+# The most changed and undecided rows shown above the table, which has all rows.
 _TOLD, _OPEN = 20, 6
 
-# Up to _MOST_ROWS the table has all rows. Of more it has those that are not a PASS, and at least
+# The table has all rows up to _MOST_ROWS. Of more, it has those that are not a PASS, at least
 # _FIRST_ROWS; the script makes the others from the data. _IN_FOLD limits a family's fold.
 _MOST_ROWS, _FIRST_ROWS, _IN_FOLD = 2000, 500, 200
 
@@ -36,7 +36,7 @@ _NUMBERS_FROM = 2
 
 @dataclass(frozen=True)
 class Rows:
-    """In the order of the page: the worst first."""
+    """The rows in the order of the page: the worst first."""
 
     comparison: Comparison
 
@@ -46,7 +46,7 @@ class Rows:
 
     @cached_property
     def keys(self) -> Mapping[str, str]:
-        """What links call each row, by its name."""
+        """The key of each row in links, by its name."""
         names = (verdict.name for verdict in self.verdicts)
         return dict(zip(names, data.keys(self.verdicts), strict=True))
 
@@ -56,14 +56,14 @@ class Rows:
 
     @cached_property
     def _in_table(self) -> int:
-        """How many rows the page itself has."""
+        """The number of rows in the page's own table."""
         if len(self.verdicts) <= _MOST_ROWS:
             return len(self.verdicts)
         telling = sum(one.outcome is not Outcome.PASS for one in self.verdicts)
         return min(max(telling, _FIRST_ROWS), _MOST_ROWS)
 
     def data(self) -> str:
-        """What the script reads."""
+        """Return the data for the script."""
         rest = [
             [self.keys[one.name], *headline.values(one)] for one in self.verdicts[self._in_table :]
         ]
@@ -71,7 +71,7 @@ class Rows:
         return data.text(self.comparison, self.verdicts, causes, rest)
 
     def changed(self) -> Iterator[str]:
-        """What changed or is open, with its cause, and the picture of the intervals."""
+        """Yield what changed or is open, with its cause, and the picture of the intervals."""
         refused = self.comparison.refusal is not None
         groups = {
             "Regressions": [v for v in self.verdicts if v.outcome is Outcome.REGRESSION],
@@ -110,7 +110,7 @@ class Rows:
         )
 
     def _cause(self, verdict: Verdict) -> str:
-        """A sentence: the resources that differ, else for a change the environment."""
+        """Return a sentence on the resources that differ, else on the environment of a change."""
         if verdict.causes:
             return f"Likely cause: {inert('; '.join(verdict.causes))}"
         reasons = self._reasons(verdict) if verdict.is_changed else ()
@@ -123,7 +123,7 @@ class Rows:
         return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
 
     def folds(self) -> Iterator[str]:
-        """The unchanged benchmarks and their bounds, by family."""
+        """Yield the unchanged benchmarks and their bounds, by family."""
         folds = ranking.folded(by_family(self.verdicts))
         if not folds:
             return
@@ -169,7 +169,7 @@ class Rows:
     def _row(self, one: Verdict) -> str:
         outcome, key = one.outcome.value, html.escape(self.keys[one.name])
         numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in headline.values(one))
-        # Without the script a link to a row leads here.
+        # The target of a link to this row if the script does not run.
         return (
             f'<tr id="row={key}"><td class="{outcome.lower()}">{outcome}</td>'
             f'<th scope="row">{self.link(one)}</th>{numbers}</tr>'
@@ -177,7 +177,7 @@ class Rows:
 
 
 def _facts(verdict: Verdict) -> Iterator[str]:
-    """What was found, without the size that an item begins with."""
+    """Yield what was found, without the size that begins an item."""
     change, tolerance = verdict.change, verdict.tolerance
     before, after = verdict.baseline_seconds, verdict.candidate_seconds
     if verdict.reason:
@@ -195,5 +195,5 @@ def _facts(verdict: Verdict) -> Iterator[str]:
 
 
 def _unbroken(text: str) -> str:
-    """A number stays beside its unit."""
+    """Return text in which numbers do not break from their units."""
     return _UNIT.sub("\N{NO-BREAK SPACE}", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near each benchmark of a baseline comes to what bounds it, as a Markdown table to quote."""
+"""A Markdown table of how near each benchmark of a baseline comes to its limit, for documents."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from warpgauge.system.text import duration, of_limit, typed
 
 
 def table(record: Record, filter: str) -> list[str]:
-    """The lines of the table: the benchmarks that `filter` lets through, in file order.
+    """Return the lines of the table: the benchmarks that `filter` selects, in file order.
 
-    All of the newest session, whose counters a baseline keeps. Raises UserError for no benchmark.
+    All are from the newest session, whose counters a baseline keeps. Raise UserError if none match.
     """
     session = newest(record)
     lines = [

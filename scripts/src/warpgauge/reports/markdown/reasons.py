@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a benchmark has its verdict: the strongest reasons first, cut to the room there is."""
+"""Why a benchmark has its verdict: the strongest reasons first, cut to the available room."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.resource_changes import KERNEL
 
-# Characters of an explanation that three lines of its column hold in a window of 1000 pixels.
+# The characters of an explanation that fit in three lines of its column in a 1000-pixel window.
 _OF_A_CHANGE, _OF_AN_OPEN_ROW = 44, 90
-_WIDER = 1.4  # a code span's letters, compared with those of plain text
+_WIDER = 1.4  # the width of a code span's letters relative to plain text
 
 
 @dataclass(frozen=True)
 class Reason:
-    """What explains a row: our own `words`, and `foreign` text, which is quoted.
+    """An explanation of a row: our own `words`, and `foreign` text, which is quoted.
 
-    `brief` replaces both where they are too long; without it the foreign text is cut.
+    `brief` replaces both if they are too long; without it the foreign text is cut.
     """
 
     words: str
@@ -40,7 +40,7 @@ class Reason:
     brief: str = ""
 
     def text(self, room: int) -> tuple[str, int]:
-        """Markdown, and how many characters of room it takes."""
+        """Return Markdown, and how many characters of room it takes."""
         shown = inert(self.foreign)
         if self.brief and len(self.words) + _WIDER * len(shown) > room:
             return self.brief, len(self.brief)
@@ -53,7 +53,7 @@ Reasons = Callable[[Verdict], Sequence[Reason]]
 
 
 def brief(reasons: Sequence[Reason], room: int) -> str:
-    """As many of `reasons` as fit in `room` characters, at least one, and the number of others."""
+    """Return the `reasons` that fit in `room` characters, at least one, and count the others."""
     told: list[str] = []
     for left, one in zip(reversed(range(len(reasons))), reasons, strict=True):
         ending = f"; {unbroken(f'and {left + 1} more')}"
@@ -67,21 +67,21 @@ def brief(reasons: Sequence[Reason], room: int) -> str:
 
 
 def in_cell(verdict: Verdict, reasons: Reasons) -> str:
-    """No more than three lines."""
+    """Return the reasons for a cell of at most three lines."""
     open_row = verdict.is_unmeasured
     return brief(reasons(verdict), _OF_AN_OPEN_ROW if open_row else _OF_A_CHANGE)
 
 
 def in_full(verdict: Verdict, reasons: Reasons) -> str:
-    """All reasons, uncut."""
+    """Return all reasons, uncut."""
     why = reasons(verdict)
     return brief(why, LONGEST_TEXT * (1 + len(why)))
 
 
-# The resources to name where none differs.
+# The resources to name if none differs.
 _SHORT = {"registers": "registers", "blocks_per_sm": "occupancy", "kernels": "kernels"}
 
-# The differences of the contexts that can change all times, and those that change host times.
+# Context differences that can change all times, and those that change host times.
 _OF_EVERY_TIME = {
     "driver_version": "driver",
     "cuda_driver_version": "the driver's CUDA",
@@ -121,7 +121,7 @@ _SAME_CODE = Reason(SAME_CODE, brief="the same machine code")
 
 
 def reasons_of(comparison: Comparison) -> Reasons:
-    """Why a row is what it is, the most telling first; empty if nothing is known.
+    """Return a function that lists a row's reasons, the strongest first; empty if unknown.
 
     What all verdicts share is computed once.
     """
@@ -129,12 +129,12 @@ def reasons_of(comparison: Comparison) -> Reasons:
     around = {clock: _environment(comparison.differences, clock) for clock in Clock}
 
     def reasons(verdict: Verdict) -> list[Reason]:
-        # To confirm, the base ran again on the candidate's machine: its environment is the same.
+        # A confirmation runs the base again on the candidate's machine, in the same environment.
         confirmed = verdict.in_pairs and not paired
         causes = _causes(verdict, () if confirmed else around[verdict.clock])
         bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
         told = [Reason("", text) for text in (verdict.accepted, verdict.reason) if text]
-        # Why it was accepted comes before what made it slower.
+        # The reason for accepting a change precedes the causes of the slowdown.
         both = [*told, *causes] if verdict.is_accepted else [*causes, *told]
         return [Reason(bound), *both] if bound else both
 
@@ -157,7 +157,7 @@ def _causes(verdict: Verdict, around: Sequence[Reason]) -> list[Reason]:
         return []
     if code:
         return [*around, *code]
-    # Resources that both sides state, with equal values.
+    # Resources that both sides state with equal values.
     alike = dict(verdict.baseline_counters.items() & verdict.counters.items())
     words = [word for key, word in _SHORT.items() if key in alike]
     same = "same " + (", ".join(words) if len(words) < len(_SHORT) else "resources")
@@ -175,7 +175,7 @@ def _resource(one: ResourceChange) -> Reason:
 
 
 def _environment(differences: Sequence[ContextDifference], clock: Clock) -> list[Reason]:
-    """What else differs between two times of this clock."""
+    """Return the differences of the environment that can change times of this clock."""
     words = {**_OF_EVERY_TIME, **(_OF_HOST_TIME if clock is Clock.HOST else {})}
     return [
         _pair(f"perhaps {words[one.key]}", one.baseline, one.candidate)

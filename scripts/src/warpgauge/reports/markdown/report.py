@@ -34,32 +34,32 @@ from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
 from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
 
-# GitHub takes a comment of 65,536 characters; the rest is left to whoever posts this.
+# GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
 LIMIT = 60_000
 _RESERVE = 600  # for the sentence about what was left out
 _NOTES_SHOWN = 3  # more are folded
 
-# The last line, by which a program finds its own comment again.
+# The last line, by which a program recognises its own comment.
 MARK = "<!-- warpgauge comparison -->\n"
 
 _BETWEEN = "\n\n"
-_AT_THE_TOP = 90  # characters of a cause
+_AT_THE_TOP = 90  # characters of the cause in the first line
 
 _WHY = "Why it is slower"
 _REASONS_SHOWN = 3  # paragraphs; more are folded
 _LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters
-_SPAN = 250  # characters of a code span, of which a longer one is cut
+_SPAN = 250  # characters of a code span, which is cut if longer
 
 _NO_LINKS: Mapping[str, str] = {}
 
 
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
-    """At most `limit` characters; foreign text in it is inert, every table has all its cells."""
+    """Return at most `limit` characters. Foreign text is inert, and all tables are well-formed."""
     return f"{unmarked(comparison, limit - len(MARK))}{MARK}"
 
 
 def unmarked(comparison: Comparison, limit: int) -> str:
-    """Without the mark."""
+    """Return the report without the mark."""
     gpu = gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{check_word(comparison.exit_status)}** · {told}{_BETWEEN}"
@@ -67,7 +67,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
 
 
 def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[str]:
-    """The decisive row and its cause, if there is one; then the verdict in numbers."""
+    """Return the decisive row and its cause, if there is one, then the verdict in numbers."""
     line, row = headline(comparison), decisive(comparison)
     if line.refusal is not None:
         refusal = breakable(cut(inert(line.refusal), LONGEST_TEXT), IN_PARAGRAPH)
@@ -92,9 +92,9 @@ def tables(
     *,
     moved: bool = False,
 ) -> str:
-    """All that follows, in at most `limit` characters; names of changed rows lead to `sources`.
+    """Return what follows the top, in at most `limit` characters.
 
-    Of a reason its paragraph, and what `moved` where that is asked for.
+    Names of changed rows lead to `sources`. With `moved`, reasons include their tables.
     """
     verdicts = ranked(comparison)
     closing = _next(comparison, verdicts)
@@ -106,7 +106,7 @@ def tables(
 
 
 def ranked(comparison: Comparison) -> list[Verdict]:
-    """The verdicts in order; none where all were refused, which the top already says."""
+    """Return the verdicts in order; none if all were refused, which the top already says."""
     refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
     return [] if refused else sorted(comparison.verdicts, key=rank)
 
@@ -128,7 +128,7 @@ def _of_rows(
     columns = of_rows.changed(reasons)
     method = comparison.method
     how = f"**How it was measured:** {method.words(in_sentence)}" if method else ""
-    # Small, and never cut.
+    # These are small, and never cut.
     blocks = [block for block in (plot([*slower, *faster]), how) if block]
     beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
     unmeasured, title = of(*UNMEASURED), "Inconclusive or not measured"
@@ -163,7 +163,7 @@ def _table(
 
 
 def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
-    """The explanations that were cut in the cells of these rows."""
+    """Return the explanations that were cut in the cells of these rows."""
     told = [(one, in_full(one, reasons)) for one in verdicts]
     cut_off = [(one.name, why) for one, why in told if why != in_cell(one, reasons)]
     lines = (f"- {name(what)}: {why}" for what, why in cut_off)
@@ -172,7 +172,7 @@ def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
 
 
 def _why(verdicts: Sequence[Verdict], *, moved: bool) -> Iterator[Section]:
-    """The paragraphs, and what `moved` where that is asked for."""
+    """Yield the paragraphs on slowdowns, and with `moved` the tables of what moved."""
     told = [(one.name, one.why) for one in verdicts if one.why is not None]
     texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in told)
     spans = (textwrap.wrap(text, _SPAN, break_on_hyphens=False) for text in texts)
@@ -209,7 +209,7 @@ def _notes(comparison: Comparison) -> Section:
 
 
 def _compared(comparison: Comparison) -> Section:
-    """Both sides, what else differs between them, and the rule that was in force."""
+    """Return both sides, the differences between them, and the decision rule."""
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
@@ -224,11 +224,11 @@ def _compared(comparison: Comparison) -> Section:
 
 
 def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
-    """The next step, and how to reproduce the changes."""
+    """Return the next step, and how to reproduce the changes."""
     changed = [one for one in verdicts if one.is_changed]
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
-    # For regressions the fold has the next steps.
+    # For regressions the folded part has the next steps.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
     told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not changed:

@@ -17,12 +17,12 @@ from warpgauge.verdict.comparison import ContextDifference, Evidence, Verdict
 
 OPEN, CLOSE = "<details>", "\n</details>\n\n"
 
-# Breaks the lines of number cells, so that columns of words get the width.
+# Breaks the lines of number cells, which leaves more width to columns of words.
 _NEXT_LINE = "<br>"
 
 
 class Kind(Enum):
-    """What a section's rows are, one and several of them; the first kind is cut last."""
+    """The singular and plural for a section's rows; the first kind is cut last."""
 
     BLOCK = ("", "")
     REGRESSION = ("regression", "regressions")
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Section:
-    """Rows between a head and a foot, in the order in which they matter.
+    """Rows between a head and a foot, the most important first.
 
     `lines` makes the `count` rows one by one, as many as fit.
     """
@@ -53,15 +53,15 @@ class Section:
 
 
 def details(inner: Section, title: str, below: str = "") -> Section:
-    """`inner` behind its visible line, with what stands `below` its rows."""
+    """Return `inner` folded behind the line `title`, with `below` after its rows."""
     head = f"{OPEN}{title}\n\n{inner.head}"
     return Section(inner.kind, head, inner.count, inner.lines, below + CLOSE)
 
 
 def fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[Kind, int]]:
-    """The sections' texts, empty where nothing fits, and how many rows of what are left out.
+    """Return the sections' texts ("" if nothing fits), and how many rows of each kind are left out.
 
-    As many rows as `room` characters hold; after the first that does not fit, none.
+    Rows are added while `room` characters hold them; after the first that does not fit, none is.
     """
     texts = [""] * len(sections)
     left_out = Counter[Kind]()
@@ -76,7 +76,7 @@ def fitted(sections: Sequence[Section], room: int) -> tuple[list[str], Mapping[K
 
 
 def _filled(section: Section, room: int) -> tuple[str, int]:
-    """The section's text within `room`, and how many rows it holds; without rows no text."""
+    """Return the section's text within `room`, and its number of rows; "" without rows."""
     room -= len(section.head) + len(section.foot)
     lines: list[str] = []
     for line in section.lines:
@@ -90,7 +90,7 @@ def _filled(section: Section, room: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading and its cell of a verdict; numbers align to the right."""
+    """A heading, and its cell for a verdict; numbers align to the right."""
 
     heading: str
     cell: Callable[[Verdict], str]
@@ -98,7 +98,7 @@ class Column:
 
 
 def _change(verdict: Verdict, between: str = " ") -> str:
-    """The change and its interval."""
+    """Return the change and its interval."""
     shown = values(verdict)
     if not shown.change:
         return ""
@@ -106,9 +106,9 @@ def _change(verdict: Verdict, between: str = " ") -> str:
 
 
 def _of_limit(verdict: Verdict) -> str:
-    """The share, and before it the base's where both are shown differently.
+    """Return the candidate's share of the limit, after the base's if the two differ as shown.
 
-    The base's only for pairs: a baseline's share is of other sessions than the time beside it.
+    The base's is shown only for pairs, because a baseline's share and time are of other sessions.
     """
     after = values(verdict).limit
     before = of_limit(verdict.baseline_counters.get("limit_fraction"))
@@ -140,14 +140,14 @@ _LIMIT = Column("of limit", _of_limit, is_number=True)
 _TIMES_AND_LIMIT = Column(f"old → new,{_NEXT_LINE}of limit", _times_and_limit, is_number=True)
 _BOUND = Column("at most", lambda verdict: unbroken(values(verdict).bound), is_number=True)
 
-# What a reader asks first: which benchmark, how much, how certain, why. All columns fit in the
-# width that GitHub gives a comment in a window of 1000 pixels.
+# A reader first asks which benchmark, how much, how certain, and why. All columns fit in the width
+# that GitHub gives a comment in a window of 1000 pixels.
 NEW = (_NAME, _TIME, _LIMIT)
 UNCHANGED = (_NAME, _BOUND, _CHANGE, _TIMES_AND_LIMIT)
 
 
 def changed(reasons: Reasons) -> tuple[Column, ...]:
-    """The columns of what got slower or faster."""
+    """Return the columns for slower or faster benchmarks."""
     return (_NAME, _CERTAIN, _why("likely cause", reasons), _TIMES_AND_LIMIT)
 
 
@@ -167,7 +167,7 @@ def _why(heading: str, reasons: Reasons) -> Column:
 
 
 def worth_showing(columns: Sequence[Column], verdicts: Sequence[Verdict]) -> list[Column]:
-    """Without empty columns."""
+    """Return the columns that are not empty."""
     return [column for column in columns if any(map(column.cell, verdicts))]
 
 
@@ -176,9 +176,9 @@ def difference(one: ContextDifference) -> list[str]:
 
 
 def confidence(verdict: Verdict) -> list[str]:
-    """``in lock-step, 7 pairs``, ``p < 0.001``; ``screened only``, ``p = 0.004``."""
+    """Return ``in lock-step, 7 pairs``, ``p < 0.001``, or ``screened only``, ``p = 0.004``."""
     if verdict.by_time is not None:
-        return ["exact"]  # resources carry no noise
+        return ["exact"]  # resources have no noise
     if verdict.evidence is Evidence.NONE:
         return [""]
     how, pair = _HOW[verdict.evidence]

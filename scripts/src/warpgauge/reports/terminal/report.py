@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison for a person at a terminal: the verdict, what changed, what to know; or as SVG."""
+"""A comparison on a terminal: the verdict, what changed, notes; or the same as SVG."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from warpgauge.verdict.comparison import Comparison
 
 __all__ = ["plain", "render", "render_values"]
 
-# Characters of a note without --verbose: two lines.
+# The longest note shown without --verbose, in characters: two lines.
 _LONGEST_NOTE = 200
 
 
@@ -42,7 +42,7 @@ def render(
 ) -> None:
     """Print a comparison; unchanged benchmarks fold into a count unless `show_all`.
 
-    Long notes, and the rule that was in force, only if `verbose`.
+    Long notes and the decision rule are printed only if `verbose`.
     """
     print_text(console, _verdict_line(comparison))
     if said := how_found(comparison):
@@ -82,7 +82,7 @@ def render(
 
 
 def plain(comparison: Comparison) -> str:
-    """All that `render` can print, without colour, for a file."""
+    """Return all that `render` can print, without colour, for a file."""
     return layout.plain(lambda console: render(comparison, console, verbose=True))
 
 
@@ -97,12 +97,12 @@ def _verdict_line(comparison: Comparison) -> Text:
 def _advice(comparison: Comparison, console: Console) -> None:
     for index, step in enumerate(next_step(comparison)):
         print_text(console, Text(("" if index else "\n") + step.words, "bold"))
-        if step.command:  # never wrapped, except in a picture, which would cut it
+        if step.command:  # wrapped only in a picture, which would otherwise cut it
             console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
 
 
 def render_values(record: Record, console: Console) -> None:
-    """Print every benchmark's time, rate and spread over processes, a family a block."""
+    """Print every benchmark's time, rate and spread over processes, in blocks by family."""
     order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
     limited = any("limit_fraction" in row.counters for row in record.rows.values())
     heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
@@ -110,7 +110,7 @@ def render_values(record: Record, console: Console) -> None:
         row.name: _value_cells(row, order, record.single_process, limited)
         for row in record.rows.values()
     }
-    dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread stay
+    dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread are never dropped
     columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
     print_text(console, columns.line(heading), style="dim")
     for family, rows in by_family(record.rows.values()).items():
@@ -145,12 +145,12 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
     )
 
 
-# What a terminal's red, green, yellow and cyan are called in a picture.
+# The picture's names for a terminal's red, green, yellow and cyan.
 _COLOURS = {1: "slower", 2: "c2", 3: "c4", 6: "c5"}
 
 
 def svg(comparison: Comparison) -> str:
-    """The SVG document of all that `render` can show, on 100 columns."""
+    """Return the SVG document of all that `render` can show, on 100 columns."""
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True,
                       color_system="standard", highlight=False)  # fmt: skip
     render(comparison, console, verbose=True)
@@ -160,7 +160,7 @@ def svg(comparison: Comparison) -> str:
 
 
 def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:
-    """The element; `label` is what a screen reader says of it."""
+    """Return the SVG element; `label` is for screen readers."""
     body, widest = [], 0.0
     for index, line in enumerate(lines):
         x, y = GAP, GAP + LINE * (index + 0.7)
@@ -169,7 +169,7 @@ def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:
             words = shown.strip(" ")
             at = x + picture.width_of(shown) - picture.width_of(shown.lstrip(" "))
             if words:
-                # Keeps columns aligned, whatever font a browser has.
+                # Keeps columns aligned in any font.
                 length = f' textLength="{picture.width_of(words):.2f}"'
                 body.append(picture.text(at, y, words, _kinds(segment), length))
             x += picture.width_of(shown)
@@ -178,7 +178,7 @@ def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:
 
 
 def _kinds(segment: Segment) -> str:
-    """The classes of `picture.text` for its style."""
+    """Return the classes of `picture.text` for the segment's style."""
     look = segment.style or Style.null()
     colour = _COLOURS.get(look.color.number or 0, "") if look.color else ""
     return " ".join(filter(None, ("bold" if look.bold else "", "faint" if look.dim else colour)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a comparison: a family a block, largest regression first, unchanged folded."""
+"""The table of a comparison: families as blocks, largest regression first, unchanged folded."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
     Outcome.PASS: "dim",
 }
 
-# The widths from which on there is room for the candidate's bandwidth or arithmetic rate, for the
-# share of the machine's limit that this is, and for a picture of the interval.
+# The least widths for the candidate's bandwidth or arithmetic rate, for its share of the machine's
+# limit, and for a picture of the interval.
 _WIDE, _WIDEST, _ROOM_FOR_BARS = 100, 120, 140
 _RATE, _LIMIT = "rate", "of limit"
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
-# The columns that a narrow terminal drops, in this order; change and verdict stay.
+# The columns that a narrow terminal drops, in this order; change and verdict are never dropped.
 _DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
 
 
@@ -53,7 +53,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             print_text(console, title)
         for verdict in rows:
             print_text(console, columns.line(cells[verdict.name], left))
-            # For a missing row, the outcome says enough.
+            # For a missing row the outcome says enough.
             reason = "" if verdict.outcome is Outcome.MISSING else verdict.reason
             bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
             accepted = f"accepted: {verdict.accepted}" if verdict.accepted else ""
@@ -65,7 +65,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
 
 
 def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
-    """Headings of optional columns that have room and content."""
+    """Return the headings of optional columns that have room and content."""
     headings = []
     if width >= _ROOM_FOR_BARS and any(_bar(verdict) for verdict in shown):
         headings.append(HEADING)
@@ -77,7 +77,7 @@ def _extras(shown: Sequence[Verdict], width: int) -> tuple[str, ...]:
 
 
 def _bar(verdict: Verdict) -> str:
-    """The interval of a changed row; empty for the others."""
+    """Return the interval of a changed row, or ""."""
     if not verdict.is_changed or verdict.change is None or not verdict.minimum_effect:
         return ""
     return interval_bar(verdict.change, verdict.minimum_effect)
@@ -86,7 +86,7 @@ def _bar(verdict: Verdict) -> str:
 def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     shown = values(verdict)
     more = {HEADING: _bar(verdict), _RATE: speed(verdict.counters), _LIMIT: shown.limit}
-    # Without its family, which the block's heading says.
+    # The block's heading already shows the family.
     _, slash, rest = verdict.name.partition("/")
     word = bound_words(verdict) if verdict.outcome is Outcome.PASS else ""
     if is_control(verdict) and verdict.is_unchanged:
@@ -102,21 +102,21 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     )
 
 
-# Rows listed for each outcome, the worst first; the others are only counted.
+# The most rows listed for each outcome, worst first; the others are only counted.
 _LISTED = 50
 
-# Rows without a change listed for each family: a missing family needs no long list.
+# The most rows without a change listed per family and outcome; a missing family needs no long list.
 _LISTED_WITHOUT_CHANGE = 8
 
-# Families shown as a heading only.
+# The most families shown as a heading only.
 _MOST_HEADINGS = 50
 
-# A family's heading, if there is one, and its rows.
+# A family's heading, if any, and its rows.
 _Block = tuple[Text | None, Sequence[Verdict]]
 
 
 def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], list[str]]:
-    """The families in their order, and what is not listed, counted; with `show_all` everything."""
+    """Return the families in order, and counts of what is not listed (none with `show_all`)."""
     ranked = sorted(verdicts, key=rank)
     groups = by_family(ranked)
     if show_all:
@@ -142,7 +142,7 @@ def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], 
 
 
 def _listed(ranked: Sequence[Verdict]) -> tuple[frozenset[str], list[str]]:
-    """The names of the rows to list, and how many more there are of each outcome."""
+    """Return the names of the rows to list, and how many more there are of each outcome."""
     listed: set[str] = set()
     seen, more = Counter[str](), Counter[str]()
     of_family = Counter[tuple[str, Outcome]]()
@@ -162,7 +162,7 @@ def _listed(ranked: Sequence[Verdict]) -> tuple[frozenset[str], list[str]]:
 
 
 def _title(name: str, group: Sequence[Verdict], fold: Fold | None = None) -> Text | None:
-    """Above a family's rows; a benchmark that is a family by itself has no heading."""
+    """Return a family's heading; None if the family is a single benchmark of its own name."""
     alone = fold is None and all(verdict.name == name for verdict in group)
     return None if alone else _heading(fold or Fold(name, ()))
 
