@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fake_binary
-from clone import TIMES, GitRepository
+from clone import HOST_TIMES, TIMES, GitRepository
 from counter_sets import ncu_table
 from traces import process, text
 from two_folders import TwoFolders
@@ -163,6 +163,14 @@ def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools:
     found = told(slower, NAME, "--against", "HEAD~1")
     assert sum("administrators" in one for one in found["missing"]) == 2
     assert found["slowdown"] > 0.5
+
+
+def test_of_the_host_no_trace_is_missing(clone: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    clone.commit({"host": {name: 2.0 * time for name, time in HOST_TIMES.items()}})
+    found = told(clone, "host/copy", "--against", "HEAD~1")
+    assert found["slowdown"] > 0.5
+    assert not any("traced" in one for one in found["missing"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clone import GitRepository
+from clone import HOST_TIMES, GitRepository
 from fidelity import command as fidelity
 from manifests import write_manifest
 from warpgauge.commands import bench, bisect, evaluate, profile, sweep
@@ -98,3 +98,33 @@ def test_only_the_programs_that_can_run_are_built(
     with pytest.raises(BuildBegan) as caught:
         bench.main(argv.split(), tree.root)
     assert caught.value.args == (programs,)
+
+
+def test_of_a_base_its_own_programs_are_built(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets: list[object] = []
+
+    def begins(root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        targets.append(rest[-1])
+        clone.build(root, preset, say)
+
+    monkeypatch.setattr(build, "build", begins)
+    monkeypatch.setattr(process, "GPU_DEVICES", ())
+    monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
+    (clone.root / "benchmarks").mkdir()
+    for name in ("host.cpp", "another.cpp"):
+        (clone.root / "benchmarks" / name).touch()
+        clone.commit({"host": HOST_TIMES})
+    assert clone.bench("--against", "HEAD~1", "--processes=1") is ExitStatus.NOT_MEASURED
+    assert targets == [["bench_another", "bench_host"], ["bench_host"]]
+
+
+def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
+    tree: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.build(tree.root, "release", print)
+    monkeypatch.setattr(build, "build", lambda *_: (tree.built / "bench_sync").unlink())
+    with pytest.raises(UserError, match="measured: it needs a GPU: ") as caught:
+        tree.bench("--filter", "^sync/")
+    assert caught.value.status is ExitStatus.NOT_MEASURED

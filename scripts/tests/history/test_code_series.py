@@ -136,6 +136,17 @@ def test_bases_that_take_turns_are_one_series() -> None:
     assert alert.bad == "c91"
 
 
+def test_the_machine_of_a_base_between_nights_of_another_one_is_not_the_code() -> None:
+    bases = ("old",) * 50 + ("new",) * 50 + ("old",) * (NIGHTS - 100)
+    seen = found(step(0.0, 0), step(0.1, 50) - step(0.1, 100), bases)
+    assert [(change.point.index, change.cause) for change in seen] == [
+        (50, Cause.UNKNOWN),
+        (100, Cause.UNKNOWN),
+    ]
+    (alert,) = told(found(step(0.03, 120), BOOTS, bases), nights(bases))
+    assert (alert.bad, alert.is_code) == ("c120", True)
+
+
 @pytest.mark.parametrize("first", [91, 94, 99])
 def test_among_nights_without_a_ratio_the_times_place_a_change(first: int) -> None:
     paired = np.ones(NIGHTS)
@@ -155,6 +166,25 @@ def test_ratios_that_scatter_more_than_the_times_tell_the_cause_where_they_can()
     assert of_machine.cause is Cause.MACHINE
 
 
+def test_a_slowdown_that_comes_back_is_not_the_machine_where_only_slow_nights_have_ratios() -> None:
+    paired = step(1.0, 60) - step(1.0, 90) + step(1.0, 120)
+    paired[10:20] = 1
+    seen = found(0.03 * (step(1.0, 60) - step(1.0, 90) + step(1.0, 120)), BOOTS * 0, ONE, paired)
+    assert [change.point.index for change in seen] == [60, 90, 120]
+    assert Cause.MACHINE not in {change.cause for change in seen}
+    assert all(alert.is_code for alert in told(seen, nights(ONE)))
+
+
+@pytest.mark.parametrize("seed", [6, 9])
+def test_nights_whose_times_do_not_show_a_change_tell_no_cause(seed: int) -> None:
+    slower = 0.06 * (step(1.0, 30) - step(1.0, 60) + step(1.0, 90))
+    boots = np.repeat(np.random.default_rng(seed).normal(0.0, 0.02, 8), 20)[:NIGHTS]
+    seen = found(slower, boots, ONE, (np.abs(slower + boots) > 0.03).astype(float))
+    causes = {change.cause for change in seen if abs(change.point.index - 90) <= 1}
+    assert causes
+    assert Cause.MACHINE not in causes
+
+
 def test_few_nights_in_pairs_change_nothing() -> None:
     paired = np.zeros(NIGHTS)
     paired[:9] = 1
@@ -169,6 +199,15 @@ def test_the_newest_changes_are_not_those_of_an_earlier_base() -> None:
     assert len(told(found(code, BOOTS, many), nights(many))) == 2
     (alert,) = told(found(code, BOOTS, many, newest=True), nights(many))
     assert alert.bad == "c130"
+
+
+def test_the_newest_changes_are_not_those_of_few_ratios_from_long_ago() -> None:
+    paired = np.zeros(NIGHTS)
+    paired[:35] = 1
+    paired[105] = 1
+    code = step(0.05, 20) - step(0.05, 35)
+    assert found(code, step(0.0, 0), ONE, paired, 0.001)
+    assert found(code, step(0.0, 0), ONE, paired, 0.001, newest=True) == []
 
 
 def test_recorded_noise_in_many_boots_places_what_pairs_show() -> None:

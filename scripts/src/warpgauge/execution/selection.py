@@ -13,6 +13,7 @@ from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import FULL_SUITE
+from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
 
@@ -39,7 +40,10 @@ def wanted(
         return left
     if left:  # only programs with faults
         asked = f" of --filter {typed(filter)}" if filter else ""
-        fault = f"nothing{asked} can be measured: {left[0].path.name} {left[0].fault}"
+        # Without a GPU, programs that need one are not built.
+        first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
+        why = f"{first.path.name} {first.fault}" if first else "it needs a GPU: no driver shows one"
+        fault = f"nothing{asked} can be measured: {why}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
     if suites and discovery.left_out(everything, scratch, filter):
         match = f"match --filter {typed(filter)}" if filter else "are in the programs"

@@ -21,8 +21,7 @@ from warpgauge.history import code_series
 from warpgauge.history.code_series import Cause
 from warpgauge.history.series import Night, Series
 from warpgauge.records.model import Clock
-from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all
-from warpgauge.statistics.energy_splits import WINDOW
+from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all, newest_start
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -113,9 +112,9 @@ def found(
     host = np.array([clocks.get(one.benchmark) is Clock.HOST for one in rows], dtype=bool)
     points: list[list[ChangePoint]] = [[] for _ in rows]
     steadied = _steadied(values, errors, host, gpus, points)[0]
+    if newest:  # of few nights with a ratio the last ones may be years old
+        ratios[:, : newest_start(len(nights))] = np.nan
     code = code_series.found(steadied, ratios, ratio_errors, [night.base for night in nights])
-    if newest:
-        code = [one for one in code if np.isfinite(one.log_seconds[-WINDOW:]).any()]
     changes = []
     if quieter := [one for one in code if one.is_quieter]:
         tables = np.stack([(one.log_seconds, one.errors) for one in quieter], axis=1)
@@ -130,8 +129,10 @@ def found(
         steadied, widened, together, error = _steadied(values, errors, host, gpus, points)
         points = find_all(steadied, widened, alpha=alpha, newest=newest)
     for row, those in enumerate(points):
-        for point in those:
-            causes = [own.cause(point) for own in code if own.row == row]
+        ends = [0, *(one.index for one in those), len(nights)]
+        for point, start, end in zip(those, ends[:-2], ends[2:], strict=True):
+            span = steadied[row], start, end
+            causes = [own.cause(point, *span) for own in code if own.row == row]
             known = [cause for cause in causes if cause is not Cause.UNKNOWN]
             cause = known[0] if known else Cause.UNKNOWN
             changes.append(Change(rows[row].benchmark, point, cause))

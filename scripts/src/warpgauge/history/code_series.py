@@ -9,9 +9,11 @@ which the machine moves. Therefore the nights of each base form a separate serie
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -42,16 +44,26 @@ class CodeSeries(NamedTuple):
     errors: Array
     is_quieter: bool
 
-    def cause(self, point: ChangePoint) -> Cause:
-        """The cause of a change of absolute times: code if more than half of it shows here."""
-        parts = [part[np.isfinite(part)] for part in np.split(self.log_seconds, [point.index])]
-        before, after = parts[0][-_NEAR:], parts[1][:_NEAR]
+    def cause(self, point: ChangePoint, log_seconds: Array, start: int, end: int) -> Cause:
+        """The cause of a change of absolute times: code if more than half of it shows here.
+
+        `start` and `end` bound the nights between the neighbouring changes. A row that passes its
+        baseline has no ratio, so the nights with one may all be slow. They say nothing unless their
+        own times, in `log_seconds`, change as well.
+        """
+        known = np.flatnonzero(np.isfinite(self.log_seconds[start:end])) + start
+        before, after = np.split(known, [np.searchsorted(known, point.index)])
+        before, after = before[-_NEAR:], after[:_NEAR]
         if len(before) < SHORTEST or not len(after):
             return Cause.UNKNOWN
-        beyond = float(np.median(after) - np.median(before)) / point.change - 0.5
-        sd = _scatter(np.concatenate([before, after])) * _SD_OF_STEPS
+        of_code, of_times = (
+            float(np.median(values[after]) - np.median(values[before])) / point.change
+            for values in (self.log_seconds, log_seconds)
+        )
+        sd = _scatter(self.log_seconds[[*before, *after]]) * _SD_OF_STEPS
         error = _MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
-        if abs(beyond * point.change) < _SURE * error:
+        beyond = of_code - 0.5
+        if not of_times >= 0.5 or abs(beyond * point.change) < _SURE * error:
             return Cause.UNKNOWN
         return Cause.CODE if beyond > 0.0 else Cause.MACHINE
 
@@ -98,16 +110,26 @@ def found(
 
 
 def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
-    """The first and last night of each base; bases that overlap share a span."""
-    nights: dict[str, tuple[int, int]] = {}
-    for at, base in enumerate(bases):
-        if base:
-            nights[base] = (nights.get(base, (at, at))[0], at)
+    """The first and last night of each base; bases that take turns often share a span.
+
+    A base that comes back only a few times starts a new span: otherwise a change of the machine
+    would look like a difference between the two bases.
+    """
+    count = Counter(bases)
+    known = [at for at, base in enumerate(bases) if base and count[base] >= SHORTEST]
+    runs = [[*run] for _, run in groupby(known, key=lambda at: bases[at])]
+    turns = Counter(bases[run[0]] for run in runs)
     spans: list[tuple[int, int]] = []
-    for first, last in sorted(nights.values()):
-        if spans and first <= spans[-1][1]:
-            first, last = spans[-1][0], max(last, spans.pop()[1])
-        spans.append((first, last))
+    for often, group in groupby(runs, key=lambda run: turns[bases[run[0]]] >= SHORTEST):
+        nights: dict[str, tuple[int, int]] = {}
+        for number, run in enumerate(group):
+            name = bases[run[0]] if often else str(number)
+            nights[name] = (nights.get(name, run)[0], run[-1])
+        begun = len(spans)
+        for first, last in sorted(nights.values()):
+            if len(spans) > begun and first <= spans[-1][1]:
+                first, last = spans[-1][0], max(last, spans.pop()[1])
+            spans.append((first, last))
     return spans
 
 

@@ -55,8 +55,7 @@ class AbRun:
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
             return self._side(self.suite.binaries, facts)
         measuring = self.measuring
-        needed = measuring.host_programs() if self.suite.probe.no_gpu else ()
-        everything = measuring.of_commit(commit, "Base", targets=needed)
+        everything = measuring.of_commit(commit, "Base", for_gpu=not self.suite.probe.no_gpu)
         chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
         side = self._side(selection.able(chosen, self.suite.probe), facts)
         return side.without(self.suite.left_out)

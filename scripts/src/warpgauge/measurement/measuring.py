@@ -85,9 +85,10 @@ class Measuring:
         if builds and all(source.exists() for source in sources):
             process.require_gpu()
 
-    def host_programs(self) -> list[str]:
-        """Return the names of this tree's programs that need no GPU."""
-        return sorted(f"bench_{one.stem}" for one in (self.root / "benchmarks").glob("*.cpp"))
+    def host_programs(self, root: Path | None = None) -> list[str]:
+        """Return the names of the programs of `root` (default: this tree) that need no GPU."""
+        folder = (root or self.root) / "benchmarks"
+        return sorted(f"bench_{one.stem}" for one in folder.glob("*.cpp"))
 
     def built(self, targets: Sequence[str] = ()) -> Built:
         """Build `targets` of this tree, or all programs, unless told otherwise, and return them.
@@ -134,18 +135,26 @@ class Measuring:
         return root / "build" / "release"
 
     def of_commit(
-        self, commit: str, what: str, *, kept: int = worktree.KEPT, targets: Sequence[str] = ()
+        self,
+        commit: str,
+        what: str,
+        *,
+        kept: int = worktree.KEPT,
+        targets: Sequence[str] = (),
+        for_gpu: bool = True,
     ) -> list[Binary]:
         """Return the programs of `commit`, built in a worktree with the settings of this tree.
 
-        `what` names the commit in the note. The builds of `kept` commits stay on disk. Raises
-        UserError, with NOT_MEASURED if the commit does not build.
+        `what` names the commit in the note. The builds of `kept` commits stay on disk. Without
+        `for_gpu`, only its programs that need no GPU are built. Raises UserError, with NOT_MEASURED
+        if the commit does not build.
         """
         shown = short(commit)
         # GPUs that are measured at once may each want a build, the same or another.
         with alone(self.root / "build" / "base"):
             root = worktree.provide(self.root, commit, max(kept, self.at_once + 1))
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
+            targets = targets if for_gpu else self.host_programs(root)
             try:
                 folder = self.programs(root, like=self.root, targets=targets)
             except UserError as fault:

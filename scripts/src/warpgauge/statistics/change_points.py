@@ -82,7 +82,7 @@ def find_all(
     are not examined.
     """
     series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
-    starts = [_start(len(one.values)) if newest else 0 for one in series]
+    starts = [newest_start(len(one.values)) if newest else 0 for one in series]
     parts = [one.since(start) for one, start in zip(series, starts, strict=True)]
     splits = candidates([one.values for one in parts], [one.weights for one in parts])
     found = (part.found(at, alpha) for part, at in zip(parts, splits, strict=True))
@@ -91,7 +91,7 @@ def find_all(
     ]
 
 
-def _start(nights: int) -> int:
+def newest_start(nights: int) -> int:
     """Return the start of the windows that a new night may change; windows keep their places."""
     return max(0, (nights // STEP - 2) * STEP)
 

@@ -58,7 +58,8 @@ def explained(
     """
     library, missing = None, list[str]()
     try:
-        library = trace_file.library(pair[1].path, measuring.root)
+        if any(one.needs_gpu for one in pair):
+            library = trace_file.library(pair[1].path, measuring.root)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device
