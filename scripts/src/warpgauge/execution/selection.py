@@ -42,7 +42,11 @@ def wanted(
         asked = f" of --filter {typed(filter)}" if filter else ""
         # Without a GPU, programs that need one are not built.
         first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
-        why = f"{first.path.name} {first.fault}" if first else "it needs a GPU: no driver shows one"
+        why = (
+            f"{first.path.name} {first.fault}"
+            if first
+            else "it needs a GPU: no driver reports one"
+        )
         fault = f"nothing{asked} can be measured: {why}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
     if suites and discovery.left_out(everything, scratch, filter):

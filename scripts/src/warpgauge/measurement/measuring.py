@@ -217,7 +217,8 @@ class Measuring:
         not_built = self.options.build_dir is None and build.cuda_compiler() is None
         missing = "the GPU benchmarks are not built, because nvcc is missing"
         probe = Probe({}, missing if not_built else "no selected program needs one")
-        if not process.has_gpu():
+        builds = self.options.build and self.options.build_dir is None
+        if builds and not process.has_gpu():  # then no program that needs one was built
             probe = Probe({}, "no driver reports a GPU")
         elif any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where)
