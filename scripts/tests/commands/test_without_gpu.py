@@ -11,7 +11,7 @@ import pytest
 from clone import HOST_TIMES, GitRepository
 from fidelity import command as fidelity
 from manifests import write_manifest
-from warpgauge.commands import bench, bisect, evaluate, profile, sweep
+from warpgauge.commands import bench, bisect, evaluate, profile, sweep, why
 from warpgauge.execution import build, toolkit
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
@@ -128,3 +128,9 @@ def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
     with pytest.raises(UserError, match="measured: it needs a GPU: ") as caught:
         tree.bench("--filter", "^sync/")
     assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> None:
+    with pytest.raises(BuildBegan) as caught:
+        why.main(["sync/idle", "--against=HEAD~1"], tree.root)
+    assert caught.value.args == (["bench_sync"],)

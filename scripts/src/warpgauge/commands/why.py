@@ -23,7 +23,7 @@ from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record
 from warpgauge.reports.formats import TERMINAL, Format, format_of
-from warpgauge.system import streams, worktree
+from warpgauge.system import process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.system.text import clause, typed
@@ -94,7 +94,7 @@ class _Why:
         if not names:
             return Reasons(())
         commit = self._commit(given)
-        built = measuring.built()
+        built = measuring.built(self._targets(names))
         candidate = discovery.find(built.programs, measuring.scratch, measuring.options.suite)
         new = {name: _owner("this build", candidate, name) for name in names}
         base = self._base(commit, sorted({one.path.name for one in new.values()}))
@@ -117,6 +117,14 @@ class _Why:
         if given is None:
             measuring.tell_budget()
         return Reasons(tuple(reasons))
+
+    def _targets(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the programs to build: without a GPU, nothing is traced, so those of `names`."""
+        families = {name.partition("/")[0] for name in names}
+        sources = [self.measuring.root / "benchmarks" / f"{family}.cu" for family in families]
+        if process.has_gpu() or not all(source.exists() for source in sources):
+            return ()
+        return sorted(f"bench_{family}" for family in families)
 
     def _given(self) -> _Pair | None:
         """Return the given pair, or the newest if no benchmark is named. Raises UserError."""

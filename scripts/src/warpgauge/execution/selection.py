@@ -43,9 +43,7 @@ def wanted(
         # Without a GPU, programs that need one are not built.
         first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
         why = (
-            f"{first.path.name} {first.fault}"
-            if first
-            else "it needs a GPU: no driver reports one"
+            f"{first.path.name} {first.fault}" if first else "it needs a GPU: no driver reports one"
         )
         fault = f"nothing{asked} can be measured: {why}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
