@@ -102,7 +102,7 @@ class Fidelity:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
         self._require_program(path)
-        trace_file.library(path, self.root)
+        trace_file.trace_library(path, self.root)
         if self.options.kernels is None:
             all_of_it = discovery.listed(path, scratch)
         else:

@@ -124,7 +124,7 @@ class _Profiling:
     def trace(self) -> Sequence[Activity]:
         """The activities of one process, recorded by CUPTI."""
         file = self.measuring.scratch / "trace.json"
-        library = trace_file.library(self.binary.path, self.measuring.root)
+        library = trace_file.trace_library(self.binary.path, self.measuring.root)
         ending, failure = self._process((), trace_file.environment(library, file, calls=True))
         if failure or ending.status:
             raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)

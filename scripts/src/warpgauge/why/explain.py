@@ -59,7 +59,7 @@ def explained(
     library, missing = None, list[str]()
     try:
         if any(one.needs_gpu for one in pair):
-            library = trace_file.library(pair[1].path, measuring.root)
+            library = trace_file.trace_library(pair[1].path, measuring.root)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device

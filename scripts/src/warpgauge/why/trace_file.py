@@ -77,7 +77,7 @@ class TraceFault(UserError):
         super().__init__(sentence, ExitStatus.NOT_MEASURED)
 
 
-def library(program: Path, root: Path) -> Path:
+def trace_library(program: Path, root: Path) -> Path:
     """Return the trace library beside `program`, or that of the tree `root`. Raises UserError."""
     for folder in (program.parent, root / "build" / "release" / "benchmarks"):
         if (folder / LIBRARY).exists():
