@@ -106,7 +106,7 @@ class Measuring:
         folder = self.programs(self.root, targets=targets)
         if machine_context.source(self.root) != tree:  # edited during the build
             tree |= {"dirty": "true"}
-        source = self._source_of_programs(tree)
+        source = self._source_of_programs(tree, is_whole=not targets)
         if self.options.record:
             machine_context.require_committed(source)
         return Built(folder, source)
@@ -172,10 +172,11 @@ class Measuring:
             )
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
-    def _source_of_programs(self, tree: dict[str, str]) -> dict[str, str]:
+    def _source_of_programs(self, tree: dict[str, str], *, is_whole: bool) -> dict[str, str]:
         """Return the tree's source; with --no-build, that of the existing programs if known."""
         if self.options.build:
-            machine_context.keep(self.root, tree)
+            if is_whole:  # otherwise programs of an older build may lie beside the new ones
+                machine_context.keep(self.root, tree)
             return tree
         programs = machine_context.known(self.root)
         if note := machine_context.note(programs, tree):
