@@ -62,6 +62,8 @@ class Fidelity:
         folder = self._built()
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
+            self._require_program(folder / options.binary)
+            library = trace_file.trace_library(folder / options.binary, self.root)
             binary = self._binary(folder, scratch)
             timers = self._timers(folder, scratch, binary) if options.naive else None
             device = options.device
@@ -71,7 +73,7 @@ class Fidelity:
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             with progress.status(self.notes) as say:
-                findings = self._findings(binary, folder / trace_file.LIBRARY, scratch, say)
+                findings = self._findings(binary, library, scratch, say)
                 if timers is not None:
                     say(f"{timers.path.name}, without CUPTI")
                     rows = self._rows(timers, options.processes, scratch / "naive")
@@ -101,8 +103,6 @@ class Fidelity:
     def _binary(self, folder: Path, scratch: Path) -> Binary:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
-        self._require_program(path)
-        trace_file.trace_library(path, self.root)
         if self.options.kernels is None:
             all_of_it = discovery.listed(path, scratch)
         else:

@@ -35,7 +35,7 @@ class Gathering:
 
     scratch: Path
     device: int | str | None
-    library: Path | None  # the library that traces both sides, if there is one
+    trace_library: Path | None  # the library that traces both sides, if there is one
     seconds: float  # the budget of everything except the builds
     traces: Path | None = None  # the folder that keeps traces, made when needed
     missing: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Gathering:
             return found
         words = self._command(binary, name)
         trace = None
-        if (library := self.library) is not None:
+        if (library := self.trace_library) is not None:
             trace = self._unless_missing(what, "traced", lambda: self._trace(library, words))
         names: Sequence[str] = ()
         if trace is not None:
