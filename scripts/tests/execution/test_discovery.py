@@ -10,6 +10,7 @@ import pytest
 
 import fake_binary
 from warpgauge.execution import discovery, manifest, program_folder
+from warpgauge.execution.discovery import Ability
 from warpgauge.execution.shuffle import shuffled
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
@@ -48,26 +49,25 @@ def test_a_name_with_a_space_keeps_its_family_shuffled(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "gemm", times, shuffles=True)
     (found,) = discovery.find(tmp_path, tmp_path)
     assert found.names == tuple(times)
-    assert found.shuffles
+    assert found.ability is Ability.SHUFFLE
 
 
 @pytest.mark.parametrize(
     ("knows", "found"),
     [
-        ({}, (False, False)),
-        ({"shuffles": True}, (True, False)),
-        ({"lock_steps": True}, (True, True)),
+        ({}, Ability.NONE),
+        ({"shuffles": True}, Ability.SHUFFLE),
+        ({"lock_steps": True}, Ability.LOCK_STEP),
+        ({"omits_ceilings": True}, Ability.OMIT_CEILINGS),
     ],
 )
 @pytest.mark.parametrize("names", [["gemm/a"], ["gemm/a", "gemm/b"]])
 def test_a_program_is_asked_what_it_knows(
-    tmp_path: Path, knows: dict[str, bool], found: tuple[bool, bool], names: list[str]
+    tmp_path: Path, knows: dict[str, bool], found: Ability, names: list[str]
 ) -> None:
     path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **knows)  # type: ignore[arg-type]
-    program = discovery.listed(path, tmp_path)
-    assert (program.shuffles, program.lock_steps) == found
-    beside = program_folder.program_at(path, tmp_path, {})
-    assert (beside.shuffles, beside.lock_steps) == found
+    assert discovery.listed(path, tmp_path).ability is found
+    assert program_folder.program_at(path, tmp_path, {}).ability is found
 
 
 def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: P
     path.write_text("#!/bin/sh\ncase $* in *filter=^*) ;; *) echo BM_only;; esac\n")
     path.chmod(0o755)
     found = program_folder.program_at(path, tmp_path, {})
-    assert (found.names, found.shuffles, found.lock_steps) == (("BM_only",), False, False)
+    assert (found.names, found.ability) == (("BM_only",), Ability.NONE)
 
 
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import pytest
 
 import fake_lock_step
 from warpgauge.execution.lock_step_driver import (
+    DEVICE,
+    HOST,
     Finding,
     Plan,
     findings,
@@ -76,6 +78,24 @@ def test_both_sides_time_as_many_calls_in_a_batch(tmp_path: Path) -> None:
     one = found(plan(tmp_path, base, candidate))["a"]
     assert one.log_ratios == [0.0, 0.0]
     assert one.slices >= 5
+
+
+@pytest.mark.parametrize(
+    ("hellos", "asked"),
+    [((2, 2), "0.001"), ((1, 2), ""), ((2, 1), ""), ((1, 1), "")],
+)
+@pytest.mark.parametrize("clock", ["host", "device"])
+def test_slices_of_host_calls_are_as_long_on_both_sides(
+    tmp_path: Path, hellos: tuple[int, int], asked: str, clock: str
+) -> None:
+    """A side of version 1 takes no length, and then no side gets one."""
+    sides = [
+        {"cases": {"a": "length"}, "clock": clock, "hello": f"lock-step {version}"}
+        for version in hellos
+    ]
+    found(plan(tmp_path, *sides))
+    told = {(tmp_path / f"side{index}-1.err").read_text().split()[-1] for index in range(2)}
+    assert told == {asked if asked and clock == "host" else "none"}
 
 
 def test_what_only_one_side_has_is_skipped(tmp_path: Path) -> None:
@@ -195,7 +215,7 @@ def test_a_side_that_misbehaves_costs_its_own_benchmark(
 
 
 def test_a_program_that_does_not_speak_the_protocol_is_told_of_once(tmp_path: Path) -> None:
-    base = {"cases": {"a": 1, "b": 1}, "hello": "lock-step 2"}
+    base = {"cases": {"a": 1, "b": 1}, "hello": "lock-step 3"}
     one = found(plan(tmp_path, base, {"a": 1, "b": 1}))
     assert {finding.of for finding in one.values()} == {0}
     said = "speaks another version of the protocol"
@@ -246,17 +266,17 @@ def test_slices_go_on_until_their_median_is_known() -> None:
     def of(slices: int, scatter: float = 0.0) -> list[list[float]]:
         return [[0.0] * slices, [scatter * (-1) ** n for n in range(slices)]]
 
-    assert not is_enough(of(2), "device", 0.1)
-    assert is_enough(of(3), "device", 0.1)
-    assert not is_enough(of(4), "host", 0.1)
-    assert is_enough(of(5), "host", 0.1)
-    assert not is_enough(of(8, 0.01), "device", 0.1)
-    assert is_enough(of(9, 0.01), "device", 0.1)
-    assert not is_enough(of(6, 0.02), "host", 0.1)
-    assert is_enough(of(20, 0.01), "host", 0.1)
-    assert is_enough(of(25, 1.0), "host", 0.1)
+    assert not is_enough(of(2), DEVICE, 0.1)
+    assert is_enough(of(3), DEVICE, 0.1)
+    assert not is_enough(of(4), HOST, 0.1)
+    assert is_enough(of(5), HOST, 0.1)
+    assert not is_enough(of(8, 0.01), DEVICE, 0.1)
+    assert is_enough(of(9, 0.01), DEVICE, 0.1)
+    assert not is_enough(of(6, 0.02), HOST, 0.1)
+    assert is_enough(of(20, 0.01), HOST, 0.1)
+    assert is_enough(of(40, 1.0), HOST, 0.1)
     # Long ones end early; something is better than nothing.
-    assert is_enough(of(3, 1.0), "host", 0.5)
-    assert not is_enough(of(2), "host", 1.9)
-    assert is_enough(of(1), "host", 2.0)
-    assert not is_enough(of(0), "device", 60.0)
+    assert is_enough(of(3, 1.0), HOST, 0.5)
+    assert not is_enough(of(2), HOST, 1.9)
+    assert is_enough(of(1), HOST, 2.0)
+    assert not is_enough(of(0), DEVICE, 60.0)

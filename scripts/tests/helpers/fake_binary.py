@@ -40,6 +40,7 @@ def make(
     trace: str | None = None,
     shuffles: bool = False,
     lock_steps: bool = False,
+    omits_ceilings: bool = False,
     gpus: Sequence[str] = (),
     needs: int = 1,
     slower: Mapping[str, float] | None = None,
@@ -51,7 +52,8 @@ def make(
     Its benchmarks take `times` ns plus the number of the process, and have the `counters` of "all"
     and of that number. `faults` says by the number of the process (or "always") what goes wrong in
     it, at its last benchmark or at its exit; `ill` by the benchmark what goes wrong whenever that
-    one runs. With `lock_steps` it speaks that protocol. Where WARPGAUGE_TRACE names a file it
+    one runs. With `lock_steps` it speaks that protocol; with `omits_ceilings` it has ceilings, too,
+    and the option to leave them out. Where WARPGAUGE_TRACE names a file it
     writes `trace` there, as if CUPTI were in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
@@ -68,8 +70,9 @@ def make(
     single = {
         "listing_fault": listing_fault,
         "no_gpu": no_gpu,
-        "shuffles": shuffles or lock_steps,
-        "lock_steps": lock_steps,
+        "shuffles": shuffles or lock_steps or omits_ceilings,
+        "lock_steps": lock_steps or omits_ceilings,
+        "omits_ceilings": omits_ceilings,
         "plans": plans,
     }
     told = [

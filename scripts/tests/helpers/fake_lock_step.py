@@ -69,6 +69,9 @@ class Program:
             self.say("slice 0")
         elif does == "wordless":
             self.say("slice")
+        elif does == "length":  # what it was asked for, on standard error
+            print((asked.split()[2:] or ["none"])[0], file=sys.stderr, flush=True)
+            self.say("slice 1e-6")
         elif does == "calls":
             self.say(f"slice {asked.split()[1]}")
         else:

@@ -224,6 +224,8 @@ Object row(const Fields& benchmark, std::size_t index, int process, const std::s
   made.set("time_unit", quote("ns"));
   made.set("bytes_per_second", "1e9");
   made.set("samples", std::to_string(process));
+  if (!told["omits_ceilings"].empty() && !given("no-ceilings"))
+    made.set("limit_fraction", "0.5");
   if (benchmark[2] == "full")
     made.set("full_suite", "1.0");
   for (const std::string& whose : {std::string("all"), std::to_string(process)}) {
@@ -400,6 +402,7 @@ std::vector<Fields> chosen(bool has_full_suite) {
   require("suite", has_full_suite);
   require("shuffle", !told["shuffles"].empty());
   require("lock-step", !told["lock_steps"].empty() && value_of("lock-step") != "none");
+  require("no-ceilings", !told["omits_ceilings"].empty());
   const std::string filter = value_of("benchmark_filter");
   const bool negated = begins(filter, "-");
   std::vector<Fields> left;

@@ -118,6 +118,28 @@ def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: 
     assert not any(outcome.faults for outcome in outcomes)
 
 
+@pytest.mark.parametrize(
+    ("base_can", "with_ceilings"), [(True, {1}), (False, {1, 2, 3})], ids=["both", "one side"]
+)
+@pytest.mark.parametrize("lock_steps", [True, False])
+def test_ceilings_are_measured_in_the_first_round_if_all_sides_can_omit_them(
+    tmp_path: Path, *, base_can: bool, with_ceilings: set[int], lock_steps: bool
+) -> None:
+    for side in SIDES:
+        able = base_can or side == "candidate"
+        fake_binary.make(tmp_path / side, "gemm", LETTERS, lock_steps=True, omits_ceilings=able)
+    once = plan(tmp_path, processes=3, sides=SIDES)
+    once.apart.update(() if lock_steps else LETTERS)
+    rows = [
+        (one.side, one.round, "limit_fraction" in row)
+        for one in runner.run(once, Seen())
+        for row in one.report["benchmarks"]
+    ]
+    assert len(rows) == 2 * 3 * len(LETTERS)
+    candidates = {(number, has) for side, number, has in rows if side == "candidate"}
+    assert candidates == {(number, number in with_ceilings) for number in (1, 2, 3)}
+
+
 def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LOOK_S", 0.01)
     times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,22 @@ _FULL = f"--suite={FULL_SUITE}"
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
 
 
+class Ability(IntEnum):
+    """What a program can do besides measuring. Each includes those before it.
+
+    Programs of older commits and of other projects lack some.
+    """
+
+    NONE = 0
+    SHUFFLE = 1
+    LOCK_STEP = 2
+    OMIT_CEILINGS = 3
+
+
+# The option for each ability, in their order.
+_OPTIONS = ("--shuffle=0", "--lock-step=0", "--no-ceilings")
+
+
 @dataclass(frozen=True)
 class Binary:
     """The program of one family, with its benchmarks in order of registration."""
@@ -37,8 +54,7 @@ class Binary:
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
-    shuffles: bool = False  # supports --shuffle; programs of older commits do not
-    lock_steps: bool = False  # supports --lock-step
+    ability: Ability = Ability.NONE
     arguments: tuple[str, ...] = ()  # for every call; they select which benchmarks exist
     needs_gpu: bool = True
     gpus: int = 1  # number needed, if any
@@ -257,18 +273,18 @@ def listed(
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
             return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is not a name")
-    shuffles, lock_steps = abilities(path, names, scratch, *arguments)
-    return Binary(path, names, shuffles=shuffles, lock_steps=lock_steps, arguments=arguments)
+    able = ability(path, names, scratch, *arguments)
+    return Binary(path, names, ability=able, arguments=arguments)
 
 
-def abilities(path: Path, names: Sequence[str], scratch: Path, *own: str) -> tuple[bool, bool]:
-    """Return whether a program supports --shuffle, and whether it supports --lock-step."""
-    in_order = [*own, "--shuffle=0"]
-    ending = _list(path, scratch, *in_order, "--lock-step=0")
-    if refused := ending.status == BAD_USAGE:
-        ending = _list(path, scratch, *in_order)
-    shuffles = ending.status == 0 and _names(ending) == shuffled(names, 0)
-    return shuffles, shuffles and not refused
+def ability(path: Path, names: Sequence[str], scratch: Path, *own: str) -> Ability:
+    """Return what a program with the benchmarks `names` can do."""
+    for known in reversed(Ability):
+        ending = _list(path, scratch, *own, *_OPTIONS[:known])
+        if ending.status != BAD_USAGE:
+            is_right = ending.status == 0 and _names(ending) == shuffled(names, 0)
+            return known if is_right else Ability.NONE
+    return Ability.NONE
 
 
 def is_ours(path: Path, scratch: Path) -> bool:

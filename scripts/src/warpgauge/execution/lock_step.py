@@ -17,7 +17,7 @@ from warpgauge.execution import lock_step_driver as driver
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names, Row, is_untried
 from warpgauge.execution.lock_step_driver import Finding
-from warpgauge.execution.plan import Plan, Turn, command, seed_of, sequence
+from warpgauge.execution.plan import Plan, Turn, command, of_round, seed_of, sequence
 from warpgauge.execution.turn_result import Running, TurnResult, require_room
 from warpgauge.files.document import Failure, failure_of
 from warpgauge.records import partial_report
@@ -47,8 +47,8 @@ class _Side:
         asked = None if self.left == sequence(self.plan, self.turn) else self.left
         if len(selection.exactly(self.left).encode()) > selection.LONGEST_FILTER:
             lane, asked = replace(lane, filters={}), None  # the driver skips the other benchmarks
-        order = f"--shuffle={seed_of(self.plan, self.turn)}"
-        return [*command(self.plan, lane, self.turn.binary, asked), order]
+        own = command(self.plan, lane, self.turn.binary, asked)
+        return [*own, *of_round(self.plan, self.turn)]
 
     def reports(self, run: int) -> str:
         """Return the prefix of the side's files in this run of the driver."""

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from warpgauge.execution.lock_step_side import Side, SideFault
 
-HELLO = "lock-step 1"
+# A program of version 1 times host calls for 4 ms in each slice; one of version 2 as long as asked.
+HELLOS = {"lock-step 1": 1, "lock-step 2": 2}
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
     """When to stop: as soon as the median ratio has this standard error, within these limits."""
 
     fewest: int
@@ -77,16 +78,19 @@ class _Rule:
     error: float
 
 
-# Half of the typical variation of the ratio from pair to pair: 0.2 % of device time and 0.8 % of
-# host time on two H200 hosts. More slices would not predict the next pair better.
-_RULES = {"device": _Rule(3, 9, 0.001), "host": _Rule(5, 25, 0.004)}
+# The errors are half of the typical variation of the ratio from pair to pair: 0.2 % of device time
+# and 0.8 % of host time on three H200 hosts. More slices would not predict the next pair better.
+DEVICE, HOST = Rule(3, 9, 0.001), Rule(5, 40, 0.004)
+HOST_VERSION_1 = Rule(5, 25, 0.004)
+# The scatter of the ratio falls with the number of slices; one of 4 ms tells no more than this one.
+_HOST_SLICE_S = 0.001
 # Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.5
 
 
-def is_enough(ratios: Sequence[Sequence[float]], clock: str, seconds: float) -> bool:
+def is_enough(ratios: Sequence[Sequence[float]], rule: Rule, seconds: float) -> bool:
     """Return whether the sides' log ratios are precise enough after `seconds` per side."""
-    rule, slices = _RULES[clock], len(ratios[0])
+    slices = len(ratios[0])
     if seconds >= (_LONG_S if slices >= _FEWEST_SLICES else 4 * _LONG_S):
         return slices > 0
     if not rule.fewest <= slices < rule.most:
@@ -107,6 +111,7 @@ class Group:
     sides: list[Side] = field(default_factory=list)
     at: dict[int, str] = field(default_factory=dict)  # benchmark each waits at; "" if it has ended
     measured: dict[str, list[int]] = field(default_factory=dict)  # benchmark -> sides
+    version: int = max(HELLOS.values())  # of the protocol: all sides know it
 
     def begin(self) -> None:
         """Start all sides at once, as they mostly wait for the GPU driver; then set their core."""
@@ -121,8 +126,10 @@ class Group:
                 raise SideFault(index, f"cannot be started ({why.strerror})") from None
             self.sides.append(side)
         for side in self.sides:
-            if " ".join(side.hear("lock-step")) != HELLO:
+            version = HELLOS.get(" ".join(side.hear("lock-step")))
+            if version is None:
                 raise SideFault(side.index, "speaks another version of the protocol")
+            self.version = min(self.version, version)
             if plan.cpu is not None:
                 with contextlib.suppress(OSError):  # if not permitted, it stays where it is
                     os.sched_setaffinity(side.process.pid, {plan.cpu})
@@ -172,18 +179,21 @@ class Group:
                 clocks.update(words[1:2])
                 calls.append(side.number(words, 2))
                 able.append(side)
-        clock = "host" if "host" in clocks else "device"
+        rule, length = DEVICE, ""
+        if "host" in clocks:
+            rule = HOST if self.version > 1 else HOST_VERSION_1
+            length = f" {_HOST_SLICE_S:g}" if self.version > 1 else ""
         ratios: dict[int, list[float]] = {side.index: [] for side in asked}
         began = time.monotonic()
         while len(able) == len(asked):
             times = {}
             for side in self.in_turns(asked):
-                side.say(f"slice {max(calls):.0f}")
+                side.say(f"slice {max(calls):.0f}{length}")
                 times[side.index] = side.number(side.hear("slice"), 1)
             for index, seconds in times.items():
                 ratios[index].append(math.log(seconds / times[0]))
             seconds_a_side = (time.monotonic() - began) / len(asked)
-            if is_enough([*ratios.values()], clock, seconds_a_side):
+            if is_enough([*ratios.values()], rule, seconds_a_side):
                 break
         for side in able:
             side.say("finish")

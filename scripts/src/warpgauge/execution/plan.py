@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names
-from warpgauge.execution.discovery import Binary
+from warpgauge.execution.discovery import Ability, Binary
 from warpgauge.execution.shuffle import shuffled
 from warpgauge.system.process import Ending
 
@@ -105,17 +105,28 @@ def sequence(plan: Plan, turn: Turn) -> Names:
     The lanes of a round use the same order: shuffled if all of them can, or else as listed.
     """
     names = turn.binary.names
-    return shuffled(names, seed_of(plan, turn)) if is_shuffled(plan, turn) else names
+    can_shuffle = _all_can(Ability.SHUFFLE, plan, turn)
+    return shuffled(names, seed_of(plan, turn)) if can_shuffle else names
 
 
-def is_shuffled(plan: Plan, turn: Turn) -> bool:
-    """Return whether all programs of this family can shuffle.
+def of_round(plan: Plan, turn: Turn) -> list[str]:
+    """Return the options of a turn's process that depend on its round.
 
-    What runs before a benchmark can change it by a percent. If only one side had another order,
-    that would look like a change.
+    The ceilings of the GPU are measured in the first round only: they take a tenth of a round.
+    """
+    order = [f"--shuffle={seed_of(plan, turn)}"] if _all_can(Ability.SHUFFLE, plan, turn) else []
+    later = turn.round > 1 and _all_can(Ability.OMIT_CEILINGS, plan, turn)
+    return [*order, "--no-ceilings"] if later else order
+
+
+def _all_can(ability: Ability, plan: Plan, turn: Turn) -> bool:
+    """Return whether all programs of this family have an ability.
+
+    What a process did before a benchmark can change it by a percent. If only one side did something
+    else, that would look like a change.
     """
     everything = (binary for lane in plan.lanes for binary in lane.binaries)
-    return all(one.shuffles for one in everything if one.family == turn.binary.family)
+    return all(one.ability >= ability for one in everything if one.family == turn.binary.family)
 
 
 def seed_of(plan: Plan, turn: Turn) -> int:

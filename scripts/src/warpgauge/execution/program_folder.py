@@ -16,8 +16,9 @@ from typing import Any
 from warpgauge.execution.discovery import (
     LISTING_DEADLINE_S,
     MOST_NAMES,
+    Ability,
     Binary,
-    abilities,
+    ability,
     is_ours,
     owners,
     too_many,
@@ -73,8 +74,7 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
     fault = _fault(path, names)
     if fault is not None or not is_ours(path, scratch):
         return PlainProgram(path, names, fault)
-    shuffles, lock_steps = abilities(path, names, scratch)
-    return PlainProgram(path, names, shuffles=shuffles, lock_steps=lock_steps)
+    return PlainProgram(path, names, ability=ability(path, names, scratch))
 
 
 def _fault(path: Path, names: Sequence[str]) -> str | None:
@@ -165,7 +165,7 @@ def both(
         prefix = f"{program.family}/"
         names = tuple(f"{prefix}{name}" for name in program.names)
         # In lock-step a program uses its own names.
-        return replace(program, names=names, prefix=prefix, shuffles=False, lock_steps=False)
+        return replace(program, names=names, prefix=prefix, ability=Ability.NONE)
 
     base, candidate = (
         Programs(folder, tuple(with_own_names([*map(own, side)])))

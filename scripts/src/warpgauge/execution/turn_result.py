@@ -14,7 +14,7 @@ from pathlib import Path
 from warpgauge.execution import crash_recovery, selection
 from warpgauge.execution.crash_recovery import Names, Part
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Plan, Turn, command, is_shuffled, seed_of, sequence
+from warpgauge.execution.plan import Plan, Turn, command, of_round, sequence
 from warpgauge.files.document import Failure
 from warpgauge.records import partial_report
 from warpgauge.records.partial_report import Report
@@ -91,8 +91,6 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResul
 def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
     all_of_it = asked == sequence(plan, turn)
     called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
-    if is_shuffled(plan, turn):
-        called.append(f"--shuffle={seed_of(plan, turn)}")
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
     out.unlink(missing_ok=True)  # left by another run in the same folder
@@ -106,7 +104,7 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     own = turn.binary.own(asked)
     running(asked[0])
     ending = process.run(
-        [*called, *output],
+        [*called, *of_round(plan, turn), *output],
         plan.deadline_s,
         out.parent,
         plan.environment,

@@ -77,8 +77,7 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
     return Variant(
         binary.path,
         tuple(f"{COMMON}{point}" for point in points),
-        shuffles=binary.shuffles,
-        lock_steps=binary.lock_steps,
+        ability=binary.ability,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
         needs_gpu=program.needs_gpu,
         gpus=program.gpus,

@@ -12,6 +12,7 @@ import msgspec
 
 from warpgauge.execution import lock_step, turn_result
 from warpgauge.execution.crash_recovery import Names
+from warpgauge.execution.discovery import Ability
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import failure_of
@@ -113,7 +114,7 @@ class _Run:
 
     def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> list[Names]:
         """Return what each turn measures in lock-step with the base; empty if nothing does."""
-        if not all(turn.binary.lock_steps for turn in turns):
+        if not all(turn.binary.ability >= Ability.LOCK_STEP for turn in turns):
             return []
         base = min(range(len(turns)), key=lambda index: self.plan.lanes.index(turns[index].lane))
         able = set(asked[base]) - self.plan.apart
