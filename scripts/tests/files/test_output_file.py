@@ -40,7 +40,7 @@ def no_run_file(path: Path) -> None:
 
 def test_where_no_file_can_be_written_is_told(tmp_path: Path) -> None:
     refused(tmp_path, "it is a folder")
-    refused(tmp_path / "gone" / "run.json", "No such file")
+    refused(tmp_path / "gone" / "run.json", "its folder does not exist; create it")
     refused(Path("/proc/run.json"), r"cannot write /proc/run\.json: ")
     with socket.socket(socket.AF_UNIX) as held:
         held.bind(str(tmp_path / "socket"))

@@ -72,6 +72,8 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
         target = path.resolve()
         if target.is_dir():
             raise _refusal(path, "it is a folder")
+        if not target.parent.exists():
+            raise _refusal(path, "its folder does not exist; create it, or name another file")
         if target.exists() and not target.is_file():
             raise _refusal(path, "it is not a regular file")
         if target.exists() and not os.access(target, os.W_OK):
