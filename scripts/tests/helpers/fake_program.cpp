@@ -270,7 +270,7 @@ void write_trace() {
   int errors = 0;
   const bool in_lock_step = given("lock-step");
   if (in_lock_step)
-    say("lock-step 1");
+    say(told["omits_ceilings"].empty() ? "lock-step 1" : "lock-step 2");
   for (std::size_t index = 0; index < benchmarks.size(); ++index) {
     const std::string& name = benchmarks[index][0];
     std::string ill = told_of("ill", benchmarks[index].back());

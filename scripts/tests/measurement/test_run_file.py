@@ -36,6 +36,34 @@ def outcome(binary: Binary, number: int, time: float, **context: object) -> Turn
     return TurnResult(binary, number, report, faults, 1.0)
 
 
+def of_round(number: int, time: float, **counters: float) -> TurnResult:
+    """One benchmark in one round, in ns."""
+    binary = Binary(Path("bench_b"), ("b/y",))
+    one = outcome(binary, number, time)
+    one.report["benchmarks"][0].update(counters)
+    return one
+
+
+@pytest.mark.parametrize("disturbance", [{}, {"throttled": 1.0}, {"other_processes": 1.0}])
+def test_a_time_beyond_the_ceilings_of_the_first_round_is_so_in_all(
+    disturbance: dict[str, float],
+) -> None:
+    first = of_round(1, 100.0, limit_fraction=2.0, beyond_ceiling=2.0, **disturbance)
+    rounds = [first, *(of_round(number, 100.0) for number in (2, 3, 4))]
+    (row,) = rows([rounds[0].binary], rounds)
+    assert (row["limit_fraction"], row["beyond_ceiling"]) == (2.0, 2.0)
+
+
+def test_the_fraction_of_the_limit_is_that_of_the_reported_time() -> None:
+    rounds = [of_round(1, 100.0, limit_fraction=0.5), of_round(2, 80.0), of_round(3, 60.0)]
+    (row,) = rows([rounds[0].binary], rounds)
+    assert (row["real_time"], row["limit_fraction"]) == (80.0, 0.625)
+    assert "beyond_ceiling" not in row
+    rounds[1:] = [of_round(2, 10.0), of_round(3, 10.0)]
+    (row,) = rows([rounds[0].binary], rounds)
+    assert (row["limit_fraction"], row["beyond_ceiling"]) == (5.0, 5.0)
+
+
 def written(path: Path) -> Path:
     a, b = BINARIES
     # In the shuffled order of a real run: the second binary came first.

@@ -130,14 +130,24 @@ def test_ceilings_are_measured_in_the_first_round_if_all_sides_can_omit_them(
         fake_binary.make(tmp_path / side, "gemm", LETTERS, lock_steps=True, omits_ceilings=able)
     once = plan(tmp_path, processes=3, sides=SIDES)
     once.apart.update(() if lock_steps else LETTERS)
+    outcomes = runner.run(once, Seen())
+    assert all(bool(one.pair_ratios) is lock_steps for one in outcomes if one.side == "candidate")
     rows = [
         (one.side, one.round, "limit_fraction" in row)
-        for one in runner.run(once, Seen())
+        for one in outcomes
         for row in one.report["benchmarks"]
     ]
     assert len(rows) == 2 * 3 * len(LETTERS)
     candidates = {(number, has) for side, number, has in rows if side == "candidate"}
     assert candidates == {(number, number in with_ceilings) for number in (1, 2, 3)}
+
+
+def test_a_process_alone_measures_ceilings_in_every_round(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path / "bin", "gemm", LETTERS, omits_ceilings=True)
+    outcomes = runner.run(plan(tmp_path, processes=3), Seen())
+    rows = [row for one in outcomes for row in one.report["benchmarks"]]
+    assert len(rows) == 3 * len(LETTERS)
+    assert all("limit_fraction" in row for row in rows)
 
 
 def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

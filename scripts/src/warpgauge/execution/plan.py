@@ -112,11 +112,12 @@ def sequence(plan: Plan, turn: Turn) -> Names:
 def of_round(plan: Plan, turn: Turn) -> list[str]:
     """Return the options of a turn's process that depend on its round.
 
-    The ceilings of the GPU are measured in the first round only: they take a tenth of a round.
+    Pairs measure the ceilings of the GPU in the first round only: they take a tenth of a round. A
+    process alone measures them always, as it is compared with a baseline whose processes did.
     """
     order = [f"--shuffle={seed_of(plan, turn)}"] if _all_can(Ability.SHUFFLE, plan, turn) else []
-    later = turn.round > 1 and _all_can(Ability.OMIT_CEILINGS, plan, turn)
-    return [*order, "--no-ceilings"] if later else order
+    omits = len(plan.lanes) > 1 and _all_can(Ability.OMIT_CEILINGS, plan, turn)
+    return [*order, "--no-ceilings"] if omits and turn.round > 1 else order
 
 
 def _all_can(ability: Ability, plan: Plan, turn: Turn) -> bool:

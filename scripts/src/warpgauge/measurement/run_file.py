@@ -25,6 +25,7 @@ from warpgauge.records.counters import (
     THROTTLED,
     combined,
     is_disturbed,
+    with_limits,
 )
 from warpgauge.records.load import RUN_FORMAT
 from warpgauge.records.partial_report import Report, is_run
@@ -108,7 +109,12 @@ def _row(
             measured.append({**_process_row(found), **facts})
     if failure := failure or _skipped(skips, measured):
         return _timed(_failed(identity, failure) | _origin(reported), reported)
-    kept = _undisturbed(measured)
+    limits = with_limits(
+        [row["counters"] for row in measured], [row["real_time"] for row in measured]
+    )
+    kept = _undisturbed(
+        [{**row, "counters": one} for row, one in zip(measured, limits, strict=True)]
+    )
     times = [row["real_time"] for row in kept]
     rounds: JsonRow = {"process_rounds": [row["round"] for row in kept]} if paired else {}
     ratios = [row["ratio"] and _short(row["ratio"]) for row in kept]

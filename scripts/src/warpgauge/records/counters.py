@@ -46,6 +46,11 @@ HOST_NODES = "host_nodes"
 BEYOND_CEILING = "beyond_ceiling"
 FLAWS = (L2_SET_ASIDE, HOST_NODES, BEYOND_CEILING)
 
+# The least time by the measured ceilings over the time. Beyond this factor (that of arithmetic in
+# fixtures/core/roofline.cpp) the time cannot be right.
+LIMIT = "limit_fraction"
+_MOST_OF_A_CEILING = 1.35
+
 # In the context: how many GPUs of the machine were measured at the same time, if more than one.
 GPUS_AT_ONCE = "gpus_at_once"
 
@@ -110,6 +115,28 @@ def combined(several: Sequence[Counters], middle: Combine = statistics.median) -
     return made
 
 
+def with_limits(several: Sequence[Counters], times: Sequence[float]) -> list[dict[str, float]]:
+    """Fill in the fractions of the limit that some of several processes lack.
+
+    Later rounds leave the ceilings out. The least time by the ceilings of the first process,
+    undisturbed if possible, then tells their fraction, and whether it is beyond them.
+    """
+    told = [
+        (is_disturbed(one), one[LIMIT] * time)
+        for one, time in zip(several, times, strict=True)
+        if LIMIT in one
+    ]
+    if not told:
+        return [dict(one) for one in several]
+    _, least = min(told, key=lambda one: one[0])
+    filled = []
+    for one, time in zip(several, times, strict=True):
+        fraction = least / time if time > 0.0 else 0.0
+        beyond = {BEYOND_CEILING: fraction} if fraction > _MOST_OF_A_CEILING else {}
+        filled.append(dict(one) if LIMIT in one else {**one, **beyond, LIMIT: fraction})
+    return filled
+
+
 def _every_reason(masks: Sequence[float]) -> float:
     reasons = 0
     for mask in masks:
@@ -131,7 +158,7 @@ _RULES: Mapping[str, Combine] = MappingProxyType(
 
 
 _RATE_RANGE = 1e-30, 1e30
-RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
+RATES = ("bytes_per_second", "flops_per_second", LIMIT)
 
 
 def rates_of(counters: Mapping[str, float]) -> dict[str, float]:
