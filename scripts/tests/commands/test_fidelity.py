@@ -230,7 +230,7 @@ def test_a_family_without_a_source_is_refused_before_the_build(
         ("--binary=../gemm", "is not a family"),
         ("--binary=", "is not a family"),
         ("--device=1", "there is no device 1"),
-        ("--out=/no/such/folder", "No such file"),
+        ("--out=/no/such/folder", "its folder does not exist"),
         *((word, "see --help") for word in ("--processes=0", "--device=-1", "--unknown")),
     ],
 )

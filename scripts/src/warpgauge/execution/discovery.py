@@ -32,15 +32,9 @@ BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
 
 
 class Ability(IntEnum):
-    """What a program can do besides measuring. Each includes those before it.
+    """What a program can do besides measuring; each includes those before it."""
 
-    Programs of older commits and of other projects lack some.
-    """
-
-    NONE = 0
-    SHUFFLE = 1
-    LOCK_STEP = 2
-    OMIT_CEILINGS = 3
+    NONE, SHUFFLE, LOCK_STEP, OMIT_CEILINGS = range(4)
 
 
 # The option for each ability, in their order.
