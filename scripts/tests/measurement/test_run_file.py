@@ -54,6 +54,24 @@ def test_a_time_beyond_the_ceilings_of_the_first_round_is_so_in_all(
     assert (row["limit_fraction"], row["beyond_ceiling"]) == (2.0, 2.0)
 
 
+@pytest.mark.parametrize(
+    ("counters", "flaw"),
+    [
+        ({}, True),
+        ({"flops_per_second": 1e12}, False),
+        ({"flops_per_second": 1e12, "beyond_ceiling": 1.3}, True),
+    ],
+    ids=["bytes", "flops", "what a program found"],
+)
+def test_bytes_are_held_to_a_stricter_bound_than_flops(
+    counters: dict[str, float], *, flaw: bool
+) -> None:
+    first = of_round(1, 100.0, limit_fraction=1.3, throttled=1.0, **counters)
+    rounds = [first, *(of_round(number, 100.0) for number in (2, 3, 4))]
+    (row,) = rows([first.binary], rounds)
+    assert ("beyond_ceiling" in row) is flaw
+
+
 def test_the_fraction_of_the_limit_is_that_of_the_reported_time() -> None:
     rounds = [of_round(1, 100.0, limit_fraction=0.5), of_round(2, 80.0), of_round(3, 60.0)]
     (row,) = rows([rounds[0].binary], rounds)

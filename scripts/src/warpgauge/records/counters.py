@@ -46,10 +46,10 @@ HOST_NODES = "host_nodes"
 BEYOND_CEILING = "beyond_ceiling"
 FLAWS = (L2_SET_ASIDE, HOST_NODES, BEYOND_CEILING)
 
-# The least time by the measured ceilings over the time. Beyond this factor (that of arithmetic in
-# fixtures/core/roofline.cpp) the time cannot be right.
+# The least time by the measured ceilings over the time. Beyond these factors, those of
+# fixtures/core/roofline.cpp, the time cannot be right.
 LIMIT = "limit_fraction"
-_MOST_OF_A_CEILING = 1.35
+_MOST_OF_BYTES, _MOST_OF_FLOPS = 1.25, 1.35
 
 # In the context: how many GPUs of the machine were measured at the same time, if more than one.
 GPUS_AT_ONCE = "gpus_at_once"
@@ -121,18 +121,17 @@ def with_limits(several: Sequence[Counters], times: Sequence[float]) -> list[dic
     Later rounds leave the ceilings out. The least time by the ceilings of the first process,
     undisturbed if possible, then tells their fraction, and whether it is beyond them.
     """
-    told = [
-        (is_disturbed(one), one[LIMIT] * time)
-        for one, time in zip(several, times, strict=True)
-        if LIMIT in one
-    ]
+    told = [both for both in zip(several, times, strict=True) if LIMIT in both[0]]
     if not told:
         return [dict(one) for one in several]
-    _, least = min(told, key=lambda one: one[0])
+    first, its_time = min(told, key=lambda both: is_disturbed(both[0]))
+    # What is beyond one of two ceilings is held to the stricter factor, as it may be that of bytes.
+    only_flops = BEYOND_CEILING not in first and "flops_per_second" in first
+    most = _MOST_OF_FLOPS if only_flops else _MOST_OF_BYTES
     filled = []
     for one, time in zip(several, times, strict=True):
-        fraction = least / time if time > 0.0 else 0.0
-        beyond = {BEYOND_CEILING: fraction} if fraction > _MOST_OF_A_CEILING else {}
+        fraction = first[LIMIT] * its_time / time if time > 0.0 else 0.0
+        beyond = {BEYOND_CEILING: fraction} if fraction > most else {}
         filled.append(dict(one) if LIMIT in one else {**one, **beyond, LIMIT: fraction})
     return filled
 
