@@ -25,9 +25,6 @@ from pathlib import Path
 
 from warpgauge.execution.lock_step_side import Side, SideFault
 
-# A program of version 1 times host calls for 4 ms in each slice; one of version 2 as long as asked.
-HELLOS = {"lock-step 1": 1, "lock-step 2": 2}
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -76,14 +73,15 @@ class Rule:
     fewest: int
     most: int
     error: float
+    slice_s: float | None = None  # None: as long as the programs choose
 
 
 # The errors are half of the typical variation of the ratio from pair to pair: 0.2 % of device time
 # and 0.8 % of host time on three H200 hosts. More slices would not predict the next pair better.
-DEVICE, HOST = Rule(3, 9, 0.001), Rule(5, 40, 0.004)
-HOST_VERSION_1 = Rule(5, 25, 0.004)
-# The scatter of the ratio falls with the number of slices; one of 4 ms tells no more than this one.
-_HOST_SLICE_S = 0.001
+DEVICE = Rule(3, 9, 0.001)
+# By hello, oldest first. The scatter of the ratio falls with the number of slices, and one of 4 ms,
+# the length that programs of version 1 choose, tells no more than one of 1 ms.
+HOST = {"lock-step 1": Rule(5, 25, 0.004), "lock-step 2": Rule(5, 40, 0.004, 0.001)}
 # Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.5
 
@@ -111,7 +109,7 @@ class Group:
     sides: list[Side] = field(default_factory=list)
     at: dict[int, str] = field(default_factory=dict)  # benchmark each waits at; "" if it has ended
     measured: dict[str, list[int]] = field(default_factory=dict)  # benchmark -> sides
-    version: int = max(HELLOS.values())  # of the protocol: all sides know it
+    hellos: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
         """Start all sides at once, as they mostly wait for the GPU driver; then set their core."""
@@ -126,10 +124,10 @@ class Group:
                 raise SideFault(index, f"cannot be started ({why.strerror})") from None
             self.sides.append(side)
         for side in self.sides:
-            version = HELLOS.get(" ".join(side.hear("lock-step")))
-            if version is None:
+            hello = " ".join(side.hear("lock-step"))
+            if hello not in HOST:
                 raise SideFault(side.index, "speaks another version of the protocol")
-            self.version = min(self.version, version)
+            self.hellos.add(hello)
             if plan.cpu is not None:
                 with contextlib.suppress(OSError):  # if not permitted, it stays where it is
                     os.sched_setaffinity(side.process.pid, {plan.cpu})
@@ -179,10 +177,9 @@ class Group:
                 clocks.update(words[1:2])
                 calls.append(side.number(words, 2))
                 able.append(side)
-        rule, length = DEVICE, ""
-        if "host" in clocks:
-            rule = HOST if self.version > 1 else HOST_VERSION_1
-            length = f" {_HOST_SLICE_S:g}" if self.version > 1 else ""
+        # A side that knows no length gets none, and then no other side does.
+        rule = HOST[min(self.hellos)] if "host" in clocks else DEVICE
+        length = "" if rule.slice_s is None else f" {rule.slice_s:g}"
         ratios: dict[int, list[float]] = {side.index: [] for side in asked}
         began = time.monotonic()
         while len(able) == len(asked):
