@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's collectives over all visible GPUs. As in nccl-tests, `bytes` is the size and
 // bytes_per_second the bus bandwidth (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bound by
-// the links between the GPUs; small collectives by the latency of NCCL's protocols. One process
-// drives all ranks. In a graph, an operation starts on all ranks after the previous one has ended
-// on all of them. Its time is therefore the slowest rank's, and nothing is pipelined
-// (github.com/NVIDIA/nccl/issues/1984). `_issued` benchmarks make single calls without these
-// barriers, as nccl-tests does. NCCL is loaded at run time.
+// the links between the GPUs; small collectives by the latency of NCCL's protocols. Each rank is a
+// process with a GPU of its own; this process is rank 0 and starts the others (nccl_ranks.hpp). All
+// ranks pass a barrier, then run a graph of calls that follow each other, and the slowest rank's
+// time counts. `_issued` benchmarks make single calls instead, as nccl-tests does. NCCL is loaded
+// at run time.
 // Needs 2 GPUs.
 #include <memory>
 #include <source_location>
 #include <vector>
 
 #include <warpgauge/gpu_benchmark.hpp>
+#include <warpgauge/program/role.hpp>
 #include <warpgauge/program/run_context.hpp>
-#include "benchmarks/nccl_buffers.hpp"
+#include "benchmarks/nccl_ranks.hpp"
 
 namespace {
 
@@ -22,34 +23,29 @@ using namespace warpgauge;
 const ContextRegistration version{"nccl_version", Nccl::version};
 const ContextRegistration environment{"nccl_environment", Nccl::environment};
 
+const RoleRegistration rank{"nccl_rank", []() -> int { serve_as_rank(); }};
+
 enum class How : std::uint8_t { captured, in_place, issued };
 
 template <class T>
 auto body(Collective collective, How how) {
   return [=](GpuCase& gpu) {
-    const Ranks& ranks = Ranks::of_process();
-    const auto shape =
-        std::make_shared<const Shape>(collective, ranks.count(), gpu.param("bytes"), sizeof(T));
-    const auto buffers = std::make_shared<RankBuffers<T>>(ranks, *shape, how == How::in_place,
-                                                          3 * gpu.device().l2_bytes);
-    const auto issue = [=, &ranks](const Iteration& at) {
-      return issue_of(*shape, *buffers, ranks.nccl(), at.slot);
-    };
-    // The first call of each kind connects the ranks. It allocates and cannot be captured.
-    const Stream first;
-    ranks.issue(Iteration{first.get(), 0}, issue(Iteration{first.get(), 0}));
-    ranks.synchronize();
-    buffers->renew();
-
-    gpu.moves_bytes(static_cast<std::size_t>(shape->bus_bytes()), std::nullopt);
+    Ranks& ranks = Ranks::of_process();
+    ranks.start();
+    const Shape shape(collective, ranks.count(), gpu.param("bytes"), sizeof(T));
+    const auto all = std::make_shared<RankedCollective>(
+        ranks, RankedShape{shape, 0, how == How::in_place, 3 * gpu.device().l2_bytes});
+    gpu.collective(all);
+    gpu.moves_bytes(static_cast<std::size_t>(shape.bus_bytes()), std::nullopt);
     gpu.verify([=](const Iteration& at) {
-      buffers->require_right(at.slot);
-      buffers->renew();
+      all->require_right(at.slot);
+      all->renew();
     });
+    const auto issue = [=](const Iteration& at) { all->issue(at); };
     if (how == How::issued) {
-      gpu.stream_period([=, &ranks](const Iteration& at) { ranks.issue(at, issue(at)); });
+      gpu.stream_period(issue);
     } else {
-      gpu.replay([=, &ranks](const Iteration& at) { ranks.run(at, issue(at)); });
+      gpu.replay(issue);
     }
   };
 }

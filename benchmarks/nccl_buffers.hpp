@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks' buffers, filled, poisoned and compared on their devices. For .cu files.
+// A rank's buffers, filled, poisoned and compared on its device, and its calls. For .cu files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <warpgauge/cuda/compare.hpp>
 #include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/grid_stride.cuh>
 #include <warpgauge/gpu/operation.hpp>
-#include "benchmarks/nccl_collectives.hpp"
-#include "benchmarks/nccl_ranks.hpp"
+#include "benchmarks/nccl_library.hpp"
+#include "benchmarks/nccl_messages.hpp"
 
 namespace warpgauge {
 namespace detail {
@@ -39,163 +38,155 @@ __global__ void find_wrong(const T* values, std::size_t count, Shape shape, bool
 
 }  // namespace detail
 
-/// Inputs and outputs of every rank, in enough slots to cover `rotation_bytes`. In place, both
-/// share a buffer, and reductions take the maximum because a sum would grow with each repetition.
-template <class T>
-class RankBuffers {
+/// One rank's part of a collective: its buffers, and the call.
+class RankPart {
  public:
-  /// Throws std::runtime_error if a device has too little memory.
-  RankBuffers(const Ranks& ranks, const Shape& shape, bool in_place, std::size_t rotation_bytes)
-      : ranks_(ranks), shape_(shape), in_place_(in_place) {
+  RankPart() = default;
+  virtual ~RankPart() = default;
+  RankPart(const RankPart&) = delete;
+  RankPart& operator=(const RankPart&) = delete;
+
+  /// Enqueues this rank's call; it takes part when the stream reaches it.
+  virtual void issue(const Nccl& nccl, Nccl::Communicator communicator, const Iteration& at) = 0;
+
+  /// Writes new inputs to every slot and poisons the outputs. Ranks give the same seed.
+  virtual void renew(std::uint64_t seed) = 0;
+
+  /// What is wrong with the output in this slot; empty if it is right. The operation has ended.
+  virtual std::string fault(std::size_t slot) = 0;
+};
+
+/// Inputs and outputs of a rank, in enough slots to cover `rotation_bytes`. In place, both share a
+/// buffer, and reductions take the maximum because a sum would grow with each repetition.
+template <class T>
+class RankBuffers : public RankPart {
+ public:
+  /// Throws std::runtime_error if the device has too little memory.
+  explicit RankBuffers(const RankedShape& of)
+      : shape_(of.shape), rank_(of.rank), in_place_(of.in_place) {
     // 256 bytes: the alignment of cudaMalloc. A replay has no more operations than most_slots.
     constexpr std::size_t alignment = 256 / sizeof(T);
     constexpr std::size_t most_slots = 512;
     const auto aligned = [](std::size_t count) {
       return (count + alignment - 1) / alignment * alignment;
     };
-    input_stride_ = aligned(in_place ? std::max(shape.inputs(), shape.outputs()) : shape.inputs());
-    output_stride_ = in_place ? 0 : aligned(shape.outputs());
+    input_stride_ =
+        aligned(in_place_ ? std::max(shape_.inputs(), shape_.outputs()) : shape_.inputs());
+    output_stride_ = in_place_ ? 0 : aligned(shape_.outputs());
     const std::size_t slot_bytes = (input_stride_ + output_stride_) * sizeof(T);
-    slots_ = std::clamp<std::size_t>((rotation_bytes + slot_bytes - 1) / slot_bytes, 1, most_slots);
-    ranks_.on_each([&](std::size_t) {
-      arrays_.push_back({DeviceArray<T>(slots_ * input_stride_),
-                         in_place ? DeviceArray<T>() : DeviceArray<T>(slots_ * output_stride_),
-                         zeroed<unsigned long long>(1)});
-    });
-    renew();
+    slots_ =
+        std::clamp<std::size_t>((of.rotation_bytes + slot_bytes - 1) / slot_bytes, 1, most_slots);
+    inputs_ = DeviceArray<T>(slots_ * input_stride_);
+    outputs_ = in_place_ ? DeviceArray<T>() : DeviceArray<T>(slots_ * output_stride_);
   }
-  ~RankBuffers() {
-    try {
-      ranks_.synchronize();
-    } catch (const CudaError& error) {
-      report_cuda_error(error.code(), "cudaDeviceSynchronize");
-    }
-  }
-  RankBuffers(const RankBuffers&) = delete;
-  RankBuffers& operator=(const RankBuffers&) = delete;
 
-  const T* input(std::size_t rank, std::size_t slot) const {
-    const std::size_t within = in_place_ ? shape_.input_in_place(rank) : 0;
-    return arrays_[rank].inputs.data() + slot % slots_ * input_stride_ + within;
+  const T* input(std::size_t slot) const {
+    const std::size_t within = in_place_ ? shape_.input_in_place(rank_) : 0;
+    return inputs_.data() + slot % slots_ * input_stride_ + within;
   }
-  T* output(std::size_t rank, std::size_t slot) {
-    Arrays& own = arrays_[rank];
+  T* output(std::size_t slot) {
     return in_place_
-               ? own.inputs.data() + slot % slots_ * input_stride_ + shape_.output_in_place(rank)
-               : own.outputs.data() + slot % slots_ * output_stride_;
+               ? inputs_.data() + slot % slots_ * input_stride_ + shape_.output_in_place(rank_)
+               : outputs_.data() + slot % slots_ * output_stride_;
   }
 
-  Nccl::Reduction reduction() const {
-    return in_place_ ? Nccl::Reduction::max : Nccl::Reduction::sum;
-  }
-
-  /// Writes new inputs to every slot of every rank and poisons the outputs.
-  void renew() {
-    ++seed_;
-    ranks_.on_each([&](std::size_t rank) {
-      const Stream stream;
-      Arrays& arrays = arrays_[rank];
-      arrays.inputs.fill_bytes(detail::untouched_byte, stream.get());
-      if (!in_place_) {
-        arrays.outputs.fill_bytes(detail::untouched_byte, stream.get());
+  void issue(const Nccl& nccl, Nccl::Communicator with, const Iteration& at) override {
+    constexpr auto type = sizeof(T) == sizeof(float) ? Nccl::Type::float32 : Nccl::Type::bfloat16;
+    const auto reduction = in_place_ ? Nccl::Reduction::max : Nccl::Reduction::sum;
+    const T* const from = input(at.slot);
+    T* const to = output(at.slot);
+    const std::size_t block = shape_.block;
+    switch (shape_.collective) {
+      case Collective::all_reduce:
+        return nccl.require(nccl.all_reduce(from, to, block, type, reduction, with, at.stream),
+                            "ncclAllReduce");
+      case Collective::all_gather:
+        return nccl.require(nccl.all_gather(from, to, block, type, with, at.stream),
+                            "ncclAllGather");
+      case Collective::reduce_scatter:
+        return nccl.require(nccl.reduce_scatter(from, to, block, type, reduction, with, at.stream),
+                            "ncclReduceScatter");
+      case Collective::broadcast:
+        return nccl.require(nccl.broadcast(from, to, block, type, 0, with, at.stream),
+                            "ncclBroadcast");
+      case Collective::all_to_all:
+        break;
+    }
+    nccl.require(nccl.group_start(), "ncclGroupStart");
+    Nccl::Result result = Nccl::success;
+    for (std::size_t other = 0; other < shape_.ranks && result == Nccl::success; ++other) {
+      const auto peer = static_cast<int>(other);
+      result = nccl.send(from + other * block, block, type, peer, with, at.stream);
+      if (result == Nccl::success) {
+        result = nccl.receive(to + other * block, block, type, peer, with, at.stream);
       }
-      for (std::size_t slot = 0; slot < slots_; ++slot) {
-        const std::size_t count = shape_.inputs();
-        T* const to = const_cast<T*>(input(rank, slot));
-        detail::fill_inputs<<<detail::grid_stride_blocks(count), detail::grid_stride_threads, 0,
-                              stream.get()>>>(to, count, seed_of(slot), rank);
-        WARPGAUGE_CHECK(cudaGetLastError());
-      }
-      stream.synchronize();
-    });
+    }
+    const Nccl::Result ended = nccl.group_end();
+    nccl.require(result, "ncclSend or ncclRecv");
+    nccl.require(ended, "ncclGroupEnd");
   }
 
-  /// Throws WrongResult unless every rank's output in this slot is correct.
-  void require_right(std::size_t slot) {
-    constexpr unsigned long long none = ~0ULL;
-    ranks_.synchronize();
-    ranks_.on_each([&](std::size_t rank) {
-      const Stream stream;
-      const std::size_t count = shape_.outputs();
-      const T* const values = output(rank, slot);
-      DeviceArray<unsigned long long>& wrong = arrays_[rank].wrong;
-      wrong.fill_bytes(detail::untouched_byte, stream.get());
-      detail::find_wrong<<<detail::grid_stride_blocks(count), detail::grid_stride_threads, 0,
-                           stream.get()>>>(values, count, shape_, in_place_, seed_of(slot), rank,
-                                           wrong.data());
+  void renew(std::uint64_t seed) override {
+    seed_ = seed;
+    const Stream stream;
+    inputs_.fill_bytes(detail::untouched_byte, stream.get());
+    if (!in_place_) {
+      outputs_.fill_bytes(detail::untouched_byte, stream.get());
+    }
+    for (std::size_t slot = 0; slot < slots_; ++slot) {
+      const std::size_t count = shape_.inputs();
+      T* const to = const_cast<T*>(input(slot));
+      detail::fill_inputs<<<detail::grid_stride_blocks(count), detail::grid_stride_threads, 0,
+                            stream.get()>>>(to, count, seed_of(slot), rank_);
       WARPGAUGE_CHECK(cudaGetLastError());
-      const unsigned long long first = wrong.download(stream.get()).front();
-      if (first != none) {
-        T got{};
-        WARPGAUGE_CHECK(
-            cudaMemcpyAsync(&got, values + first, sizeof(T), cudaMemcpyDefault, stream.get()));
-        stream.synchronize();
-        throw WrongResult(
-            name_of(shape_.collective) + ": element " + std::to_string(first) + " of rank " +
-            std::to_string(rank) + " is " + std::to_string(static_cast<float>(got)) + ", and not " +
-            std::to_string(output_value(shape_, in_place_, seed_of(slot), rank, first)));
-      }
-    });
+    }
+    stream.synchronize();
+  }
+
+  std::string fault(std::size_t slot) override {
+    constexpr unsigned long long none = ~0ULL;
+    const Stream stream;
+    const std::size_t count = shape_.outputs();
+    const T* const values = output(slot);
+    wrong_.fill_bytes(detail::untouched_byte, stream.get());
+    detail::find_wrong<<<detail::grid_stride_blocks(count), detail::grid_stride_threads, 0,
+                         stream.get()>>>(values, count, shape_, in_place_, seed_of(slot), rank_,
+                                         wrong_.data());
+    WARPGAUGE_CHECK(cudaGetLastError());
+    const unsigned long long first = wrong_.download(stream.get()).front();
+    if (first == none) {
+      return "";
+    }
+    T got{};
+    WARPGAUGE_CHECK(
+        cudaMemcpyAsync(&got, values + first, sizeof(T), cudaMemcpyDefault, stream.get()));
+    stream.synchronize();
+    return name_of(shape_.collective) + ": element " + std::to_string(first) + " of rank " +
+           std::to_string(rank_) + " is " + std::to_string(static_cast<float>(got)) + ", and not " +
+           std::to_string(output_value(shape_, in_place_, seed_of(slot), rank_, first));
   }
 
  private:
-  struct Arrays {
-    DeviceArray<T> inputs;
-    DeviceArray<T> outputs;
-    DeviceArray<unsigned long long> wrong;
-  };
-
+  static constexpr std::uint64_t most_seeds = 1024;
   std::uint64_t seed_of(std::size_t slot) const { return seed_ * most_seeds + slot % slots_; }
 
-  static constexpr std::uint64_t most_seeds = 1024;
-
-  const Ranks& ranks_;
   Shape shape_;
+  std::size_t rank_;
   bool in_place_;
   std::size_t slots_ = 1;
   std::size_t input_stride_ = 0;
   std::size_t output_stride_ = 0;
   std::uint64_t seed_ = 0;
-  std::vector<Arrays> arrays_;
+  DeviceArray<T> inputs_;
+  DeviceArray<T> outputs_;
+  DeviceArray<unsigned long long> wrong_ = zeroed<unsigned long long>(1);
 };
 
-/// One collective of all ranks on `slot`, to be passed to Ranks::issue() or Ranks::run().
-template <class T>
-Ranks::Issue issue_of(const Shape& shape, RankBuffers<T>& buffers, const Nccl& nccl,
-                      std::size_t slot) {
-  constexpr Nccl::Type type =
-      sizeof(T) == sizeof(float) ? Nccl::Type::float32 : Nccl::Type::bfloat16;
-  return [&shape, &buffers, &nccl, slot](std::size_t rank, const Ranks::Rank& own) {
-    const T* const from = buffers.input(rank, slot);
-    T* const to = buffers.output(rank, slot);
-    const std::size_t block = shape.block;
-    switch (shape.collective) {
-      case Collective::all_reduce:
-        return nccl.require(nccl.all_reduce(from, to, block, type, buffers.reduction(),
-                                            own.communicator, own.stream),
-                            "ncclAllReduce");
-      case Collective::all_gather:
-        return nccl.require(nccl.all_gather(from, to, block, type, own.communicator, own.stream),
-                            "ncclAllGather");
-      case Collective::reduce_scatter:
-        return nccl.require(nccl.reduce_scatter(from, to, block, type, buffers.reduction(),
-                                                own.communicator, own.stream),
-                            "ncclReduceScatter");
-      case Collective::broadcast:
-        return nccl.require(nccl.broadcast(from, to, block, type, 0, own.communicator, own.stream),
-                            "ncclBroadcast");
-      case Collective::all_to_all:
-        for (std::size_t other = 0; other < shape.ranks; ++other) {
-          const auto peer = static_cast<int>(other);
-          nccl.require(
-              nccl.send(from + other * block, block, type, peer, own.communicator, own.stream),
-              "ncclSend");
-          nccl.require(
-              nccl.receive(to + other * block, block, type, peer, own.communicator, own.stream),
-              "ncclRecv");
-        }
-    }
-  };
+inline std::unique_ptr<RankPart> rank_part(const RankedShape& of) {
+  if (of.shape.element_bytes == sizeof(float)) {
+    return std::make_unique<RankBuffers<float>>(of);
+  }
+  return std::make_unique<RankBuffers<__nv_bfloat16>>(of);
 }
 
 }  // namespace warpgauge

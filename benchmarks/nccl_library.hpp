@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,10 @@ class Nccl {
  public:
   using Communicator = void*;  // ncclComm_t
   using Result = int;          // ncclResult_t
+  /// ncclUniqueId, by which ranks find each other.
+  struct UniqueId {
+    std::array<unsigned char, 128> bytes;
+  };
   // ncclDataType_t and ncclRedOp_t, which have the size of C enumerations.
   // NOLINTBEGIN(performance-enum-size)
   enum class Type : int { float32 = 7, bfloat16 = 9 };
@@ -84,7 +89,9 @@ class Nccl {
   }
 
   // NCCL's functions of these names. Pass their results to require().
-  Result (*init_all)(Communicator*, int count, const int* devices) = nullptr;
+  Result (*get_unique_id)(UniqueId*) = nullptr;
+  Result (*init_rank)(Communicator*, int count, UniqueId, int rank) = nullptr;
+  Result (*abort)(Communicator) = nullptr;
   Result (*group_start)() = nullptr;
   Result (*group_end)() = nullptr;
   Result (*all_reduce)(const void* from, void* to, std::size_t count, Type, Reduction, Communicator,
@@ -117,7 +124,9 @@ class Nccl {
     };
     find(get_version_, "ncclGetVersion");
     find(get_error_string_, "ncclGetErrorString");
-    find(init_all, "ncclCommInitAll");
+    find(get_unique_id, "ncclGetUniqueId");
+    find(init_rank, "ncclCommInitRank");
+    find(abort, "ncclCommAbort");
     find(group_start, "ncclGroupStart");
     find(group_end, "ncclGroupEnd");
     find(all_reduce, "ncclAllReduce");

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's membership in a communicator, the same on every rank. For .cu files.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "benchmarks/nccl_buffers.hpp"
+
+namespace warpgauge {
+
+/// One rank: its communicator and its barrier. The destructor leaves the communicator alone,
+/// because at process exit CUDA may be gone first.
+class NcclMember {
+ public:
+  /// Joins; waits for the other ranks.
+  NcclMember(const Nccl& nccl, const Nccl::UniqueId& id, std::size_t ranks, std::size_t rank)
+      : nccl_(nccl) {
+    nccl.require(
+        nccl.init_rank(&communicator_, static_cast<int>(ranks), id, static_cast<int>(rank)),
+        "ncclCommInitRank");
+  }
+  ~NcclMember() = default;
+  NcclMember(const NcclMember&) = delete;
+  NcclMember& operator=(const NcclMember&) = delete;
+
+  void issue(RankPart& part, const Iteration& at) const { part.issue(nccl_, communicator_, at); }
+
+  /// Enqueues the smallest collective: later work on `stream` begins when all ranks have reached
+  /// it.
+  void barrier(cudaStream_t stream) {
+    nccl_.require(nccl_.all_reduce(arrived_.data(), arrived_.data(), 1, Nccl::Type::float32,
+                                   Nccl::Reduction::max, communicator_, stream),
+                  "ncclAllReduce");
+  }
+
+  /// Makes the calls that wait for a lost rank return, on the device too. It returns when no graph
+  /// holds a call of the communicator any more, which is then gone.
+  void abort() const { nccl_.require(nccl_.abort(communicator_), "ncclCommAbort"); }
+
+ private:
+  const Nccl& nccl_;
+  Nccl::Communicator communicator_ = nullptr;
+  DeviceArray<float> arrived_ = zeroed<float>(1);
+};
+
+}  // namespace warpgauge

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// For nccl_processes_test: the process of a rank without NCCL, which behaves as argv[1] says once
+// it is asked "now". Before, it answers "pid" by its own, "open" by a version, and all else by
+// "done".
+#include <csignal>
+#include <cstdlib>
+
+#include "benchmarks/nccl_processes.hpp"
+
+using namespace warpgauge;
+
+namespace {
+
+[[noreturn]] void sleep_for_ever() {
+  while (true) {
+    pause();
+  }
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const std::string behaviour = argv[1];
+  Channel channel(rank_descriptor);
+  const auto say = [&](const std::string& text) {
+    channel.send(text, Channel::Clock::now() + std::chrono::seconds(5));
+  };
+  if (behaviour == "deaf") {
+    sleep_for_ever();
+  }
+  while (const auto received = channel.receive()) {
+    if (*received == "pid") {
+      say(std::to_string(getpid()));
+    } else if (received->starts_with("open")) {
+      say(behaviour == "other_version" ? "nccl 2.19.3" : "nccl 2.28.9");
+    } else if (*received != "now") {
+      say("done");
+    } else if (behaviour == "killed") {
+      raise(SIGKILL);
+    } else if (behaviour == "crashes") {
+      std::signal(SIGSEGV, SIG_DFL);  // not a sanitizer's
+      raise(SIGSEGV);
+    } else if (behaviour == "exits") {
+      return 3;
+    } else if (behaviour == "stops") {
+      raise(SIGSTOP);
+    } else if (behaviour == "silent") {
+      sleep_for_ever();
+    } else if (behaviour == "hangs_up") {
+      channel.close();
+      sleep_for_ever();
+    } else if (behaviour == "garbage") {
+      say(std::string("\0\x1b\xff garbage\n", 12));
+    } else if (behaviour == "long") {
+      const std::string longer(100'000, 'x');
+      send(rank_descriptor, longer.data(), longer.size(), MSG_NOSIGNAL);
+    } else if (behaviour == "twice") {
+      say("done");
+      say("done");
+    } else if (behaviour == "fails") {
+      say("failed ncclAllReduce: remote process exited");
+    } else {
+      say("done");
+    }
+  }
+  if (behaviour == "stays") {
+    sleep_for_ever();
+  }
+  return 0;
+}
