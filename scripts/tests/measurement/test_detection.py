@@ -110,8 +110,8 @@ def test_a_family_and_clock_a_row_and_no_controls() -> None:
         ("a", Clock.DEVICE, 2),
         ("b", Clock.DEVICE, 2),
         ("hx", Clock.HOST, 1),
-        ("", Clock.DEVICE, 4),
-        ("", Clock.HOST, 1),
+        (None, Clock.DEVICE, 4),
+        (None, Clock.HOST, 1),
     ]
     a, b, _, device, host = found
     assert (a.alarms, a.bounded, a.inconclusive, counts(a.found)) == (1, (0, 1), 1, {0.01: (0, 1)})
@@ -154,8 +154,8 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
     check = checked(found, wide("a/2", 0.05), wide("a/3", 0.0), case("a/4", extra=0.02))
     family, everything, apart = detections(check.cases)
     assert (family.family, family.benchmarks, family.tolerance) == ("a", 2, None)
-    assert (everything.family, everything.benchmarks, everything.tolerance) == ("", 2, None)
-    assert (apart.family, apart.benchmarks, apart.tolerance) == ("", 2, 0.1)
+    assert (everything.family, everything.benchmarks, everything.tolerance) == (None, 2, None)
+    assert (apart.family, apart.benchmarks, apart.tolerance) == (None, 2, 0.1)
     assert (apart.bounded, counts(apart.found)) == ((1, 1), {0.05: (0, 1)})
     told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. Measured in 1:30."
     assert told in shown(check)

@@ -42,7 +42,7 @@ class AbRun:
         return self.built_here(*([inject] if inject else []))
 
     def built_here(self, *injections: str) -> Side:
-        """This build as a side; `injections` are values of --inject, of which the last counts."""
+        """This build as a side; `injections` are values of --inject."""
         side = self._side(self.suite.binaries, self.source)
         if not injections:
             return side

@@ -30,8 +30,8 @@ _SHOWN = (
     *(ORDER_SEED, MEASURED_SECONDS),
 )
 
-# The family of totals; no name begins so.
-_ALL = ""
+# The family (None for a total), the clock, and the tolerance if a policy widened it.
+_Group = tuple[str | None, Clock, float | None]
 
 
 class Share(NamedTuple):
@@ -57,7 +57,7 @@ class Detection:
     because smaller changes need not be found there.
     """
 
-    family: str  # empty for a total
+    family: str | None  # None for a total
     clock: Clock
     benchmarks: int
     alarms: int  # reported as changed without extra work, or as faster with it
@@ -80,7 +80,7 @@ def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console:
     print_text(console, columns.line(heading, left=(0,)), style="dim")
     for row in rows:
         print_text(console, columns.line(row, left=(0,)))
-    everything = sum(one.benchmarks for one in counted if one.family == _ALL)
+    everything = sum(one.benchmarks for one in counted if one.family is None)
     further = [_apart(one, everything) for one in counted if one.tolerance is not None]
     seconds = sum(float(check.context[MEASURED_SECONDS]) for check in checks)
     of_all = f" in {len(checks)} runs" if len(checks) > 1 else ""
@@ -93,8 +93,8 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     """Return the JSON file, one family per line, with the names of missed benchmarks."""
     shown = {key: check.context[key] for key in _SHOWN if key in check.context}
     counted = detections(check.cases)
-    totals = ",\n".join(json.dumps(_row(one)) for one in counted if one.family == _ALL)
-    rows = ",\n".join(json.dumps(_row(one)) for one in counted if one.family != _ALL)
+    totals = ",\n".join(json.dumps(_row(one)) for one in counted if one.family is None)
+    rows = ",\n".join(json.dumps(_row(one)) for one in counted if one.family is not None)
     missed = ",\n".join(
         f"{json.dumps(f'{change:g}')}: {json.dumps(_missed(check.cases, change))}"
         for change in CHANGES
@@ -124,7 +124,7 @@ def _apart(one: Detection, of: int) -> str:
 
 def _row(one: Detection) -> dict[str, object]:
     return {
-        **({"family": one.family} if one.family != _ALL else {}),
+        **({"family": one.family} if one.family is not None else {}),
         "clock": one.clock.value,
         **({"tolerance": one.tolerance} if one.tolerance is not None else {}),
         "benchmarks": one.benchmarks,
@@ -155,22 +155,22 @@ def _against(screened: Comparison) -> str:
 
 def detections(cases: Iterable[Case]) -> list[Detection]:
     """Return a row per family and clock, then totals per clock, then one per wider tolerance."""
-    groups = defaultdict[tuple[str, Clock, float | None], list[Case]](list)
+    groups = defaultdict[_Group, list[Case]](list)
     for case in cases:
         verdict, tolerance = case.verdict, _wider(case.verdict)
-        groups[_ALL, verdict.clock, tolerance].append(case)
+        groups[None, verdict.clock, tolerance].append(case)
         if tolerance is None:
             groups[verdict.family, verdict.clock, None].append(case)
 
-    def place(key: tuple[str, Clock, float | None]) -> tuple[bool, float, str, str]:
-        family, clock, tolerance = key
-        return family == _ALL, tolerance or 0.0, family, clock.value
+    def place(group: _Group) -> tuple[bool, float, str, str]:
+        family, clock, tolerance = group
+        return family is None, tolerance or 0.0, family or "", clock.value
 
     return [_detection(*key, groups[key]) for key in sorted(groups, key=place)]
 
 
 def _detection(
-    family: str, clock: Clock, tolerance: float | None, cases: Sequence[Case]
+    family: str | None, clock: Clock, tolerance: float | None, cases: Sequence[Case]
 ) -> Detection:
     verdicts = [case.verdict for case in cases]
     pairs = [one.processes[1] for one in verdicts if one.processes is not None]
