@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,19 +14,30 @@ import pytest
 
 import fake_binary
 from clone import GitRepository
-from comparisons import comparison, record, verdict
 from warpgauge.execution.plan import Plan
 from warpgauge.execution.turn_result import TurnResult
-from warpgauge.measurement import runner, self_check_report
+from warpgauge.measurement import runner, self_check
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import FIRST_LOOK
-from warpgauge.measurement.self_check import SelfCheck
-from warpgauge.records.model import Clock
+from warpgauge.measurement.self_check import CHANGES, extra_work
 from warpgauge.system.errors import ExitStatus, UserError
 
+SEED = "1"  # of GitRepository.bench
+
+
+def drawn(extra: float, count: int = 1) -> list[str]:
+    """Names for which the seed draws this extra work."""
+    names = (f"sync/n:{number}" for number in itertools.count())
+    return list(itertools.islice((one for one in names if extra_work(SEED, one) == extra), count))
+
+
+UNCHANGED, SLOWER = drawn(0.0, 2), {change: drawn(change)[0] for change in CHANGES}
 # Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
-TIMES = {"sync/idle": 1e7, "sync/busy": 5e7}
+TIMES = dict.fromkeys([*UNCHANGED, *SLOWER.values()], 1e7)
 HOST_TIMES = {"host/copy": 3e7}
+# Of one family and clock: benchmarks, unchanged, false alarms, bounded, found of each size, inside
+# the interval, inconclusive. What is unchanged passes after 4 pairs, and any change needs 8.
+EVERYTHING = "device 7 2 0 2/2 1/1 1/1 1/1 1/1 1/1 7/7 0 6.9"
 
 
 @pytest.fixture
@@ -52,28 +65,26 @@ def folders(suite: GitRepository) -> list[Path]:
 def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepository) -> None:
     assert suite.bench("--self-check", "--quick") is ExitStatus.OK
     out, err = suite.output()
-    # One row for the family and one for all; the host's controls judge nobody. What is unchanged
-    # passes after 4 pairs, and any change needs 8.
-    assert "sync device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 % 7.3" in out
-    assert "all device 2 0 0 100 % 100 %" in out
+    # One row for the family and one for all; the host's controls judge nobody.
+    assert f"sync {EVERYTHING}" in out
+    assert f"all {EVERYTHING}" in out
     assert "host" not in out
     assert "run files: " in err
     (folder,) = folders(suite)
-    slower = {f"slower-by-{percent}-percent" for percent in (1, 2, 3, 5, 10)}
-    assert {path.stem for path in folder.iterdir()} == {"again", "base", *slower}
+    assert {path.stem for path in folder.iterdir()} == {"base", "candidate"}
 
 
 def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepository) -> None:
     suite.bench("--self-check")
     document = kept(suite)
-    assert document["warpgauge_format"] == "self-check/2"
+    assert document["warpgauge_format"] == "self-check/3"
     context = document["context"]
     assert context["commit"] == suite.git("rev-parse", "HEAD")
     assert context["gpu_name"] == "NVIDIA Fake"
     family = document["families"][0]
-    assert (family["family"], family["false_alarms"], family["unknown"]) == ("sync", 0, 0)
-    assert family["found"] == {"0.01": 2, "0.02": 2, "0.03": 2, "0.05": 2, "0.1": 2}
-    assert document["not_found_by_change"] == {change: [] for change in family["found"]}
+    assert (family["family"], family["false_alarms"], family["inconclusive"]) == ("sync", 0, 0)
+    assert family["found_of"] == {f"{change:g}": [1, 1] for change in CHANGES}
+    assert document["missed_by_extra_work"] == {change: [] for change in family["found_of"]}
     assert document["against_the_baseline"] is None
     (folder,) = folders(suite)
     table = suite.output()[0]
@@ -82,8 +93,28 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
     assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
     assert kept(suite) == document
     assert suite.output()[0] == table
+    assert suite.bench("--self-check", str(folder), "--filter", SLOWER[0.01]) is ExitStatus.OK
+    assert "sync device 1 0 0 - 1/1 - - - - 1/1 0 8.0" in suite.output()[0]
     with pytest.raises(UserError, match=r"--self-check .* --processes"):
         suite.bench("--self-check", str(folder), "--processes=5")
+
+
+def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRepository) -> None:
+    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check", "--quick", "--seed=2")
+    everything = list(map(str, folders(suite)))
+    suite.output()
+    assert suite.bench("--self-check", *everything) is ExitStatus.OK
+    drawn_again = Counter(extra_work("2", name) for name in TIMES)
+    sizes = " ".join(f"{n}/{n}" for n in (1 + drawn_again[change] for change in CHANGES))
+    unchanged = 2 + drawn_again[0.0]
+    said = f"all device 14 {unchanged} 0 {unchanged}/{unchanged} {sizes} 14/14 0 "
+    out, err = suite.output()
+    assert said in out
+    assert err == ""
+    assert not (suite.root / "baselines").exists()
+    with pytest.raises(UserError, match="hold the same self-check"):
+        suite.bench("--self-check", *everything, everything[0])
 
 
 def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
@@ -92,7 +123,7 @@ def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
     suite.git("commit", "--quiet", "--message", "baseline")
     suite.rewind()
     assert suite.bench("--self-check") is ExitStatus.OK
-    said = "Against the baseline (1 session): 0 of 3 called changed, 0 unknown."
+    said = "Against the baseline (1 session): 0 of 8 called changed, 0 unknown."
     assert said in kept(suite)["against_the_baseline"]
 
 
@@ -100,23 +131,40 @@ def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     suite.bench("--record", "--processes=5")
     suite.weather = 1.2
     assert suite.bench("--self-check", "--processes=5") is ExitStatus.REGRESSION
-    assert "3 of 3 called changed" in suite.output()[0]
+    assert "8 of 8 called changed" in suite.output()[0]
+
+
+def test_a_change_of_an_unchanged_benchmark_is_exit_status_1(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_check, "extra_work", lambda seed, name: 0.1)
+    suite.bench("--self-check", "--quick")
+    monkeypatch.undo()
+    assert suite.bench("--self-check", str(*folders(suite))) is ExitStatus.REGRESSION
+    assert "sync device 7 2 2 0/2 1/1 " in suite.output()[0]
 
 
 def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
     suite.bench("--self-check", "--quick")
     suite.bench("--self-check", "--quick")
     one, other = folders(suite)
-    again = one / "again.json"
-    again.write_bytes((other / "again.json").read_bytes())
-    with pytest.raises(UserError, match=r"again\.json and .*base.* different self-checks"):
+    candidate = one / "candidate.json"
+    candidate.write_bytes((other / "candidate.json").read_bytes())
+    with pytest.raises(UserError, match=r"candidate\.json and .*base.* different self-checks"):
         suite.bench("--self-check", str(one))
-    again.write_bytes((one / "slower-by-1-percent.json").read_bytes())
-    with pytest.raises(UserError, match=r"again\.json was not made by scripts/bench --self-check"):
+    candidate.write_bytes((one / "base.json").read_bytes())
+    with pytest.raises(UserError, match=r"candidate\.json was not made by .* --self-check"):
         suite.bench("--self-check", str(one))
-    again.unlink()
-    with pytest.raises(UserError, match=r"again\.json"):
+    candidate.unlink()
+    with pytest.raises(UserError, match=r"candidate\.json"):
         suite.bench("--self-check", str(one))
+    suite.bench("--against=HEAD", "--quick")
+    (one / "base.json").write_bytes(suite.runs()[-2].read_bytes())
+    candidate.write_bytes(suite.runs()[-1].read_bytes())
+    with pytest.raises(UserError, match=r"\.json was not made by .* --self-check"):
+        suite.bench("--self-check", str(one))
+    with pytest.raises(UserError, match="holds no self-check"):
+        suite.bench("--self-check", str(other), str(suite.root))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +173,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
         ("--quick", "--quick, --budget"),
         ("--budget=1s", "--quick, --budget"),
         ("--processes=2", f"{FIRST_LOOK} pairs or more"),
-        ("--quick --filter=sync/idle", "(--filter)"),
+        (f"--quick --filter={UNCHANGED[0]}$", "(--filter)"),
     ],
 )
 def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why: str) -> None:
@@ -141,7 +189,7 @@ def test_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
     assert not (suite.root / "baselines").exists()
 
 
-@pytest.mark.parametrize("process", ["1", "2", "4"])  # of the base, of its like, of one injected
+@pytest.mark.parametrize("process", ["1", "2"])  # of the base, of the candidate
 def test_what_failed_on_any_side_is_no_success_and_not_kept(
     suite: GitRepository, monkeypatch: pytest.MonkeyPatch, process: str
 ) -> None:
@@ -160,7 +208,7 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
 def test_an_interrupted_self_check_is_kept_to_go_on(
     suite: GitRepository, monkeypatch: pytest.MonkeyPatch, *, lock_steps: bool, stop_in: int
 ) -> None:
-    """Also in a further look, where those sides alone run that have something open."""
+    """Also in a further look."""
     suite.lock_steps = lock_steps
     everything = runner.one_by_one
 
@@ -177,14 +225,14 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
     assert "--resume" in suite.output()[1]
     suite.resume()
     out, _ = suite.output()
-    assert "all device 2 0 0 100 % 100 % 100 % 100 % 100 % 100 % ≤ 1 % 100 % 7.3" in out
+    assert f"all {EVERYTHING}" in out
     (folder,) = folders(suite)
-    rounds = {
-        path.stem: len(rows(path)["sync/idle"]["process_rounds"]) for path in folder.iterdir()
-    }
-    assert (rounds["base"], rounds["again"], rounds["slower-by-1-percent"]) == (8, 4, 8)
+    for path in folder.iterdir():
+        measured = rows(path)
+        assert len(measured[UNCHANGED[0]]["process_rounds"]) == 4
+        assert len(measured[SLOWER[0.01]]["process_rounds"]) == 8
     if lock_steps:
-        ratios = rows(folder / "slower-by-3-percent.json")["sync/busy"]["pair_ratios"]
+        ratios = rows(folder / "candidate.json")[SLOWER[0.03]]["pair_ratios"]
         assert ratios == pytest.approx([1.03] * 8, rel=1e-3)
 
 
@@ -195,11 +243,4 @@ def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:
         "expires = 2999-01-01\n"
     )
     suite.bench("--self-check", "--quick")
-    assert "sync device 2 0 0 100 % 100 %" in suite.output()[0]
-
-
-def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
-    found = comparison([verdict("sync/a"), verdict("host/a", clock=Clock.HOST, host_clock=1.0)])
-    check = SelfCheck(record(), found, {})
-    told = json.loads(self_check_report.text(check, found))["against_the_baseline"]
-    assert told.endswith("0 of 1 called changed, 0 unknown.")
+    assert f"sync {EVERYTHING}" in suite.output()[0]

@@ -190,20 +190,25 @@ std::string context(const std::string& gpu) {
     made.set(one[0], quote(one[1]));
   if (!gpu.empty())
     made.set("gpu_uuid", quote(gpu));
-  for (const char* flag : {"suite", "inject"}) {
-    if (given(flag))
-      made.set(flag, quote(value_of(flag)));
-  }
+  if (given("suite"))
+    made.set("suite", quote(value_of("suite")));
+  std::string injected;
+  for (const std::string& one : injections)
+    injected += (injected.empty() ? "" : " ") + one;
+  if (!injected.empty())
+    made.set("inject", quote(injected));
   return made.text("    ");
 }
 
-// By how much --inject=REGEX=FACTOR slows a benchmark down.
+// By how much the last --inject=REGEX=FACTOR that matches slows a benchmark down.
 double injected(const std::string& name) {
-  const std::string inject = value_of("inject");
-  const std::size_t equals = std::min(inject.rfind('='), inject.size());
-  if (inject.empty() || !matches(inject.substr(0, equals), name))
-    return 1.0;
-  return std::stod(inject.substr(equals + 1));
+  double factor = 1.0;
+  for (const std::string& one : injections) {
+    const std::size_t equals = one.rfind('=');
+    if (matches(one.substr(0, equals), name))
+      factor = std::stod(one.substr(equals + 1));
+  }
+  return factor;
 }
 
 Object row(const Fields& benchmark, std::size_t index, int process, const std::string& gpu) {
@@ -446,6 +451,8 @@ int main(int argc, char** argv) {
         std::string(argv[i]).substr(std::string(argv[i]).find_first_not_of('-'));
     const std::size_t equals = std::min(word.find('='), word.size());
     flags[word.substr(0, equals)] = equals < word.size() ? word.substr(equals + 1) : "";
+    if (begins(word, "inject="))
+      injections.push_back(flags["inject"]);
   }
   read_told();
   if (!told["plans"].empty())

@@ -19,6 +19,7 @@ using Fields = std::vector<std::string>;
 
 inline std::string me;
 inline std::map<std::string, std::string> flags;
+inline std::vector<std::string> injections;              // the value of each --inject
 inline std::map<std::string, std::vector<Fields>> told;  // what follows each first field
 
 [[noreturn]] inline void leave(int status, const std::string& words = "") {

@@ -324,7 +324,7 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
         assert row["pair_ratios"] == pytest.approx([2.0] * delivered, rel=1e-3)
 
 
-def test_all_sides_of_a_self_check_are_compared_with_the_first(folder: Path) -> None:
+def test_all_sides_are_compared_with_the_first(folder: Path) -> None:
     sides = {"base": 1.0, "one": 1.02, "other": 0.9}
     make(folder, sides=sides)
     once = plan(folder, processes=2, sides=[*sides])

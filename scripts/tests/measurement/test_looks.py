@@ -92,7 +92,7 @@ class Bench:
             rounds,
             run=self.run,
             judge=self.judge,
-            open_rows=lambda found: {"candidate": looks.open_rows(found)},
+            open_rows=looks.open_rows,
             say=self.said.append,
             budget=self.budget,
         )
@@ -150,48 +150,6 @@ def test_the_schedule_ends_and_what_is_open_stays_so(loaded: Loader) -> None:
     assert bench.looked == ROUNDS
     quick = Bench(loaded, is_open("gemm/b"))
     assert rounds(quick.take(ROUNDS[:1])) == "10 pairs, and no more for 1 open benchmark"
-
-
-def test_each_side_is_measured_for_what_is_open_of_it_and_the_first_for_all(
-    loaded: Loader,
-) -> None:
-    bench = Bench(loaded, [])
-    found = [
-        {"one": ["gemm/a", "sync/a"], "other": ["gemm/b", "gemm/a"], "same": []},
-        {"one": [], "other": ["gemm/b"], "same": []},
-        {},
-    ]
-    ran: list[tuple[int, str, tuple[str, ...]]] = []
-
-    def run(lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
-        for number in rounds:
-            for lane in lanes:
-                names = tuple(name for binary in lane.binaries for name in binary.names)
-                ran.append((number, lane.side, names))
-                for binary in lane.binaries:
-                    yield TurnResult(binary, number, {}, {}, 1.0, side=lane.side)
-
-    taken = looks.take(
-        dict.fromkeys(("base", "same", "one", "other"), SIDE),
-        [2, 4, 6, 8],
-        run=run,
-        judge=lambda sides, looked: found[len(looked) - 1],
-        open_rows=lambda open_rows: open_rows,
-        say=bench.said.append,
-        budget=bench.budget,
-    )
-    assert [side for number, side, _ in ran if number == 2] == ["base", "same", "one", "other"]
-    assert [turn[1:] for turn in ran if turn[0] == 4] == [
-        ("base", ("gemm/a", "gemm/b", "sync/a")),
-        ("one", ("gemm/a", "sync/a")),
-        ("other", ("gemm/a", "gemm/b")),
-    ]
-    assert [turn[1:] for turn in ran if turn[0] == 6] == [
-        ("base", ("gemm/b",)),
-        ("other", ("gemm/b",)),
-    ]
-    assert ran[-1][0] == 6
-    assert rounds(taken) == "2 pairs, and up to 6 for 3 open benchmarks"
 
 
 def test_what_no_program_lists_ends_the_looks(loaded: Loader) -> None:

@@ -47,7 +47,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     if options.dry_run:
         return preview.plan_bench(one)
     if options.self_check_of:
-        return one.judge_self_check(options.self_check_of)
+        return one.judge_self_checks(options.self_check_of)
     with one.alone_in(one.work):
         return on_every_gpu(one) if options.every_gpu else one.run()
 

@@ -76,7 +76,7 @@ class Options(MeasurementOptions):
     baseline: Path | None
     parallel: bool
     self_check: bool
-    self_check_of: Path | None  # run files of an earlier self-check
+    self_check_of: tuple[Path, ...]  # folders of earlier self-checks
     resume: Path | None
     list: bool  # print only the names that would be measured
     dry_run: bool
@@ -164,7 +164,7 @@ def options_of(
         "confirm": values["confirm"] and ours,
         "build": values["build"] and here,
         "self_check": named is not None,
-        "self_check_of": named or None,
+        "self_check_of": tuple(named or ()),
         "seed": random.SystemRandom().getrandbits(32) if seed is None else seed,
         "formats": Formats.parse(values.pop("format"), values.pop("export"), formats or FORMATS),
         "fail_on_resources": bool(fail_on),
@@ -223,9 +223,9 @@ def command_line() -> Parser:
     instead = group(parser, "instead of a comparison", "%(prog)s --record")
     add = instead.add_argument
     add("--record", action="store_true", help="add this run to the baseline of this GPU model")
-    add("--self-check", metavar="FOLDER", nargs="?", type=Path, const=False, help="test the gate: "
-        "compare this build with itself, and with 1 to 10 %% of extra work; with FOLDER, judge an "
-        "earlier self-check again")
+    add("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the gate: compare this "
+        "build with itself, with 1 to 10 %% of extra work in most benchmarks; with FOLDER, judge "
+        "an earlier self-check again; with several, show their sums")
     add("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(), help="continue an "
         "interrupted run: the latest, or the one of this journal")
     arguments.add_preview(instead)

@@ -48,7 +48,7 @@ class RunPaths:
 
     @property
     def folder(self) -> Path:
-        """The folder for the sides of --self-check."""
+        """The folder for the run files of --self-check."""
         return self.run.with_suffix("")
 
     @property

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun, BaselineRun
 from warpgauge.measurement.confirm import unconfirmed
 from warpgauge.measurement.measuring import Built, Measuring
-from warpgauge.measurement.self_check import of_files
+from warpgauge.measurement.self_check import of_folders
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.system import interrupts, process, worktree
@@ -129,13 +129,20 @@ class Bench(MeasuringCommand):
         ref = options.against
         return chosen, worktree.commit_of(self.root, ref) if ref else ""
 
-    def judge_self_check(self, folder: Path) -> ExitStatus:
-        """Judge an earlier self-check by the current rule. Raises UserError."""
+    def judge_self_checks(self, folders: Sequence[Path]) -> ExitStatus:
+        """Judge earlier self-checks by the current rule; show one, or the sums of several.
+
+        Raises UserError.
+        """
         chosen, _ = self.inputs()
-        check = of_files(folder, self.show.judged)
-        base = chosen or self._baseline_of(self_check.context_of(check)["gpu_name"])
-        say = partial(print_line, self.faults)
-        return self_check.concluded(check, base, self.show, self.baselines, say)
+        checks = of_folders(folders, self.show.judged)
+        bases = [chosen or self._baseline_of(check.context["gpu_name"]) for check in checks]
+        if len(checks) == 1:
+            say = partial(print_line, self.faults)
+            return self_check.concluded(checks[0], bases[0], self.show, self.baselines, say)
+        both = zip(bases, checks, strict=True)
+        screened = [self.show.judged(base, check.base) for base, check in both if base is not None]
+        return self_check.shown(checks, screened, self.show)
 
     def _by_itself(
         self, beside: AbRun, base: Record | None, paths: RunPaths, show: Conclusion

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpgauge.baselines import store
@@ -16,10 +16,9 @@ from warpgauge.measurement.options import FIRST_LOOK
 from warpgauge.measurement.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome
 from warpgauge.verdict.paired_tests import looks_of
 
 
@@ -28,7 +27,6 @@ def run(
 ) -> ExitStatus:
     """Measure and judge; the run files stay in `folder`. Raises UserError."""
     both = self_check.measure(beside, folder, show.judged)
-    beside.measuring.note(f"run files: {os.path.relpath(folder)}")
     options = beside.measuring.options
     is_usual = not options.quick and options.budget_s is None
     lacks = "" if is_usual else "it may have had fewer looks than the gate (--quick, --budget)"
@@ -49,24 +47,35 @@ def concluded(
 ) -> ExitStatus:
     """Judge and show a self-check, and return the exit status.
 
-    It is 1 if the gate reported a change of unchanged code, and 3 if not everything was measured.
     The result of a whole suite of a committed tree is kept beside the baseline. Raises UserError.
     """
-    screened = show.judged(base, check.run) if base is not None else None
-    self_check_report.render(check, screened, show.console)
-    judged = [check.same, *([screened] if screened is not None else [])]
-    failed = _failed([check.same, *check.injected.values()])
-    context = context_of(check)
-    if why_not := _why_not_kept(context, show.settings.filter, failed) or lacks:
+    screened = show.judged(base, check.base) if base is not None else None
+    status = shown([check], [] if screened is None else [screened], show)
+    if why_not := _why_not_kept(check, show.settings.filter) or lacks:
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
-        path = path_of(baselines, context["gpu_name"])
+        path = path_of(baselines, check.context["gpu_name"])
         replace_all({path: self_check_report.text(check, screened)})
         say(f"kept: {os.path.relpath(path)}")
-    if any(one.count(Outcome.REGRESSION, Outcome.IMPROVED) for one in judged):
+    return status
+
+
+def shown(
+    checks: Sequence[SelfCheck], screened: Sequence[Comparison], show: Conclusion
+) -> ExitStatus:
+    """Show the sums of `checks`, and return the exit status of all.
+
+    It is 1 if the gate reported a change without extra work, or the opposite of it; else 3 if it
+    could not tell that something is unchanged, or something had no result. `screened` are
+    comparisons of the bases with a baseline.
+    """
+    self_check_report.render(checks, screened, show.console)
+    cases = [case for check in checks for case in check.cases]
+    if any(case.is_false_alarm for case in cases) or any(one.count(*CHANGED) for one in screened):
         return ExitStatus.REGRESSION
-    unknown = any(one.exit_status is not ExitStatus.OK for one in judged)
-    return ExitStatus.NOT_MEASURED if failed or unknown else ExitStatus.OK
+    unknown = any(case.verdict.is_unmeasured for case in cases if not case.extra)
+    unknown = unknown or any(map(_failed, checks)) or any(_is_unknown(one) for one in screened)
+    return ExitStatus.NOT_MEASURED if unknown else ExitStatus.OK
 
 
 def path_of(baselines: Path, gpu_name: str) -> Path:
@@ -74,20 +83,19 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
     return baselines / f"{load.SELF_CHECK}{store.slug(gpu_name)}.json"
 
 
-def _failed(comparisons: Sequence[Comparison]) -> list[str]:
+def _is_unknown(one: Comparison) -> bool:
+    return one.refusal is not None or one.count(*UNMEASURED) > 0
+
+
+def _failed(check: SelfCheck) -> list[str]:
     """Return the benchmarks that have no result on some side."""
     without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
-    names = (v.name for one in comparisons for v in one.verdicts if v.outcome in without)
-    return list(dict.fromkeys(names))
+    return [one.name for one in check.comparison.verdicts if one.outcome in without]
 
 
-def context_of(check: SelfCheck) -> Mapping[str, str]:
-    """Return the context of the base run."""
-    return only_session(check.run).context
-
-
-def _why_not_kept(context: Mapping[str, str], filter: str | None, failed: Sequence[str]) -> str:
-    if failed:
+def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
+    context = check.context
+    if failed := _failed(check):
         return f"{named(failed)} gave no result"
     if context.get("filter") or filter:
         return "only part of the suite was measured (--filter)"

@@ -23,6 +23,9 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.verdict.paired_tests import LOOKS
 
+# Context fields of run files: the seed of the order, and in pairs the measuring time so far.
+ORDER_SEED, MEASURED_SECONDS = "order_seed", "measured_seconds"
+
 
 @dataclass(frozen=True)
 class AbRun:
@@ -35,14 +38,16 @@ class AbRun:
     @property
     def candidate(self) -> Side:
         """This build, with --inject if given."""
-        return self.built_here(self.measuring.options.inject)
+        inject = self.measuring.options.inject
+        return self.built_here(*([inject] if inject else []))
 
-    def built_here(self, inject: str) -> Side:
-        """This build as a side; `inject` is the value of --inject."""
-        if not inject:
-            return self._side(self.suite.binaries, self.source)
-        side = self._side(self.suite.binaries, {**self.source, "inject": inject})
-        return replace(side, arguments=(f"--inject={inject}",))
+    def built_here(self, *injections: str) -> Side:
+        """This build as a side; `injections` are values of --inject."""
+        side = self._side(self.suite.binaries, self.source)
+        if not injections:
+            return side
+        facts = {**self.source, "inject": " ".join(injections)}
+        return replace(side, facts=facts, arguments=tuple(f"--inject={one}" for one in injections))
 
     def base(self, commit: str) -> Side:
         """Return `commit` as a side, built in a worktree unless it is this tree. Raises UserError.
@@ -85,10 +90,14 @@ class AbRun:
             fault = f"commit {short(base.facts['commit'])} {why}"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         measuring, paths = self.measuring, dict(zip((BASE, CANDIDATE), files, strict=True))
-        facts = {"order_seed": str(measuring.options.seed), "filter": filter}
+        facts = {ORDER_SEED: str(measuring.options.seed), "filter": filter}
 
         def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Found:
-            of_both = {**facts, LOOKS: " ".join(map(str, [*before, *looked]))}
+            of_both = {
+                **facts,
+                LOOKS: " ".join(map(str, [*before, *looked])),
+                MEASURED_SECONDS: f"{measuring.budget.spent:.0f}",
+            }
             records = paired.kept(sides, paths, of_both, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])
 
@@ -97,7 +106,7 @@ class AbRun:
             measuring.options.schedule,
             run=measuring.run,
             judge=keep_and_judge,
-            open_rows=lambda found: {CANDIDATE: open_rows(found)},
+            open_rows=open_rows,
             say=measuring.note,
             budget=measuring.budget,
         )
@@ -141,7 +150,7 @@ class BaselineRun:
         facts = {
             **side.facts,
             "processes": str(max([self.processes, *(one.round for one in side.outcomes)])),
-            "order_seed": str(options.seed),
+            ORDER_SEED: str(options.seed),
             "filter": options.filter,
         }
         return run_file.document(side.binaries, side.outcomes, facts, known)

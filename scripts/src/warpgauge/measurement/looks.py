@@ -42,23 +42,23 @@ def take(
     *,
     run: Run,
     judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
-    open_rows: Callable[[Found], Mapping[str, Collection[str]]],
+    open_rows: Callable[[Found], Collection[str]],
     say: Callable[[str], None],
     budget: Budget,
 ) -> Looks[Found]:
     """Measure the first look, then further looks at open benchmarks, and return the findings.
 
     `judge` writes and judges all results so far, given the rounds of the looks. `open_rows`
-    returns the undecided benchmarks of each side, compared with the first side. The first look
-    always runs all its rounds; a later one stops after the last round that fits the budget. If a
-    further look is interrupted, the findings are those of the look before.
+    returns the undecided benchmarks. The first look always runs all its rounds; a later one stops
+    after the last round that fits the budget. If a further look is interrupted, the findings are
+    those of the look before.
     """
     first, *further = rounds_of_looks
     sides = measure(sides, None, range(1, first + 1), run)
     budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
-    names = left = _left(sides, open_rows(found))
+    names = left = open_rows(found)
 
     def whole_rounds(lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
         """Run as many whole rounds as the budget allows."""
@@ -69,12 +69,12 @@ def take(
                 return
 
     for until in further:
-        lanes = [sides[name].only(rows).lane() for name, rows in left.items()]
-        if not lanes or not budget.fits(lanes):
+        lanes = [side.only(left).lane() for side in sides.values()]
+        if not left or not budget.fits(lanes):
             break
         time_left = "" if budget.given is None else f" ({duration(budget.left)} left)"
         last = looked[-1]
-        open_now = plural(_benchmarks(left), "open benchmark")
+        open_now = plural(len(left), "open benchmark")
         say(f"Rounds {last + 1} to {until} of {open_now}{time_left}")
         try:
             sides = measure(sides, left, range(last + 1, until + 1), whole_rounds)
@@ -86,7 +86,7 @@ def take(
                 looked.append(measured)
                 found = judge(sides, looked)
                 # Results of other benchmarks may reopen a decided one.
-                left = _left(sides, open_rows(found))
+                left = open_rows(found)
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
             say(f"Interrupted: the first {counted} count.")
@@ -98,24 +98,11 @@ def take(
         "budget_seconds": budget.given or 0.0,
     }
     if len(looked) > 1:
-        rounds |= {"most_pairs": looked[-1], "open_benchmarks": _benchmarks(names)}
-        rounds["still_open"] = _benchmarks(left)
+        rounds |= {"most_pairs": looked[-1], "open_benchmarks": len(names)}
+        rounds["still_open"] = len(left)
     else:
-        rounds["undecided"] = _benchmarks(left)
+        rounds["undecided"] = len(left)
     return Looks(found, rounds, stop)
-
-
-def _left(
-    sides: Mapping[str, Side], open_rows: Mapping[str, Collection[str]]
-) -> dict[str, Collection[str]]:
-    """Return the open benchmarks of each side. The first side measures those of all the others."""
-    left = {name: rows for name, rows in open_rows.items() if rows}
-    first = next(iter(sides))
-    return {first: {row for rows in left.values() for row in rows}, **left} if left else {}
-
-
-def _benchmarks(left: Mapping[str, Collection[str]]) -> int:
-    return max(map(len, left.values()), default=0)
 
 
 def open_rows(found: Comparison) -> list[str]:

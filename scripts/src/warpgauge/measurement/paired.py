@@ -62,19 +62,16 @@ class Side:
 
 def measure(
     sides: Mapping[str, Side],
-    names: Mapping[str, Collection[str]] | None,
+    names: Collection[str] | None,
     rounds: range,
     run: Run,
 ) -> dict[str, Side]:
     """Measure `rounds` and return the sides, by name, with the results added.
 
-    If `names` is given, each side runs only its entry, and sides without an entry do not run. A
-    benchmark that only one side has runs alone.
+    If `names` is given, only these benchmarks run. One that only one side has runs alone.
     """
     lanes = [
-        (side if names is None else side.only(names[name])).lane(name)
-        for name, side in sides.items()
-        if names is None or name in names
+        (side if names is None else side.only(names)).lane(name) for name, side in sides.items()
     ]
     found = list(run(lanes, rounds))
     return {

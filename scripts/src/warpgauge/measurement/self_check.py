@@ -1,54 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench --self-check: measures how well the gate works on this GPU with this build.
 
-All sides run one build together: unchanged twice, and with real extra work of known sizes. A change
-reported for the unchanged side is a false alarm; one reported for extra work is a detection.
+This build is compared with itself, as the gate compares two commits; in the candidate, most
+benchmarks do real extra work of a known size. A change reported for an unchanged benchmark is a
+false alarm; a regression reported for extra work is a detection. How much a benchmark does is drawn
+from the seed of the run and its name alone, so that run files can be judged again, and the results
+of runs with other seeds add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.measurement import looks, paired
-from warpgauge.measurement.ab_run import AbRun
+from warpgauge.execution import selection
+from warpgauge.execution.discovery import Binary
+from warpgauge.measurement import looks
+from warpgauge.measurement.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun
 from warpgauge.measurement.looks import Looks
-from warpgauge.measurement.paired import BASE, Side
+from warpgauge.measurement.paired import BASE, CANDIDATE
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import are_paired
+from warpgauge.records.sessions import PAIR_KEY, are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.paired_tests import LOOKS
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.controls import FAMILY as CONTROLS
 
 # The extra work as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
-# Names of the sides with extra work.
-_SLOWER = {f"slower-by-{100 * change:g}-percent": change for change in CHANGES}
-_AGAIN = "again"
+# What is drawn from: a third does none, and all sizes are equally likely.
+_DRAWN_FROM = (*(0.0,) * 5, *CHANGES * 2)
 
-# The value of --inject for each side.
-_INJECTED = {BASE: "", _AGAIN: "", **{name: f".={1 + by:g}" for name, by in _SLOWER.items()}}
-
-# Context field of the run files: measuring time in seconds.
-MEASURED_SECONDS = "measured_seconds"
+# Context field of both run files. It tells how the extra work was drawn: change it with the draw.
+_MARK = {"self_check": "1"}
 
 Judge = Callable[[Record, Record], Comparison]
 
 
 @dataclass(frozen=True)
-class SelfCheck:
-    """Verdicts on the unchanged build and on each injected change."""
+class Case:
+    """A verdict on a benchmark, and its extra work as a fraction: 0 for none."""
 
-    run: Record  # of the unchanged base
-    same: Comparison
-    injected: Mapping[float, Comparison]
+    verdict: Verdict
+    extra: float
+
+    @property
+    def is_found(self) -> bool:
+        return self.extra > 0 and self.verdict.outcome is Outcome.REGRESSION
+
+    @property
+    def is_false_alarm(self) -> bool:
+        return self.verdict.is_changed and not self.is_found
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """This build compared with itself, and the extra work of each benchmark as a fraction."""
+
+    comparison: Comparison
+    extra: Mapping[str, float]
+
+    @property
+    def base(self) -> Record:
+        return self.comparison.baseline
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        return only_session(self.base).context
+
+    @property
+    def cases(self) -> list[Case]:
+        """Every benchmark except the host's controls, which decide nothing."""
+        verdicts = (one for one in self.comparison.verdicts if one.family != CONTROLS)
+        return [Case(one, self.extra[one.name]) for one in verdicts]
+
+
+def extra_work(seed: str, name: str) -> float:
+    """Return the extra work of a benchmark, as a fraction; none for the host's controls."""
+    if name.partition("/")[0] == CONTROLS:
+        return 0.0
+    digest = hashlib.sha256(f"{seed} {name}".encode(errors="surrogatepass")).digest()
+    return _DRAWN_FROM[int.from_bytes(digest, "big") % len(_DRAWN_FROM)]
+
+
+def injections(seed: str, binaries: Iterable[Binary]) -> list[str]:
+    """Return the values of --inject that give each benchmark its extra work."""
+    names: dict[float, list[str]] = {change: [] for change in CHANGES}
+    for binary in binaries:
+        for name in binary.names:
+            if extra := extra_work(seed, name):
+                names[extra] += binary.own([name])
+    return [
+        f"{selection.exactly(part)}={1 + extra:g}"
+        for extra, its in names.items()
+        for part in selection.in_parts(its)
+    ]
 
 
 def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
-    """Measure all sides, judge each as if it were alone, and leave its run file in `folder`.
+    """Measure and judge both sides as the gate does; leave their run files in `folder`.
 
     Raises UserError.
     """
@@ -56,64 +109,60 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     if no_gpu := beside.suite.probe.no_gpu:
         raise UserError(f"nothing to check: {no_gpu}", ExitStatus.NOT_MEASURED)
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"{name}.json" for name in _INJECTED}
-    facts = {"order_seed": str(options.seed), "filter": options.filter}
-
-    def kept_and_judged(sides: Mapping[str, Side], looked: Sequence[int]) -> SelfCheck:
-        took = f"{measuring.budget.spent:.0f}"
-        of_all = {**facts, LOOKS: " ".join(map(str, looked)), MEASURED_SECONDS: took}
-        return _found(paired.kept(sides, files, of_all, beside.suite.known), judge)
-
-    measuring.note(
-        f"Self-check of {beside.suite.size}: unchanged, unchanged again, and with {len(CHANGES)} "
-        "sizes of extra work"
+    injected = injections(str(options.seed), beside.suite.binaries)
+    base, candidate = (
+        replace(side, facts={**side.facts, **_MARK})
+        for side in (beside.built_here(), beside.built_here(*injected))
     )
-    return looks.take(
-        {name: beside.built_here(inject) for name, inject in _INJECTED.items()},
-        options.schedule,
-        run=measuring.run,
-        judge=kept_and_judged,
-        open_rows=_open_rows,
-        say=measuring.note,
-        budget=measuring.budget,
+    measuring.note(f"Self-check of {beside.suite.size}: two thirds of them do extra work")
+    return beside.compared(
+        base,
+        candidate,
+        options.filter,
+        _files(folder),
+        lambda base, run: _judged(base, run, judge),
+        lambda found: looks.open_rows(found.comparison),
     )
 
 
-def of_files(folder: Path, judge: Judge) -> SelfCheck:
-    """Judge the run files of an earlier self-check in `folder`. Raises UserError."""
-    if not (folder / f"{BASE}.json").is_file():
+def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
+    """Judge the run files of earlier self-checks. Raises UserError, also if one is named twice."""
+    checks = [_of_folder(folder, judge) for folder in folders]
+    seen: dict[str, Path] = {}
+    for folder, check in zip(folders, checks, strict=True):
+        other = seen.setdefault(check.context[PAIR_KEY], folder)
+        if other is not folder:
+            raise UserError(f"{other} and {folder} hold the same self-check: name it once")
+    return checks
+
+
+def _of_folder(folder: Path, judge: Judge) -> SelfCheck:
+    files = _files(folder)
+    if not files[0].is_file():
         raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
-    records = {name: load.load(folder / f"{name}.json") for name in _INJECTED}
-    base = records[BASE]
-    for name, record in records.items():
-        if not all(_is_of(session.context, name) for session in record.sessions.values()):
+    base, run = map(load.load, files)
+    for side, record in {BASE: base, CANDIDATE: run}.items():
+        if not all(_is_of(session.context, side) for session in record.sessions.values()):
             raise UserError(
-                f"{record.path} was not made by scripts/bench --self-check: name the folder of a "
-                "self-check in build/runs"
+                f"{record.path} was not made by this version of scripts/bench --self-check: name "
+                "the folder of a self-check in build/runs"
             )
-        if record is not base and not are_paired(base, record):
-            raise UserError(f"{record.path} and {base.path} are from different self-checks")
-    return _found(records, judge)
+    if not are_paired(base, run):
+        raise UserError(f"{run.path} and {base.path} are from different self-checks")
+    return _judged(base, run, judge)
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    return folder / f"{BASE}.json", folder / f"{CANDIDATE}.json"
 
 
 def _is_of(context: Mapping[str, str], side: str) -> bool:
     """Return whether a run file with this context is of this side of a self-check."""
-    known = context.get("pair_side"), context.get("inject", "")
-    return known == (side, _INJECTED[side]) and {"gpu_name", "processes"} <= context.keys()
+    stated = {"pair_side": side, **_MARK}
+    needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
+    return stated.items() <= context.items() and needed <= context.keys()
 
 
-def _open_rows(found: SelfCheck) -> dict[str, list[str]]:
-    """Return the undecided benchmarks of each side."""
-    injected = {name: found.injected[change] for name, change in _SLOWER.items()}
-    compared = {_AGAIN: found.same, **injected}
-    return {name: looks.open_rows(one) for name, one in compared.items()}
-
-
-def _found(records: Mapping[str, Record], judge: Judge) -> SelfCheck:
-    """Judge each side against the base."""
-    base = records[BASE]
-    return SelfCheck(
-        base,
-        judge(base, records[_AGAIN]),
-        {change: judge(base, records[name]) for name, change in _SLOWER.items()},
-    )
+def _judged(base: Record, run: Record, judge: Judge) -> SelfCheck:
+    found, seed = judge(base, run), only_session(run).context[ORDER_SEED]
+    return SelfCheck(found, {one.name: extra_work(seed, one.name) for one in found.verdicts})
