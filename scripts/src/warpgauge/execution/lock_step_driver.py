@@ -68,48 +68,28 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """When to stop: as soon as the median ratio has this standard error, within these limits.
-
-    Slices that are long end it after `long_s` seconds per side, or four times as many if there are
-    fewer than `_FEWEST_SLICES`.
-    """
+    """When to stop: as soon as the median ratio has this standard error, within these limits."""
 
     fewest: int
-    most: float
+    most: int
     error: float
     slice_s: float | None = None  # None: as long as the programs choose
-    long_s: float = 0.17
-
-    def shared_by(self, benchmarks: int) -> Rule:
-        """Return the rule for processes that measure so many benchmarks.
-
-        Let a pair cost c seconds beside its k slices of s seconds, and let its variance be
-        b + w / k. The most is learned in a given time with k = sqrt(w / b * c / s) (Cochran 1977,
-        "Sampling Techniques", section 10.6). The fewer benchmarks share the start of the
-        processes, the greater is c.
-        """
-        more = math.sqrt(1 + _START / benchmarks)
-        return dataclasses.replace(
-            self, most=more * self.most, error=self.error / more, long_s=more * self.long_s
-        )
 
 
-# To start and end the processes of a pair takes as long as to prepare and finish so many benchmarks
-# (0.75 s and 0.03 s on an H200).
-_START = 25
-# With twenty benchmarks these become 9 and 0.1 % of device time, 40 and 0.4 % of host time: half of
-# the typical variation of the ratio from pair to pair, 0.2 and 0.8 % on three H200 hosts.
-DEVICE = Rule(3, 6, 0.0015)
+# The errors are half of the typical variation of the ratio from pair to pair: 0.2 % of device time
+# and 0.8 % of host time on three H200 hosts. More slices would not predict the next pair better.
+DEVICE = Rule(3, 9, 0.001)
 # By hello, oldest first. The scatter of the ratio falls with the number of slices, and one of 4 ms,
 # the length that programs of version 1 choose, tells no more than one of 1 ms.
-HOST = {"lock-step 1": Rule(5, 17, 0.006), "lock-step 2": Rule(5, 27, 0.006, 0.001)}
-_FEWEST_SLICES = 3
+HOST = {"lock-step 1": Rule(5, 25, 0.004), "lock-step 2": Rule(5, 40, 0.004, 0.001)}
+# Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
+_FEWEST_SLICES, _LONG_S = 3, 0.25
 
 
 def is_enough(ratios: Sequence[Sequence[float]], rule: Rule, seconds: float) -> bool:
     """Return whether the sides' log ratios are precise enough after `seconds` per side."""
     slices = len(ratios[0])
-    if seconds >= (1 if slices >= _FEWEST_SLICES else 4) * rule.long_s:
+    if seconds >= (_LONG_S if slices >= _FEWEST_SLICES else 4 * _LONG_S):
         return slices > 0
     if not rule.fewest <= slices < rule.most:
         return slices >= rule.most
@@ -199,7 +179,6 @@ class Group:
                 able.append(side)
         # A side that knows no length gets none, and then no other side does.
         rule = HOST[min(self.hellos)] if "host" in clocks else DEVICE
-        rule = rule.shared_by(len(self.plan.names[0]))
         length = "" if rule.slice_s is None else f" {rule.slice_s:g}"
         ratios: dict[int, list[float]] = {side.index: [] for side in asked}
         began = time.monotonic()
