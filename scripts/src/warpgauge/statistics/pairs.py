@@ -3,9 +3,9 @@
 
 Half of the pairs start with the base, half with the candidate, because the second may be slower by
 itself. The change is the mean of both halves' means, which cancels that. Student's t is powerful
-from a few pairs on, but one disturbed process can hide a change. Ranks need twenty pairs, but a
+from a few pairs on, but one disturbed process can hide a change. Ranks need more pairs, but a
 disturbed pair counts like any other. Each test has half of the error rate, and the stronger result
-counts.
+counts. With so few pairs that ranks could not reach their half whatever they were, t has it all.
 """
 
 from __future__ import annotations
@@ -157,10 +157,15 @@ def found(
     value = np.maximum(known.value, own.as_typical(similar, _TYPICAL_WORTH))
     freedom = np.minimum(known.freedom, _MOST_FREEDOM * freedom)
     student = Estimates(change, np.sqrt(value * variance), freedom)
-    by_t = _by_student(student, steps, chance / 2)
+    ranked = {
+        design: design.has_both and _least_of_ranks(design) <= np.max(chance[rows]) / 2
+        for design, rows in groups.items()
+    }
+    share = np.array([0.5 if ranked[design] else 1.0 for design in designs])
+    by_t = _by_student(student, steps, share, chance)
     result = Found(*(np.empty(len(ratios)) for _ in range(5)))
     for design, rows in groups.items():
-        if design.has_both:
+        if ranked[design]:
             # Correlated pairs tell less, by this factor of the standard error.
             worse = np.sqrt(variance[rows] / float(np.sum(design.weights**2)))
             by_rank = _by_ranks(tables[design], design, worse, steps[rows], chance[rows] / 2)
@@ -203,16 +208,22 @@ def _resemblance(
     return np.asarray(np.round(share * fitting(group, count) + (1.0 - share) * of_all, 2)[group])
 
 
-def _by_student(student: Estimates, steps: Array, chance: Array) -> Found:
-    half = student.reach((1.0 - CONFIDENCE) / 4) + steps
+def _by_student(student: Estimates, steps: Array, share: Array, chance: Array) -> Found:
+    """Test by Student's t, with this share of the error rates."""
+    half = student.reach(share * (1.0 - CONFIDENCE) / 2) + steps
     beyond = np.maximum(np.abs(student.log_ratio) - steps, 0.0)
     return Found(
         student.log_ratio,
         student.log_ratio - half,
         student.log_ratio + half,
-        student.log_ratio + student.reach(chance) + steps,
+        student.log_ratio + student.reach(share * chance) + steps,
         Estimates(beyond, student.error, student.freedom).p,
     )
+
+
+def _least_of_ranks(design: Design) -> float:
+    """Return the least one-sided p value that ranks can have."""
+    return float(mann_whitney(*map(len, design.halves))[0])
 
 
 def _by_ranks(table: Array, design: Design, worse: Array, steps: Array, chance: Array) -> Found:
@@ -261,11 +272,11 @@ def _together(by_t: Found, rows: Sequence[int], by_rank: Found | None) -> dict[s
         wide = np.minimum(low, by_rank.low), np.maximum(high, by_rank.high)
         agree = narrow[0] <= narrow[1]
         low, high = (np.where(agree, *ends) for ends in zip(narrow, wide, strict=True))
-        bound, p = np.minimum(bound, by_rank.bound), np.minimum(p, by_rank.p)
+        bound, p = np.minimum(bound, by_rank.bound), 2.0 * np.minimum(p, by_rank.p)
     return {
         "log_ratio": np.clip(middle, low, high),
         "low": low,
         "high": high,
         "bound": bound,
-        "p": np.minimum(2.0 * p, 1.0),
+        "p": np.minimum(p, 1.0),
     }
