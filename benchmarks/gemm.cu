@@ -61,6 +61,22 @@ auto wgmma_rung(Launcher<T> launch, ShapeOf shape_of = square,
   };
 }
 
+/// Stream-K on Hopper; an object holds its partial sums.
+template <class T>
+auto wgmma_stream_k(ShapeOf shape_of = square, CacheState cache_state = CacheState::cold) {
+  return [=](GpuCase& gpu) {
+    require_wgmma();
+    const GemmShape shape = shape_of(gpu);
+    const auto gemm = std::make_shared<kernels::GemmWgmmaStreamK<T>>(shape);
+    const Arithmetic arithmetic = of_elements<T>();
+    measure<T, T>(
+        gpu, shape, 1, tolerance<T>(shape.k, arithmetic),
+        limits_of(shape, cublas_ceiling<T>(arithmetic)),
+        [=](const T* a, const T* b, T* c, cudaStream_t stream) { (*gemm)(a, b, c, stream); },
+        GemmB::row_major, cache_state);
+  };
+}
+
 /// The last Hopper rung, with B as [n,k].
 template <class In, class Out>
 auto wgmma_k_major(const Arithmetic& arithmetic, const std::optional<ComputeCeiling>& ceiling) {
@@ -165,6 +181,7 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_stmatrix/bf16",
      {{"n", {4096, 8192}, {256, 512, 1024, 2048}}},
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix)},
+    {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
     {"gemm/wgmma_stmatrix/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_stmatrix)},
     // B transposed, as in cublaslt_k_major.
     {"gemm/wgmma_k_major/tf32", from_2048,
@@ -240,6 +257,9 @@ const GpuBenchmark with_few_rows[] = {
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, rows_times_square)},
     {"gemm/wgmma_split_k/f16", few_rows_in_full,
      wgmma_rung<f16>(kernels::gemm_wgmma_split_k, rows_times_square)},
+    // The Hopper kernel whose clusters share the terms through device memory.
+    {"gemm/wgmma_stream_k_skinny/bf16", few_rows_in_full, wgmma_stream_k<bf16>(rows_times_square)},
+    {"gemm/wgmma_stream_k_skinny/f16", few_rows_in_full, wgmma_stream_k<f16>(rows_times_square)},
 };
 
 // Many rows times a small matrix: bound by reading A and writing C.
@@ -261,6 +281,7 @@ const GpuBenchmark in_transformers[] = {
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, feed_forward)},
     {"gemm/wgmma_split_k_feed_forward/bf16", tokens,
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, feed_forward)},
+    {"gemm/wgmma_stream_k_feed_forward/bf16", tokens, wgmma_stream_k<bf16>(feed_forward)},
 };
 
 // One row, with this repository's gemv kernel.

@@ -72,6 +72,29 @@ void gemm_wgmma_ping_pong(const T* a, const T* b, T* c, GemmShape shape, cudaStr
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
+/// Stream-K: clusters share the stages of those tiles that would not fill the last turns of all
+/// multiprocessors. Tiles of 64 x 128 for up to 64 rows, of 128 x 128 for up to 128, otherwise of
+/// 256 x 256. T and the conditions are those of the launchers above. Results do not depend on
+/// timing. An object is for one shape, and holds partial sums on the device that is current at
+/// construction. A graph of its calls uses them and must not outlive the object. One stream and one
+/// thread at a time.
+template <class T>
+class GemmWgmmaStreamK {
+ public:
+  /// Throws as the launchers, for the shape.
+  explicit GemmWgmmaStreamK(GemmShape shape);
+
+  /// Throws as the launchers.
+  void operator()(const T* a, const T* b, T* c, cudaStream_t stream);
+
+ private:
+  GemmShape shape_;
+  unsigned clusters_ = 0;
+  unsigned split_tiles_ = 0;
+  DeviceArray<float> partial_sums_;
+  DeviceArray<unsigned> ready_;  ///< 0 before and after each launch
+};
+
 /// gemm_wgmma_stmatrix with both inputs contiguous along k ("TN"), the only layout that wgmma
 /// accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either float
 /// and float, multiplied as TF32 truncated to 11 bits; or __nv_fp8_e4m3 and __nv_bfloat16, summed

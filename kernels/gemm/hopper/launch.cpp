@@ -29,7 +29,7 @@ constexpr unsigned box_rows = 64;
 /// TMA takes signed 32-bit coordinates, and the last tile may reach past the last element.
 constexpr std::size_t most_elements = 2'147'483'647 - 1024;
 
-void require_shape(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
+void require_extents(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
   const unsigned of_k = chunk_bytes / launch.input_bytes;
   const unsigned of_n = chunk_bytes / launch.output_bytes;
   if (shape.k % of_k != 0 || shape.n % of_n != 0) {
@@ -104,6 +104,13 @@ unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
 
 }  // namespace
 
+Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape) {
+  const Tiles tiles = tiles_of(launch.launcher, shape.m, shape.n, launch.tile_rows * launch.cluster,
+                               launch.tile_columns);
+  require_extents(launch.launcher, shape, launch);
+  return tiles;
+}
+
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream) {
   if (shape.m == 0 || shape.n == 0) {
@@ -111,10 +118,7 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   }
   require_gemm(launch.launcher, a, b, chunk_bytes, shape);
   require_pointer(launch.launcher, "c", c, chunk_bytes);
-  const unsigned rows_of_cluster = launch.tile_rows * launch.cluster;
-  const Tiles tiles =
-      tiles_of(launch.launcher, shape.m, shape.n, rows_of_cluster, launch.tile_columns);
-  require_shape(launch.launcher, shape, launch);
+  const Tiles tiles = require_wgmma_shape(launch, shape);
   require_wgmma(launch.launcher);
 
   WgmmaArguments arguments{
@@ -130,12 +134,17 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
       .n = static_cast<unsigned>(shape.n),
       .k = static_cast<unsigned>(shape.k),
       .tile_rows = tiles.rows * launch.cluster,
-      .tile_columns = tiles.columns};
+      .tile_columns = tiles.columns,
+      .split = launch.split};
   WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(launch.shared_bytes)));
-  const unsigned clusters =
-      launch.persistent ? persistent_clusters(tiles.blocks(), launch.cluster) : tiles.blocks();
+  unsigned clusters = tiles.blocks();
+  if (launch.split.clusters > 0) {
+    clusters = launch.split.clusters;
+  } else if (launch.persistent) {
+    clusters = persistent_clusters(tiles.blocks(), launch.cluster);
+  }
   const unsigned cluster_blocks =
       launch.splits_terms ? blocks_of_tile(tiles.blocks(), shape.k) : launch.cluster;
   cudaLaunchAttribute cluster{};
