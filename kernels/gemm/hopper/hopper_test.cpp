@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <warpgauge/cuda/elements.hpp>
+#include <warpgauge/cuda/seeded_data.hpp>
 #include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
@@ -42,6 +43,12 @@ std::vector<Rung<T>> rungs_for(GemmShape shape) {
   return rungs;
 }
 
+/// The object must outlive the result.
+template <class T>
+auto launch_of(GemmWgmmaStreamK<T>& gemm) {
+  return [&gemm](const T* a, const T* b, T* c, cudaStream_t stream) { gemm(a, b, c, stream); };
+}
+
 class GemmWgmmaTest : public DeviceTest {
  protected:
   void SetUp() override {
@@ -51,11 +58,11 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// Runs every rung of T on inputs(n, seed), launched and captured, and calls
+  /// Runs each rung on inputs(n, seed), launched and captured, and calls
   /// expect(results, reference results, shape) for each.
   template <class T, class Expect>
-  void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), GemmShape shape,
-                           const Expect& expect) {
+  void expect_of(const std::vector<Rung<T>>& rungs, std::vector<T> (*inputs)(std::size_t, unsigned),
+                 GemmShape shape, const Expect& expect) {
     const std::size_t outputs = shape.m * shape.n;
     const DeviceArray<T> a(inputs(shape.m * shape.k, 1));
     const DeviceArray<T> b(inputs(shape.k * shape.n, 2));
@@ -63,7 +70,7 @@ class GemmWgmmaTest : public DeviceTest {
     gemm_reference(a.data(), b.data(), reference.data(), shape, 0, outputs, stream());
     synchronize();
     const std::vector<double> expected = reference.values();
-    for (const Rung<T>& rung : rungs_for<T>(shape)) {
+    for (const Rung<T>& rung : rungs) {
       SCOPED_TRACE(::testing::Message()
                    << rung.name << ' ' << shape.m << " x " << shape.n << " x " << shape.k);
       GuardedOutput<T> direct(outputs);
@@ -77,18 +84,51 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// The tolerance is that of tensor_test.cpp.
+  template <class T, class Expect>
+  void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), GemmShape shape,
+                           const Expect& expect) {
+    expect_of<T>(rungs_for<T>(shape), inputs, shape, expect);
+  }
+
+  /// Compares four launches of one object with the reference and with each other. The device fills
+  /// the inputs, so that they may be large.
+  template <class T>
+  void expect_repeatable(GemmWgmmaStreamK<T>& gemm, GemmShape shape) {
+    SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
+    const std::size_t outputs = shape.m * shape.n;
+    DeviceArray<T> a(shape.m * shape.k);
+    DeviceArray<T> b(shape.k * shape.n);
+    warpgauge::detail::fill_seeded(a.data(), a.size(), 1, 0, stream());
+    warpgauge::detail::fill_seeded(b.data(), b.size(), 2, 0, stream());
+    GuardedOutput<double> reference(outputs);
+    gemm_reference(a.data(), b.data(), reference.data(), shape, 0, outputs, stream());
+    std::vector<double> first;
+    for (int launch = 0; launch < 4; ++launch) {
+      GuardedOutput<T> c(outputs);
+      gemm(a.data(), b.data(), c.data(), stream());
+      synchronize();
+      const std::vector<T> values = c.values();
+      if (launch == 0) {
+        expect_near(values, reference.values(), shape);
+        first.assign(values.begin(), values.end());
+      }
+      expect_same(values, first);
+    }
+  }
+
+  /// The tolerance is that of tensor_test.cpp, for values up to 1.
+  template <class T>
+  static void expect_near(const std::vector<T>& got, const std::vector<double>& expected,
+                          GemmShape of) {
+    const double sum = 2 * static_cast<double>(of.k) * std::numeric_limits<float>::epsilon();
+    expect_within(got, expected,
+                  [=](double value) { return sum + unit_roundoff<T> * std::abs(value); });
+  }
+
   template <class T>
   void expect_all_rungs_match_the_reference() {
     for (const GemmShape shape : shapes) {
-      expect_of_all_rungs<T>(
-          random_values_as<T>, shape,
-          [](const std::vector<T>& got, const std::vector<double>& expected, GemmShape of) {
-            const double sum =
-                2 * static_cast<double>(of.k) * std::numeric_limits<float>::epsilon();
-            expect_within(got, expected,
-                          [=](double value) { return sum + unit_roundoff<T> * std::abs(value); });
-          });
+      expect_of_all_rungs<T>(random_values_as<T>, shape, expect_near<T>);
     }
   }
 
@@ -119,46 +159,44 @@ TEST_F(GemmWgmmaTest, RungsAreExactForSmallIntegers) {
   }
 }
 
-// More than two tiles per multiprocessor and an odd number of tile rows: persistent blocks make
-// several tiles, the ring continues from tile to tile, and the last group of tile rows is short.
+// Three tiles of 256 x 128 per cluster: persistent blocks make several tiles, the ring continues
+// from tile to tile, and the last group of tile rows is short. Then several columns of groups. Few
+// columns keep the test fast.
 TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
-  expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, {4104, 2568, 136},
-                                     expect_exact<__nv_bfloat16>);
+  for (const GemmShape shape : {GemmShape{34'056, 16, 72}, {2056, 264, 72}}) {
+    expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, shape,
+                                       expect_exact<__nv_bfloat16>);
+  }
 }
 
-// Few tiles and many terms, for each of stream-K's tiles: several clusters share a tile, a cluster
-// has parts of two tiles, and the last part is short. Then tiles that are shared and, after them,
-// whole ones. The results of repeated launches are the same bits, whatever the timing.
+// Shapes for which tiles of 64 x 256 and of 128 x 128 are chosen on 132 multiprocessors, and one
+// for which terms are split because there are many.
+TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithEachTile) {
+  using T = __nv_bfloat16;
+  for (const GemmShape shape : {GemmShape{72, 8584, 72}, {2824, 264, 72}, {72, 136, 8200}}) {
+    const auto rungs = rungs_for<T>(shape);
+    expect_of<T>({rungs.end() - 2, rungs.end()}, small_integers<T>, shape, expect_exact<T>);
+  }
+}
+
+// Stream-K without and with shared tiles, one of them shared by many clusters; clusters with parts
+// of two tiles; edges in rows, columns and terms. An object's later launches give the same bits,
+// whatever the timing.
 TEST_F(GemmWgmmaTest, StreamKIsExactAndRepeatable) {
   using T = __nv_bfloat16;
-  for (const GemmShape shape : {GemmShape{1, 1032, 16'392},
-                                {50, 648, 4104},
-                                {100, 648, 4104},
-                                {264, 1544, 3080},
-                                {4104, 2568, 1160}}) {
-    SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
-    const std::size_t outputs = shape.m * shape.n;
+  for (const GemmShape shape : {GemmShape{65, 136, 200}, {1, 72, 4104}, {100, 264, 4168}}) {
     GemmWgmmaStreamK<T> gemm(shape);
-    const auto product = [&](std::vector<T> (*inputs)(std::size_t, unsigned), double* expected) {
-      const DeviceArray<T> a(inputs(shape.m * shape.k, 1));
-      const DeviceArray<T> b(inputs(shape.k * shape.n, 2));
-      if (expected != nullptr) {
-        gemm_reference(a.data(), b.data(), expected, shape, 0, outputs, stream());
-      }
-      GuardedOutput<T> c(outputs);
-      gemm(a.data(), b.data(), c.data(), stream());
-      synchronize();
-      return c.values();
-    };
-    GuardedOutput<double> expected(outputs);
-    const std::vector<T> integers = product(small_integers<T>, expected.data());
-    expect_exact<T>(integers, expected.values(), shape);
-    const std::vector<T> first = product(random_values_as<T>, nullptr);
-    for (int repetition = 0; repetition < 5; ++repetition) {
-      const std::vector<T> again = product(random_values_as<T>, nullptr);
-      expect_same(again, std::vector<double>(first.begin(), first.end()));
-    }
+    expect_of<T>({{"gemm_wgmma_stream_k", launch_of(gemm)}}, small_integers<T>, shape,
+                 expect_exact<T>);
+    expect_repeatable(gemm, shape);
   }
+}
+
+// One cluster's tile more than run at once on 132 multiprocessors: the clusters of two blocks make
+// whole tiles, and share those of the last turns.
+TEST_F(GemmWgmmaTest, ClustersShareTheLastTurns) {
+  GemmWgmmaStreamK<__nv_bfloat16> gemm({17'160, 8, 2696});
+  expect_repeatable(gemm, {17'160, 8, 2696});
 }
 
 // Elements outside the matrices count as 0, whatever lies there in memory: a NaN or an infinity in

@@ -89,13 +89,12 @@ unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
   return (clusters - 1) / turns + 1;
 }
 
-/// Blocks per tile: the largest power of two with at most two blocks per multiprocessor and at
-/// least four stages of 64 terms per block.
+/// Blocks per tile: the largest power of two with at most one block per multiprocessor and at least
+/// four stages of 64 terms per block.
 unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
-  constexpr unsigned most = 8;  // blocks of a cluster that every device with clusters allows
-  const std::size_t at_once = std::size_t{2} * sm_count();
+  constexpr unsigned most = 4;  // clusters of 8 were slower in every shape: kernels/README.md
   unsigned blocks = 1;
-  while (blocks < most && std::size_t{tiles} * blocks * 2 <= at_once &&
+  while (blocks < most && std::size_t{tiles} * blocks * 2 <= sm_count() &&
          terms >= std::size_t{blocks} * 2 * 4 * 64) {
     blocks *= 2;
   }
@@ -111,16 +110,21 @@ Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape) {
   return tiles;
 }
 
+Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
+                            GemmShape shape) {
+  require_gemm(launch.launcher, a, b, chunk_bytes, shape);
+  require_pointer(launch.launcher, "c", c, chunk_bytes);
+  const Tiles tiles = require_wgmma_shape(launch, shape);
+  require_wgmma(launch.launcher);
+  return tiles;
+}
+
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm(launch.launcher, a, b, chunk_bytes, shape);
-  require_pointer(launch.launcher, "c", c, chunk_bytes);
-  const Tiles tiles = require_wgmma_shape(launch, shape);
-  require_wgmma(launch.launcher);
-
+  const Tiles tiles = require_wgmma_product(launch, a, b, c, shape);
   WgmmaArguments arguments{
       .a_map =
           tensor_map(launch.launcher, a, shape.m, shape.k, launch.tile_rows, launch.input_bytes),

@@ -32,11 +32,11 @@ struct WgmmaArguments {
 struct WgmmaLaunch {
   const char* launcher;              ///< prefix of error messages
   unsigned tile_rows, tile_columns;  ///< outputs per block
-  unsigned threads;
-  unsigned shared_bytes;
+  unsigned threads = 0;
+  unsigned shared_bytes = 0;
   bool persistent = false;    ///< at most as many blocks as run at once, instead of one per tile
   unsigned cluster = 1;       ///< blocks per cluster; their tiles lie one below the other
-  bool splits_terms = false;  ///< clusters of 1 to 8 blocks make one tile together
+  bool splits_terms = false;  ///< clusters of 1 to 4 blocks make one tile together
   bool b_is_k_major = false;  ///< B is [n,k]
   unsigned input_bytes = 2;   ///< size of an element of A and B
   unsigned output_bytes = 2;
@@ -46,6 +46,11 @@ struct WgmmaLaunch {
 /// Throws std::invalid_argument for a shape that no rung with these launch parameters takes, see
 /// hopper.hpp. Otherwise returns the extents of C in clusters' tiles. Requires m and n > 0.
 Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape);
+
+/// Throws what launch_wgmma() throws before it launches, and returns what require_wgmma_shape()
+/// does. Requires m and n > 0.
+Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
+                            GemmShape shape);
 
 /// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide. A
 /// box of A has the rows of a tile; one of C has 64 rows; one of B has 64 rows or, if K-major, a

@@ -3,66 +3,61 @@
 // instead of whole tiles, and pass partial sums on through device memory. Bound as the rung with
 // the same tile, without idle multiprocessors; partial sums are written and read once.
 #include <algorithm>
+#include <cstdint>
 
-#include <warpgauge/cuda/current_device.hpp>
 #include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/stream_k.cuh"
+#include "kernels/gemm/hopper/tile_choice.cuh"
 
 namespace warpgauge::kernels {
 namespace hopper {
 
-/// A tile, its blocks per cluster and multiprocessor, and the least number of stages that sharing
-/// must save: about what it takes to pass partial sums on.
-template <class Tile_, unsigned Cluster, unsigned BlocksPerSm, unsigned LeastSaving>
+constexpr const char* stream_k_launcher = "gemm_wgmma_stream_k";
+
+/// The kernel and its launch parameters for a ClusterTile.
+template <class Choice>
 struct StreamK {
-  using Tile = Tile_;
+  using Tile = typename Choice::Tile;
   using Store = BoxStore<MatrixWriter, 2>;
-  static constexpr unsigned cluster = Cluster, blocks_per_sm = BlocksPerSm;
-  static constexpr unsigned least_saving = LeastSaving;
+  static constexpr unsigned cluster = Choice::cluster;
 
   template <class T>
   static constexpr auto* kernel =
-      gemm_wgmma_stream_k_kernel<T, Tile, Store, GroupOrder<8>, Cluster, BlocksPerSm>;
+      gemm_wgmma_stream_k_kernel<T, Tile, Store, GroupOrder<8>, cluster>;
 
   static WgmmaLaunch launch(SplitTiles split = {}) {
     constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
-    static_assert((bytes + 1024) * BlocksPerSm <= 233'472, "of compute capability 9.0");
-    return {.launcher = "gemm_wgmma_stream_k",
+    static_assert(bytes <= 232'448, "of compute capability 9.0");
+    return {.launcher = stream_k_launcher,
             .tile_rows = Tile::m,
             .tile_columns = Tile::n,
             .threads = Tile::consumer_threads + warpgroup_threads,
             .shared_bytes = bytes,
-            .cluster = Cluster,
+            .cluster = cluster,
             .split = split};
   }
 };
 
-/// Few rows need few sums per column, and small tiles fewer blocks per tile: both limit the partial
-/// sums. Many rows need large tiles.
-template <class Use>
-void with_tile_for(std::size_t rows, const Use& use) {
-  if (rows <= 64) {
-    use(StreamK<WgmmaTile<64, 128, 4, 1>, 1, 2, 8>{});
-  } else if (rows <= 128) {
-    use(StreamK<WgmmaTile<128, 128, 6, 2>, 1, 1, 6>{});
-  } else {
-    use(StreamK<WgmmaTile<128, 256, 4, 2>, 2, 1, 4>{});
-  }
+/// What sharing must save: 40 stages, because passing partial sums on took 20 to 40 on an H200 (see
+/// kernels/README.md), and a quarter of all, because idle multiprocessors also save power, which
+/// raises the clock of the others.
+inline bool saves_enough(std::uint64_t saved, std::uint64_t of) {
+  return saved >= 40 && saved * 4 >= of;
 }
 
 /// Which tiles to split, and among how many clusters, of which `at_once` run at once. Whole tiles
 /// take as few clusters as need no more turns (as persistent rungs). To split is to give each
 /// cluster all full turns but one, and an equal share of the remaining tiles' stages, at least four
 /// for each.
-inline SplitTiles split_of(unsigned tiles, unsigned stages, unsigned at_once,
-                           unsigned least_saving) {
+inline SplitTiles split_of(unsigned tiles, unsigned stages, unsigned at_once) {
   const unsigned turns = (tiles - 1) / at_once + 1;
+  const std::uint64_t whole = std::uint64_t{turns} * stages;
   const std::uint64_t all = std::uint64_t{tiles} * stages;
-  const std::uint64_t saved = std::uint64_t{turns} * stages - ((all - 1) / at_once + 1);
   const unsigned split_tiles = tiles - (std::max(tiles / at_once, 1U) - 1) * at_once;
   constexpr std::uint64_t most_stages = 0xFFFFFFFF;  // that the kernel counts
-  if (saved < least_saving || std::uint64_t{split_tiles} * stages > most_stages) {
+  if (!saves_enough(whole - ((all - 1) / at_once + 1), whole) ||
+      std::uint64_t{split_tiles} * stages > most_stages) {
     return {.clusters = (tiles - 1) / turns + 1};
   }
   constexpr unsigned least_stages = 4;
@@ -78,15 +73,16 @@ GemmWgmmaStreamK<T>::GemmWgmmaStreamK(GemmShape shape) : shape_(shape) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  hopper::with_tile_for(shape.m, [&](auto config) {
-    using Config = decltype(config);
+  require_terms(hopper::stream_k_launcher, shape);
+  hopper::require_wgmma_shape(
+      {.launcher = hopper::stream_k_launcher, .tile_rows = 64, .tile_columns = 128}, shape);
+  hopper::with_tile_for(shape, [&](auto choice) {
+    using Config = hopper::StreamK<decltype(choice)>;
     using Tile = typename Config::Tile;
-    const hopper::WgmmaLaunch launch = Config::launch();
-    require_terms(launch.launcher, shape);
-    const unsigned tiles = hopper::require_wgmma_shape(launch, shape).blocks();
+    const unsigned tiles = hopper::require_wgmma_shape(Config::launch(), shape).blocks();
     const auto stages = static_cast<unsigned>((shape.k - 1) / Tile::terms + 1);
-    const unsigned at_once = std::max(sm_count() * Config::blocks_per_sm / Config::cluster, 1U);
-    const hopper::SplitTiles split = hopper::split_of(tiles, stages, at_once, Config::least_saving);
+    const unsigned at_once = std::max(sm_count() / Config::cluster, 1U);
+    const hopper::SplitTiles split = hopper::split_of(tiles, stages, at_once);
     clusters_ = split.clusters;
     split_tiles_ = split.tiles;
     if (split.tiles > 0) {
@@ -99,8 +95,11 @@ GemmWgmmaStreamK<T>::GemmWgmmaStreamK(GemmShape shape) : shape_(shape) {
 
 template <class T>
 void GemmWgmmaStreamK<T>::operator()(const T* a, const T* b, T* c, cudaStream_t stream) {
-  hopper::with_tile_for(shape_.m, [&](auto config) {
-    using Config = decltype(config);
+  if (clusters_ == 0) {
+    return;
+  }
+  hopper::with_tile_for(shape_, [&](auto choice) {
+    using Config = hopper::StreamK<decltype(choice)>;
     hopper::launch_wgmma(Config::launch({.clusters = clusters_,
                                          .tiles = split_tiles_,
                                          .partial_sums = partial_sums_.data(),

@@ -134,10 +134,10 @@ inline constexpr unsigned stream_k_consumer_registers = 232;
 /// it (ranges are numbered from the last cluster down, and hardware starts clusters in order of
 /// their index), and first segments are published without waiting. With at most as many clusters
 /// as run at once, a wait is short: the segment it waits for began with the launch.
-template <class T, class Tile, class Store, class Order, unsigned Cluster, unsigned BlocksPerSm>
+template <class T, class Tile, class Store, class Order, unsigned Cluster>
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
-    BlocksPerSm) void gemm_wgmma_stream_k_kernel(const __grid_constant__ WgmmaArguments arguments) {
+    1) void gemm_wgmma_stream_k_kernel(const __grid_constant__ WgmmaArguments arguments) {
   const unsigned memory = tile_memory();
   Ring<Tile, Cluster> ring{memory + Tile::consumers * Store::bytes};
   const unsigned rank = Cluster == 1 ? 0 : cluster_rank();
@@ -147,8 +147,7 @@ __global__ __launch_bounds__(
   const unsigned cluster = clusters - 1 - blockIdx.x / Cluster;
   const unsigned stages = stages_of(arguments.k, Tile::terms);
   if (threadIdx.x == Tile::consumer_threads) {
-    prefetch_map(arguments.a_map);
-    prefetch_map(arguments.b_map);
+    prefetch_maps(arguments);
   }
   ring.init();
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
