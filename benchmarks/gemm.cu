@@ -24,8 +24,8 @@ using kernels::GemmShape;
 template <class T>
 using Launcher = void (*)(const T*, const T*, T*, GemmShape, cudaStream_t);
 
-template <class T>
-void multiply_by(GpuCase& gpu, GemmShape shape, Launcher<T> launch,
+template <class T, class Launch>
+void multiply_by(GpuCase& gpu, GemmShape shape, const Launch& launch,
                  const Arithmetic& arithmetic = of_elements<T>(),
                  CacheState cache_state = CacheState::cold) {
   measure<T, T>(
@@ -58,6 +58,19 @@ auto wgmma_rung(Launcher<T> launch, ShapeOf shape_of = square,
   return [=](GpuCase& gpu) {
     require_wgmma();
     multiply_by<T>(gpu, shape_of(gpu), launch, of_elements<T>(), cache_state);
+  };
+}
+
+/// Stream-K on Hopper; an object holds its partial sums.
+template <class T>
+auto wgmma_stream_k(ShapeOf shape_of = square) {
+  return [=](GpuCase& gpu) {
+    require_wgmma();
+    const auto gemm = std::make_shared<kernels::GemmWgmmaStreamK<T>>(shape_of(gpu));
+    const auto launch = [=](auto a, auto b, auto c, GemmShape, auto stream) {
+      (*gemm)(a, b, c, stream);
+    };
+    multiply_by<T>(gpu, shape_of(gpu), launch);
   };
 }
 
@@ -104,17 +117,15 @@ auto batched(const Arithmetic& arithmetic = of_elements<T>()) {
 template <class T>
 void one_row(GpuCase& gpu) {
   const std::size_t n = gpu.param("n");
-  multiply_by<T>(gpu, {1, n, n},
-                 [](const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-                   kernels::gemv(a, b, c, shape.n, shape.k, stream);
-                 });
+  multiply_by<T>(gpu, {1, n, n}, [=](const T* a, const T* b, T* c, GemmShape, cudaStream_t stream) {
+    kernels::gemv(a, b, c, n, n, stream);
+  });
 }
 
 using bf16 = __nv_bfloat16;
 using f16 = __half;
 
-// fp32 without tensor cores, starting with the simplest kernel. Each rung's source says what bounds
-// it. Slower kernels have smaller largest sizes.
+// fp32 without tensor cores, the simplest kernel first. Slower kernels have smaller largest sizes.
 const Axes middle{{"n", {2048}, {256, 1024, 4096}}};
 const GpuBenchmark ladder[] = {
     {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive)},
@@ -165,8 +176,10 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_stmatrix/bf16",
      {{"n", {4096, 8192}, {256, 512, 1024, 2048}}},
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix)},
+    {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
+    {"gemm/wgmma_best/bf16", every_size, wgmma_rung<bf16>(kernels::gemm_wgmma_best)},
+    {"gemm/wgmma_best/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_best)},
     {"gemm/wgmma_stmatrix/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_stmatrix)},
-    // B transposed, as in cublaslt_k_major.
     {"gemm/wgmma_k_major/tf32", from_2048,
      wgmma_k_major<float, float>(tf32, cublas_ceiling<float>(tf32))},
     {"gemm/wgmma_k_major/e4m3", from_2048,
@@ -193,6 +206,11 @@ auto by_cublaslt(kernels::LtChoice choice, GemmB layout, const Arithmetic& arith
   };
 }
 
+auto cublaslt_best(ShapeOf shape_of) {
+  return by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
+                                 cublas_ceiling<bf16>(of_elements<bf16>()), shape_of);
+}
+
 const Axes two_sizes{{"n", {1024, 4096}, {256, 512, 2048, 8192}}};
 const GpuBenchmark libraries[] = {
     {"gemm/cublas/f32", two_sizes, by_cublas<float>()},
@@ -200,9 +218,7 @@ const GpuBenchmark libraries[] = {
     {"gemm/cublas/f16", every_size, by_cublas<f16>()},
     {"gemm/cublas/bf16", {{"n", {1024, 4096, 8192}, {256, 512, 2048}}}, by_cublas<bf16>()},
     // The fastest algorithm that NVIDIA's heuristic proposes: the target of the ladder.
-    {"gemm/cublaslt_best/bf16", from_2048,
-     by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
-                             cublas_ceiling<bf16>(of_elements<bf16>()))},
+    {"gemm/cublaslt_best/bf16", from_2048, cublaslt_best(square)},
     {"gemm/cublaslt_k_major/tf32", from_2048,
      by_cublaslt<float, float>(kernels::LtChoice::fastest, GemmB::transposed, tf32,
                                cublas_ceiling<float>(tf32))},
@@ -235,11 +251,14 @@ const GpuBenchmark with_few_rows[] = {
     {"gemm/cublas_skinny/bf16", few_rows, by_cublas<bf16>(rows_times_square)},
     {"gemm/cublas_skinny/f16", few_rows_in_full, by_cublas<f16>(rows_times_square)},
     {"gemm/cublas_skinny/f32", few_rows_in_full, by_cublas<float>(rows_times_square)},
-    // The Hopper kernel in which the blocks of a cluster split the terms.
+    {"gemm/cublaslt_best_skinny/bf16", few_rows_in_full, cublaslt_best(rows_times_square)},
     {"gemm/wgmma_split_k/bf16", few_rows_in_full,
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, rows_times_square)},
     {"gemm/wgmma_split_k/f16", few_rows_in_full,
      wgmma_rung<f16>(kernels::gemm_wgmma_split_k, rows_times_square)},
+    {"gemm/wgmma_best_skinny/bf16", few_rows_in_full,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_best, rows_times_square)},
+    {"gemm/wgmma_stream_k_skinny/bf16", few_rows_in_full, wgmma_stream_k<bf16>(rows_times_square)},
 };
 
 // Many rows times a small matrix: bound by reading A and writing C.
@@ -250,20 +269,20 @@ const GpuBenchmark with_many_rows[] = {
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, rows_times_square)},
 };
 
-// Shapes of a transformer: one token, the next tokens of a few sequences, a prompt.
-const Axes tokens{{"m", {}, {1, 16, 128, 4096}}, {"n", {}, {4096, 14'336}}};
+// Shapes of a transformer: one token, the next tokens of a few sequences, prompts.
+const Axes tokens{{"m", {}, {1, 16, 128, 512, 4096}}, {"n", {}, {4096, 14'336}}};
 const GpuBenchmark in_transformers[] = {
     {"gemm/cublas_feed_forward/bf16", tokens, by_cublas<bf16>(feed_forward)},
-    {"gemm/cublaslt_best_feed_forward/bf16", tokens,
-     by_cublaslt<bf16, bf16>(kernels::LtChoice::fastest, GemmB::row_major, of_elements<bf16>(),
-                             cublas_ceiling<bf16>(of_elements<bf16>()), feed_forward)},
+    {"gemm/cublaslt_best_feed_forward/bf16", tokens, cublaslt_best(feed_forward)},
     {"gemm/wgmma_stmatrix_feed_forward/bf16", tokens,
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, feed_forward)},
     {"gemm/wgmma_split_k_feed_forward/bf16", tokens,
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, feed_forward)},
+    {"gemm/wgmma_stream_k_feed_forward/bf16", tokens, wgmma_stream_k<bf16>(feed_forward)},
+    {"gemm/wgmma_best_feed_forward/bf16", tokens,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_best, feed_forward)},
 };
 
-// One row, with this repository's gemv kernel.
 const GpuBenchmark with_one_row[] = {
     {"gemm/gemv/bf16", {{"n", {8192}, {4096}}}, one_row<bf16>},
     {"gemm/gemv/f16", {{"n", {}, {4096, 8192}}}, one_row<f16>},

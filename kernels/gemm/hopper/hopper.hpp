@@ -68,9 +68,37 @@ void gemm_wgmma_stmatrix(const T* a, const T* b, T* c, GemmShape shape, cudaStre
 template <class T>
 void gemm_wgmma_ping_pong(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// For few tiles: the blocks of a cluster split the k terms of one tile. Tiles of 64 x 128.
+/// For few tiles: the blocks of a cluster split the k terms of one tile. Tiles of 64 x 256 for up
+/// to 64 rows, otherwise of 128 x 256.
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
+/// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_stmatrix or, between them, whole
+/// tiles of 64 x 128, 64 x 256 or 128 x 128.
+template <class T>
+void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
+/// Stream-K: clusters share the stages of those tiles that would not fill the last turns of all
+/// multiprocessors. Tiles of 64 x 128 to 256 x 256, see tile_choice.cuh. T and the conditions are
+/// those of the launchers above. Results do not depend on timing. An object is for one shape, and
+/// holds partial sums on the device that is current at construction. A graph of its calls uses them
+/// and must not outlive the object. One stream and one thread at a time.
+template <class T>
+class GemmWgmmaStreamK {
+ public:
+  /// Throws as the launchers, for the shape.
+  explicit GemmWgmmaStreamK(GemmShape shape);
+
+  /// Throws as the launchers.
+  void operator()(const T* a, const T* b, T* c, cudaStream_t stream);
+
+ private:
+  GemmShape shape_;
+  unsigned clusters_ = 0;
+  unsigned split_tiles_ = 0;
+  DeviceArray<float> partial_sums_;
+  DeviceArray<unsigned> ready_;  ///< 0 before and after each launch
+};
 
 /// gemm_wgmma_stmatrix with both inputs contiguous along k ("TN"), the only layout that wgmma
 /// accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either float
@@ -88,9 +116,10 @@ struct WgmmaRung {
   void (*launch)(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 };
 
-/// The ladder, slowest first; then the alternative to its last rung and the kernel for few tiles.
+/// The ladder, slowest first; then the alternative to its last rung, the kernel for few tiles and
+/// the choice by shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 11> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 12> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -102,6 +131,7 @@ inline constexpr std::array<WgmmaRung<T>, 11> wgmma_ladder{{
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
+    {"gemm_wgmma_best", gemm_wgmma_best},
 }};
 
 }  // namespace warpgauge::kernels

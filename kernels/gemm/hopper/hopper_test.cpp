@@ -3,8 +3,12 @@
 #include "kernels/gemm/hopper/hopper.hpp"
 
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include <warpgauge/cuda/elements.hpp>
+#include <warpgauge/cuda/seeded_data.hpp>
 #include "kernels/device_test.hpp"
 
 namespace warpgauge::kernels {
@@ -17,6 +21,34 @@ constexpr GemmShape shapes[] = {{1, 8, 8},       {64, 128, 64},   {63, 120, 56},
                                 {65, 136, 72},   {128, 256, 256}, {129, 264, 200},
                                 {257, 520, 648}, {300, 72, 1032}, {17, 264, 4104}};
 
+/// A rung of the ladder, or stream-K's for one shape.
+template <class T>
+struct Rung {
+  const char* name;
+  std::function<void(const T* a, const T* b, T* c, cudaStream_t stream)> launch;
+};
+
+template <class T>
+std::vector<Rung<T>> rungs_for(GemmShape shape) {
+  std::vector<Rung<T>> rungs;
+  for (const WgmmaRung<T>& rung : wgmma_ladder<T>) {
+    rungs.push_back({rung.name, [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+                       rung.launch(a, b, c, shape, stream);
+                     }});
+  }
+  const auto stream_k = std::make_shared<GemmWgmmaStreamK<T>>(shape);
+  rungs.push_back({"gemm_wgmma_stream_k", [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+                     (*stream_k)(a, b, c, stream);
+                   }});
+  return rungs;
+}
+
+/// The object must outlive the result.
+template <class T>
+auto launch_of(GemmWgmmaStreamK<T>& gemm) {
+  return [&gemm](const T* a, const T* b, T* c, cudaStream_t stream) { gemm(a, b, c, stream); };
+}
+
 class GemmWgmmaTest : public DeviceTest {
  protected:
   void SetUp() override {
@@ -26,11 +58,11 @@ class GemmWgmmaTest : public DeviceTest {
     }
   }
 
-  /// Runs every rung of T on inputs(n, seed), launched and captured, and calls
+  /// Runs each rung on inputs(n, seed), launched and captured, and calls
   /// expect(results, reference results, shape) for each.
   template <class T, class Expect>
-  void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), GemmShape shape,
-                           const Expect& expect) {
+  void expect_of(const std::vector<Rung<T>>& rungs, std::vector<T> (*inputs)(std::size_t, unsigned),
+                 GemmShape shape, const Expect& expect) {
     const std::size_t outputs = shape.m * shape.n;
     const DeviceArray<T> a(inputs(shape.m * shape.k, 1));
     const DeviceArray<T> b(inputs(shape.k * shape.n, 2));
@@ -38,32 +70,66 @@ class GemmWgmmaTest : public DeviceTest {
     gemm_reference(a.data(), b.data(), reference.data(), shape, 0, outputs, stream());
     synchronize();
     const std::vector<double> expected = reference.values();
-    for (const WgmmaRung<T>& rung : wgmma_ladder<T>) {
+    for (const Rung<T>& rung : rungs) {
       SCOPED_TRACE(::testing::Message()
                    << rung.name << ' ' << shape.m << " x " << shape.n << " x " << shape.k);
       GuardedOutput<T> direct(outputs);
       GuardedOutput<T> replayed(outputs);
-      rung.launch(a.data(), b.data(), direct.data(), shape, stream());
+      rung.launch(a.data(), b.data(), direct.data(), stream());
       synchronize();
       expect(direct.values(), expected, shape);
-      capture_and_replay(
-          stream(), [&] { rung.launch(a.data(), b.data(), replayed.data(), shape, stream()); });
+      capture_and_replay(stream(),
+                         [&] { rung.launch(a.data(), b.data(), replayed.data(), stream()); });
       expect(replayed.values(), expected, shape);
     }
   }
 
-  /// The tolerance is that of tensor_test.cpp.
+  template <class T, class Expect>
+  void expect_of_all_rungs(std::vector<T> (*inputs)(std::size_t, unsigned), GemmShape shape,
+                           const Expect& expect) {
+    expect_of<T>(rungs_for<T>(shape), inputs, shape, expect);
+  }
+
+  /// Compares four launches of one object with the reference and with each other. The device fills
+  /// the inputs, so that they may be large.
+  template <class T>
+  void expect_repeatable(GemmWgmmaStreamK<T>& gemm, GemmShape shape) {
+    SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
+    const std::size_t outputs = shape.m * shape.n;
+    DeviceArray<T> a(shape.m * shape.k);
+    DeviceArray<T> b(shape.k * shape.n);
+    warpgauge::detail::fill_seeded(a.data(), a.size(), 1, 0, stream());
+    warpgauge::detail::fill_seeded(b.data(), b.size(), 2, 0, stream());
+    GuardedOutput<double> reference(outputs);
+    gemm_reference(a.data(), b.data(), reference.data(), shape, 0, outputs, stream());
+    std::vector<double> first;
+    for (int launch = 0; launch < 4; ++launch) {
+      GuardedOutput<T> c(outputs);
+      gemm(a.data(), b.data(), c.data(), stream());
+      synchronize();
+      const std::vector<T> values = c.values();
+      if (launch == 0) {
+        expect_near(values, reference.values(), shape);
+        first.assign(values.begin(), values.end());
+      }
+      expect_same(values, first);
+    }
+  }
+
+  /// The tolerance is that of tensor_test.cpp, but for inputs up to 1.5 instead of 1.
+  template <class T>
+  static void expect_near(const std::vector<T>& got, const std::vector<double>& expected,
+                          GemmShape of) {
+    const double sum =
+        2 * 1.5 * 1.5 * static_cast<double>(of.k) * std::numeric_limits<float>::epsilon();
+    expect_within(got, expected,
+                  [=](double value) { return sum + unit_roundoff<T> * std::abs(value); });
+  }
+
   template <class T>
   void expect_all_rungs_match_the_reference() {
     for (const GemmShape shape : shapes) {
-      expect_of_all_rungs<T>(
-          random_values_as<T>, shape,
-          [](const std::vector<T>& got, const std::vector<double>& expected, GemmShape of) {
-            const double sum =
-                2 * static_cast<double>(of.k) * std::numeric_limits<float>::epsilon();
-            expect_within(got, expected,
-                          [=](double value) { return sum + unit_roundoff<T> * std::abs(value); });
-          });
+      expect_of_all_rungs<T>(random_values_as<T>, shape, expect_near<T>);
     }
   }
 
@@ -94,11 +160,45 @@ TEST_F(GemmWgmmaTest, RungsAreExactForSmallIntegers) {
   }
 }
 
-// More than two tiles per multiprocessor and an odd number of tile rows: persistent blocks make
-// several tiles, the ring continues from tile to tile, and the last group of tile rows is short.
+// Three tiles of 256 x 128 per cluster: persistent blocks make several tiles, the ring continues
+// from tile to tile, and the last group of tile rows is short. Then several columns of groups. Few
+// columns keep the test fast.
 TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
-  expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, {4104, 2568, 136},
-                                     expect_exact<__nv_bfloat16>);
+  for (const GemmShape shape : {GemmShape{34'056, 16, 72}, {2056, 264, 72}}) {
+    expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, shape,
+                                       expect_exact<__nv_bfloat16>);
+  }
+}
+
+// Shapes for which tiles of 64 x 256 and of 128 x 128 are chosen on 132 multiprocessors, and one
+// for which terms are split because there are many.
+TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithEachTile) {
+  using T = __nv_bfloat16;
+  for (const GemmShape shape : {GemmShape{72, 8584, 72}, {2824, 264, 72}, {72, 136, 8200}}) {
+    const auto rungs = rungs_for<T>(shape);
+    expect_of<T>({rungs.end() - 2, rungs.end()}, small_integers<T>, shape, expect_exact<T>);
+  }
+}
+
+// Stream-K without and with shared tiles, one of them shared by many clusters; clusters with parts
+// of two tiles; edges in rows, columns and terms. An object's later launches give the same bits,
+// whatever the timing.
+TEST_F(GemmWgmmaTest, StreamKIsExactAndRepeatable) {
+  using T = __nv_bfloat16;
+  for (const GemmShape shape : {GemmShape{65, 136, 200}, {1, 72, 4104}, {100, 264, 4168}}) {
+    GemmWgmmaStreamK<T> gemm(shape);
+    expect_of<T>({{"gemm_wgmma_stream_k", launch_of(gemm)}}, small_integers<T>, shape,
+                 expect_exact<T>);
+    expect_repeatable(gemm, shape);
+  }
+}
+
+// On 132 multiprocessors, 66 clusters of two blocks have 134 tiles: each makes a whole one, and
+// they share the others.
+TEST_F(GemmWgmmaTest, ClustersShareTheLastTurns) {
+  constexpr GemmShape shape{34'056, 8, 2696};
+  GemmWgmmaStreamK<__nv_bfloat16> gemm(shape);
+  expect_repeatable(gemm, shape);
 }
 
 // Elements outside the matrices count as 0, whatever lies there in memory: a NaN or an infinity in
@@ -113,10 +213,10 @@ TEST_F(GemmWgmmaTest, WhatIsNotFiniteShowsInItsRow) {
   host_a[infinite_row * shape.k + shape.k - 1] = T(-std::numeric_limits<float>::infinity());
   const DeviceArray<T> a(host_a);
   const DeviceArray<T> b(random_values_as<T>(shape.k * shape.n, 2));
-  for (const WgmmaRung<T>& rung : wgmma_ladder<T>) {
+  for (const Rung<T>& rung : rungs_for<T>(shape)) {
     SCOPED_TRACE(rung.name);
     GuardedOutput<T> c(shape.m * shape.n);
-    rung.launch(a.data(), b.data(), c.data(), shape, stream());
+    rung.launch(a.data(), b.data(), c.data(), stream());
     synchronize();
     const std::vector<T> values = c.values();
     for (std::size_t i = 0; i < values.size(); ++i) {

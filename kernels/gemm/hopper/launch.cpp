@@ -29,7 +29,7 @@ constexpr unsigned box_rows = 64;
 /// TMA takes signed 32-bit coordinates, and the last tile may reach past the last element.
 constexpr std::size_t most_elements = 2'147'483'647 - 1024;
 
-void require_shape(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
+void require_extents(const char* launcher, GemmShape shape, const WgmmaLaunch& launch) {
   const unsigned of_k = chunk_bytes / launch.input_bytes;
   const unsigned of_n = chunk_bytes / launch.output_bytes;
   if (shape.k % of_k != 0 || shape.n % of_n != 0) {
@@ -89,13 +89,12 @@ unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
   return (clusters - 1) / turns + 1;
 }
 
-/// Blocks per tile: the largest power of two with at most two blocks per multiprocessor and at
-/// least four stages of 64 terms per block.
+/// Blocks per tile: the largest power of two with at most one block per multiprocessor and at least
+/// four stages of 64 terms per block.
 unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
-  constexpr unsigned most = 8;  // blocks of a cluster that every device with clusters allows
-  const std::size_t at_once = std::size_t{2} * sm_count();
+  constexpr unsigned most = 4;  // clusters of 8 were slower in every shape: kernels/README.md
   unsigned blocks = 1;
-  while (blocks < most && std::size_t{tiles} * blocks * 2 <= at_once &&
+  while (blocks < most && std::size_t{tiles} * blocks * 2 <= sm_count() &&
          terms >= std::size_t{blocks} * 2 * 4 * 64) {
     blocks *= 2;
   }
@@ -104,19 +103,28 @@ unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
 
 }  // namespace
 
+Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape) {
+  const Tiles tiles = tiles_of(launch.launcher, shape.m, shape.n, launch.tile_rows * launch.cluster,
+                               launch.tile_columns);
+  require_extents(launch.launcher, shape, launch);
+  return tiles;
+}
+
+Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
+                            GemmShape shape) {
+  require_gemm(launch.launcher, a, b, chunk_bytes, shape);
+  require_pointer(launch.launcher, "c", c, chunk_bytes);
+  const Tiles tiles = require_wgmma_shape(launch, shape);
+  require_wgmma(launch.launcher);
+  return tiles;
+}
+
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  require_gemm(launch.launcher, a, b, chunk_bytes, shape);
-  require_pointer(launch.launcher, "c", c, chunk_bytes);
-  const unsigned rows_of_cluster = launch.tile_rows * launch.cluster;
-  const Tiles tiles =
-      tiles_of(launch.launcher, shape.m, shape.n, rows_of_cluster, launch.tile_columns);
-  require_shape(launch.launcher, shape, launch);
-  require_wgmma(launch.launcher);
-
+  const Tiles tiles = require_wgmma_product(launch, a, b, c, shape);
   WgmmaArguments arguments{
       .a_map =
           tensor_map(launch.launcher, a, shape.m, shape.k, launch.tile_rows, launch.input_bytes),
@@ -130,12 +138,17 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
       .n = static_cast<unsigned>(shape.n),
       .k = static_cast<unsigned>(shape.k),
       .tile_rows = tiles.rows * launch.cluster,
-      .tile_columns = tiles.columns};
+      .tile_columns = tiles.columns,
+      .split = launch.split};
   WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(launch.shared_bytes)));
-  const unsigned clusters =
-      launch.persistent ? persistent_clusters(tiles.blocks(), launch.cluster) : tiles.blocks();
+  unsigned clusters = tiles.blocks();
+  if (launch.split.clusters > 0) {
+    clusters = launch.split.clusters;
+  } else if (launch.persistent) {
+    clusters = persistent_clusters(tiles.blocks(), launch.cluster);
+  }
   const unsigned cluster_blocks =
       launch.splits_terms ? blocks_of_tile(tiles.blocks(), shape.k) : launch.cluster;
   cudaLaunchAttribute cluster{};

@@ -5,9 +5,18 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "kernels/arguments.hpp"
 #include "kernels/gemm/gemm.hpp"
 
 namespace warpgauge::kernels::hopper {
+
+/// What stream-K divides among its clusters, and where they pass on partial sums. See stream_k.cuh.
+struct SplitTiles {
+  unsigned clusters = 0;  ///< to launch; 0 without stream-K
+  unsigned tiles = 0;     ///< whose stages all clusters share; they make the others whole
+  float* partial_sums = nullptr;
+  unsigned* ready = nullptr;
+};
 
 /// The only parameter of each kernel, a __grid_constant__: TMA reads the tensor maps from parameter
 /// memory, and a graph captures them with the launch.
@@ -16,21 +25,32 @@ struct WgmmaArguments {
   void* c;
   unsigned m, n, k;
   unsigned tile_rows, tile_columns;  ///< extents of C in tiles
+  SplitTiles split;
 };
 
 /// Launch parameters of a rung.
 struct WgmmaLaunch {
   const char* launcher;              ///< prefix of error messages
   unsigned tile_rows, tile_columns;  ///< outputs per block
-  unsigned threads;
-  unsigned shared_bytes;
+  unsigned threads = 0;
+  unsigned shared_bytes = 0;
   bool persistent = false;    ///< at most as many blocks as run at once, instead of one per tile
   unsigned cluster = 1;       ///< blocks per cluster; their tiles lie one below the other
-  bool splits_terms = false;  ///< clusters of 1 to 8 blocks make one tile together
+  bool splits_terms = false;  ///< clusters of 1 to 4 blocks make one tile together
   bool b_is_k_major = false;  ///< B is [n,k]
   unsigned input_bytes = 2;   ///< size of an element of A and B
   unsigned output_bytes = 2;
+  SplitTiles split{};
 };
+
+/// Throws std::invalid_argument for a shape that no rung with these launch parameters takes, see
+/// hopper.hpp. Otherwise returns the extents of C in clusters' tiles. Requires m and n > 0.
+Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape);
+
+/// Throws what launch_wgmma() throws before it launches, and returns what require_wgmma_shape()
+/// does. Requires m and n > 0.
+Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
+                            GemmShape shape);
 
 /// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide. A
 /// box of A has the rows of a tile; one of C has 64 rows; one of B has 64 rows or, if K-major, a

@@ -18,7 +18,8 @@ struct ColumnOrder {
   }
 };
 
-/// Registers per thread of the producer and of the two consumers. Launched with 168 per thread.
+/// Registers per thread of the producer and of two consumers. Launched with 168 per thread. One
+/// consumer needs no more than a launch with 256 threads gives it.
 inline constexpr unsigned producer_registers = 24;
 inline constexpr unsigned consumer_registers = 240;
 
@@ -28,7 +29,7 @@ template <class In, class Out, class Tile, class Store, class Order, unsigned Cl
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
     1) void gemm_wgmma_persistent_kernel(const __grid_constant__ WgmmaArguments arguments) {
-  static_assert(Tile::consumers == 2, "the registers above are for two");
+  static_assert(Tile::consumers <= 2, "the registers above are for two");
   const unsigned memory = tile_memory();
   Ring<Tile, Cluster> ring{memory + Tile::consumers * Store::bytes};
   const unsigned rank = Cluster == 1 ? 0 : cluster_rank();
@@ -36,13 +37,14 @@ __global__ __launch_bounds__(
   const unsigned tiles = rows * arguments.tile_columns;
   const unsigned step = gridDim.x / Cluster;
   if (threadIdx.x == Tile::consumer_threads) {
-    prefetch_map(arguments.a_map);
-    prefetch_map(arguments.b_map);
+    prefetch_maps(arguments);
   }
   ring.init();
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
-    release_registers<producer_registers>();
+    if constexpr (Tile::consumers == 2) {
+      release_registers<producer_registers>();
+    }
     if (threadIdx.x == Tile::consumer_threads) {
       for (unsigned index = blockIdx.x / Cluster; index < tiles; index += step) {
         const TilePlace place = Order::place(index, rows, arguments.tile_columns);
@@ -54,7 +56,9 @@ __global__ __launch_bounds__(
       }
     }
   } else {
-    claim_registers<consumer_registers>();
+    if constexpr (Tile::consumers == 2) {
+      claim_registers<consumer_registers>();
+    }
     const unsigned own_row = warpgroup * Tile::consumer_m;
     const unsigned stages = stages_of(arguments.k, Tile::terms);
     float sums[Tile::blocks][Tile::sums] = {};

@@ -33,8 +33,7 @@ __global__ __launch_bounds__(
     init_barrier(turns + barrier_bytes, warpgroup_threads / 32);
   }
   if (threadIdx.x == ping_pong_consumers * warpgroup_threads) {
-    prefetch_map(arguments.a_map);
-    prefetch_map(arguments.b_map);
+    prefetch_maps(arguments);
   }
   ring.init();
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;

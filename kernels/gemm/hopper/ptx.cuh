@@ -114,20 +114,19 @@ __device__ inline void wait_until_stores_have_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 
-/// Waits until all stores of this thread are complete.
-__device__ inline void wait_for_stores() {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
-
 /// Makes this thread's earlier stores to shared memory (generic proxy) visible to copies and wgmma
 /// (async proxy). A barrier must then order them before the thread that starts the copy.
 __device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// bar.sync for one warpgroup; `number` is 1 to 15, because __syncthreads() uses 0.
+/// bar.sync for whole warps of a block; `number` is 1 to 15, because __syncthreads() uses 0.
+template <unsigned Threads>
+__device__ inline void synchronize_threads(unsigned number) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(Threads) : "memory");
+}
 __device__ inline void synchronize_warpgroup(unsigned number) {
-  asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(warpgroup_threads) : "memory");
+  synchronize_threads<warpgroup_threads>(number);
 }
 
 __device__ inline unsigned cluster_rank() {

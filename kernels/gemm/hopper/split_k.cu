@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For few tiles: the blocks of a cluster share one tile of C, and each sums a share of its terms.
 // They exchange sums through each other's shared memory, so only C goes to device memory. If A has
-// few rows, bound by reading B once.
+// few rows, bound by reading B once: wide tiles read long pieces of B's rows.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/split_k.cuh"
 
@@ -9,8 +9,12 @@ namespace warpgauge::kernels {
 
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
-  using Tile = hopper::WgmmaTile<64, 128, 4, 1>;
-  hopper::launch_split_k<T, Tile>("gemm_wgmma_split_k", a, b, c, shape, stream);
+  constexpr const char* launcher = "gemm_wgmma_split_k";
+  if (shape.m <= 64) {
+    hopper::launch_split_k<T, hopper::WgmmaTile<64, 256, 5, 1>>(launcher, a, b, c, shape, stream);
+  } else {
+    hopper::launch_split_k<T, hopper::WgmmaTile<128, 256, 4, 2>>(launcher, a, b, c, shape, stream);
+  }
 }
 
 template void gemm_wgmma_split_k(const __half*, const __half*, __half*, GemmShape, cudaStream_t);

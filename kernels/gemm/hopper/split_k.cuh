@@ -6,17 +6,22 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// Each block has a producer and a consumer, as in gemm_wgmma_ring_kernel, for an equal share of
-/// one tile's stages; the last blocks may get fewer stages, or none.
+/// Registers per thread of the producer and of two consumers.
+inline constexpr unsigned split_k_producer_registers = 40;
+inline constexpr unsigned split_k_consumer_registers = 232;
+
+/// Each block has a producer and consumers, as in gemm_wgmma_ring_kernel, for an equal share of one
+/// tile's stages, which differ by at most one. The launch sees to it that no share is empty.
 ///
 /// Hand-over of sums: once a block's products are complete, nothing accesses its ring any more, and
-/// its consumer writes the sums there. After a cluster barrier (release and acquire) each block
-/// adds up its share of the rows, always in rank order. A second cluster barrier keeps each block's
-/// shared memory alive until all blocks have read it.
+/// its consumers write the sums there. After a cluster barrier (release and acquire) the consumers
+/// of each block add up its share of the rows, always in rank order. A second cluster barrier keeps
+/// each block's shared memory alive until all blocks have read it.
 template <class T, class Tile>
-__global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kernel(
-    const __grid_constant__ WgmmaArguments arguments) {
-  static_assert(Tile::consumers == 1 && Tile::blocks == 1);
+__global__ __launch_bounds__(
+    Tile::consumer_threads + warpgroup_threads,
+    1) void gemm_wgmma_split_k_kernel(const __grid_constant__ WgmmaArguments arguments) {
+  static_assert(Tile::consumers <= 2 && Tile::blocks == 1);
   // Eight floats of padding: the four rows that half a warp writes lie in different banks.
   constexpr unsigned row_floats = Tile::n + 8;
   static_assert(Tile::m * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
@@ -28,44 +33,53 @@ __global__ __launch_bounds__(2 * warpgroup_threads) void gemm_wgmma_split_k_kern
   const unsigned row = tile % arguments.tile_rows * Tile::m;
   const unsigned column = tile / arguments.tile_rows * Tile::n;
   const unsigned all = stages_of(arguments.k);
-  const unsigned share = (all + split - 1) / split;
-  const unsigned first = min(rank * share, all);
-  const unsigned stages = min(share, all - first);
+  const unsigned longer = all % split;  // blocks with one stage more
+  const unsigned first = rank * (all / split) + min(rank, longer);
+  const unsigned stages = all / split + (rank < longer ? 1 : 0);
   ring.init();
   const unsigned lane = threadIdx.x % 32;
-  if (threadIdx.x >= warpgroup_threads) {
-    if (threadIdx.x == warpgroup_threads) {
+  const unsigned warpgroup = threadIdx.x / warpgroup_threads;
+  if (warpgroup == Tile::consumers) {
+    if constexpr (Tile::consumers == 2) {
+      release_registers<split_k_producer_registers>();
+    }
+    if (threadIdx.x == Tile::consumer_threads) {
       for (unsigned i = first; i < first + stages; ++i) {
         ring.wait_until_empty();
         load_stage<Tile>(arguments, ring.a(), ring.full(), row, column, i * stage_k);
         ring.advance();
       }
     }
-  } else {
-    float sums[1][Tile::sums] = {};
-    if (stages > 0) {
-      consume_tile<T>(sums, ring, 0, stages);
-    }
-    // The wgmmas of all four warps must have read the ring before any warp overwrites it.
-    synchronize_warpgroup(1);
-    const unsigned own = memory + ((threadIdx.x / 32 * 16 + lane / 4) * row_floats + lane % 4 * 2) *
-                                      static_cast<unsigned>(sizeof(float));
+    exchange_in_cluster();
+    exchange_in_cluster();
+    return;
+  }
+  if constexpr (Tile::consumers == 2) {
+    claim_registers<split_k_consumer_registers>();
+  }
+  float sums[1][Tile::sums] = {};
+  consume_tile<T>(sums, ring, warpgroup * Tile::consumer_m * box_row_bytes, stages);
+  // The wgmmas of all consumers must have read the ring before any warp overwrites it.
+  synchronize_threads<Tile::consumer_threads>(1);
+  const unsigned own = memory + ((threadIdx.x / 32 * 16 + lane / 4) * row_floats + lane % 4 * 2) *
+                                    static_cast<unsigned>(sizeof(float));
 #pragma unroll
-    for (unsigned j = 0; j < Tile::sums / 4; ++j) {
+  for (unsigned j = 0; j < Tile::sums / 4; ++j) {
 #pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
-        store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
-      }
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
+      store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
     }
   }
   exchange_in_cluster();
   // Neighbouring threads handle neighbouring pairs of columns; a block handles every split-th row.
   constexpr unsigned pairs = Tile::n / 2;
-  for (unsigned i = threadIdx.x; i < Tile::m / split * pairs; i += 2 * warpgroup_threads) {
+  const unsigned rows = min(Tile::m, arguments.m - row);
+  for (unsigned i = threadIdx.x; i < (rows + split - 1) / split * pairs;
+       i += Tile::consumer_threads) {
     const unsigned in_row = i / pairs * split + rank;
     const unsigned in_column = i % pairs * 2;
-    if (row + in_row >= arguments.m || column + in_column >= arguments.n) {
+    if (in_row >= rows || column + in_column >= arguments.n) {
       continue;
     }
     const unsigned from = memory + (in_row * row_floats + in_column) * 4;
@@ -89,7 +103,7 @@ void launch_split_k(const char* launcher, const T* a, const T* b, T* c, GemmShap
   launch_wgmma({.launcher = launcher,
                 .tile_rows = Tile::m,
                 .tile_columns = Tile::n,
-                .threads = 2 * warpgroup_threads,
+                .threads = Tile::consumer_threads + warpgroup_threads,
                 .shared_bytes = Tile::ring_bytes,
                 .splits_terms = true},
                gemm_wgmma_split_k_kernel<T, Tile>, a, b, c, shape, stream);

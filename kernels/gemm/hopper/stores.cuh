@@ -138,10 +138,11 @@ struct BoxStore {
     }
   }
 
-  /// Call before the block exits, because copies still read its shared memory.
+  /// Call before the block exits, because copies still read its shared memory. The end of the
+  /// kernel completes their writes.
   static __device__ void finish() {
     if (threadIdx.x % warpgroup_threads == 0) {
-      wait_for_stores();
+      wait_until_stores_have_read<0>();
     }
   }
 };

@@ -38,6 +38,13 @@ __device__ inline unsigned tile_memory() {
   return shared_address(wgmma_memory);
 }
 
+/// Call from one thread, early: the first copy with each map then need not wait for it.
+__device__ inline void prefetch_maps(const WgmmaArguments& arguments) {
+  prefetch_map(arguments.a_map);
+  prefetch_map(arguments.b_map);
+  prefetch_map(arguments.c_map);
+}
+
 /// Starts loading the tiles of A and B with terms from k on into `stage`; barrier `full` counts
 /// their bytes. Call from one thread. The blocks of a cluster lie one below the other and share B:
 /// each loads its share into all of them, so B is read once from the L2.
