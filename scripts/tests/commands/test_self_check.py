@@ -113,8 +113,12 @@ def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRe
     assert said in out
     assert err == ""
     assert not (suite.root / "baselines").exists()
-    with pytest.raises(UserError, match="hold the same self-check"):
+    with pytest.raises(UserError, match="have the same extra work"):
         suite.bench("--self-check", *everything, everything[0])
+
+
+def test_what_compared_nothing_is_no_success(suite: GitRepository) -> None:
+    assert suite.bench("--self-check", "--quick", "--filter=^host/") is ExitStatus.NOT_MEASURED
 
 
 def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:

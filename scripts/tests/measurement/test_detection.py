@@ -157,7 +157,7 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
     assert (everything.family, everything.benchmarks, everything.tolerance) == (None, 2, None)
     assert (apart.family, apart.benchmarks, apart.tolerance) == (None, 2, 0.1)
     assert (apart.bounded, counts(apart.found)) == ((1, 1), {0.05: (0, 1)})
-    told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. Measured in 1:30."
+    told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. "
     assert told in shown(check)
     document = json.loads(self_check_report.text(check, None))
     assert [one.get("tolerance") for one in document["totals"]] == [None, 0.1]
@@ -191,7 +191,20 @@ def test_the_results_of_several_runs_add_up() -> None:
     assert counts(family.found) == {0.01: (1, 2), 0.1: (1, 1)}
     told = shown(one, other)
     assert "a device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
-    assert told.endswith("Measured in 3:00 in 2 runs.")
+    assert told.count("measured in 1:30.") == 2  # each run, with its commit and looks
+
+
+def test_what_has_no_result_is_neither_a_miss_nor_unchanged() -> None:
+    check = checked(
+        case("a/1", Outcome.REGRESSION, 0.01),
+        case("a/2", Outcome.ERROR, 0.01),
+        case("a/3", Outcome.INVALID),
+        case("a/4"),
+    )
+    family, _ = detections(check.cases)
+    assert counts(family.found) == {0.01: (1, 1)}
+    assert family.bounded == (1, 1)
+    assert "No result: 2 benchmarks ('a/2', 'a/3')." in shown(check)
 
 
 def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:

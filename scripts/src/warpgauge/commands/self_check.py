@@ -18,7 +18,7 @@ from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
-from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison
 from warpgauge.verdict.paired_tests import looks_of
 
 
@@ -74,7 +74,10 @@ def shown(
     if any(case.is_false_alarm for case in cases) or any(one.count(*CHANGED) for one in screened):
         return ExitStatus.REGRESSION
     unknown = any(case.verdict.is_unmeasured for case in cases if not case.extra)
-    unknown = unknown or any(map(_failed, checks)) or any(_is_unknown(one) for one in screened)
+    unknown = unknown or any(check.failed or not check.cases for check in checks)
+    compared = [*screened, *(check.comparison for check in checks)]
+    unknown = unknown or any(one.refusal is not None for one in compared)
+    unknown = unknown or any(one.count(*UNMEASURED) for one in screened)
     return ExitStatus.NOT_MEASURED if unknown else ExitStatus.OK
 
 
@@ -83,20 +86,14 @@ def path_of(baselines: Path, gpu_name: str) -> Path:
     return baselines / f"{load.SELF_CHECK}{store.slug(gpu_name)}.json"
 
 
-def _is_unknown(one: Comparison) -> bool:
-    return one.refusal is not None or one.count(*UNMEASURED) > 0
-
-
-def _failed(check: SelfCheck) -> list[str]:
-    """Return the benchmarks that have no result on some side."""
-    without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
-    return [one.name for one in check.comparison.verdicts if one.outcome in without]
-
-
 def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
     context = check.context
-    if failed := _failed(check):
-        return f"{named(failed)} gave no result"
+    if check.comparison.refusal is not None:
+        return check.comparison.refusal
+    if check.failed:
+        return f"{named(check.failed)} gave no result"
+    if not check.cases:
+        return "no benchmark was compared"
     if context.get("filter") or filter:
         return "only part of the suite was measured (--filter)"
     if context.get("dirty") != "false":

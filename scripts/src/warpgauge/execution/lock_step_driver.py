@@ -178,7 +178,8 @@ class Group:
                 calls.append(side.number(words, 2))
                 able.append(side)
         # A side that knows no length gets none, and then no other side does.
-        rule = HOST[min(self.hellos)] if "host" in clocks else DEVICE
+        oldest = next(hello for hello in HOST if hello in self.hellos)
+        rule = HOST[oldest] if "host" in clocks else DEVICE
         length = "" if rule.slice_s is None else f" {rule.slice_s:g}"
         ratios: dict[int, list[float]] = {side.index: [] for side in asked}
         began = time.monotonic()

@@ -23,7 +23,7 @@ from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.paired import BASE, CANDIDATE
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import PAIR_KEY, are_paired, only_session
+from warpgauge.records.sessions import are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
@@ -73,9 +73,16 @@ class SelfCheck:
 
     @property
     def cases(self) -> list[Case]:
-        """Every benchmark except the host's controls, which decide nothing."""
+        """Every benchmark with a result, except the host's controls, which decide nothing."""
+        without = self.failed
         verdicts = (one for one in self.comparison.verdicts if one.family != CONTROLS)
-        return [Case(one, self.extra[one.name]) for one in verdicts]
+        return [Case(one, self.extra[one.name]) for one in verdicts if one.name not in without]
+
+    @property
+    def failed(self) -> list[str]:
+        """The benchmarks that have no result on some side."""
+        without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
+        return [one.name for one in self.comparison.verdicts if one.outcome in without]
 
 
 def extra_work(seed: str, name: str) -> float:
@@ -126,13 +133,19 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
 
 
 def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
-    """Judge the run files of earlier self-checks. Raises UserError, also if one is named twice."""
+    """Judge the run files of earlier self-checks. Raises UserError.
+
+    It also does so if two have one seed: they do not add up, for their benchmarks did the same.
+    """
     checks = [_of_folder(folder, judge) for folder in folders]
     seen: dict[str, Path] = {}
     for folder, check in zip(folders, checks, strict=True):
-        other = seen.setdefault(check.context[PAIR_KEY], folder)
+        seed = check.context[ORDER_SEED]
+        other = seen.setdefault(seed, folder)
         if other is not folder:
-            raise UserError(f"{other} and {folder} hold the same self-check: name it once")
+            raise UserError(
+                f"{other} and {folder} have the same extra work (seed {seed}): name one"
+            )
     return checks
 
 

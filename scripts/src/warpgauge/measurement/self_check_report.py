@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -16,11 +16,13 @@ from warpgauge.measurement.ab_run import MEASURED_SECONDS, ORDER_SEED
 from warpgauge.measurement.progress import clock
 from warpgauge.measurement.self_check import CHANGES, Case, SelfCheck
 from warpgauge.records.model import Clock
+from warpgauge.system.git import short
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import inert, percent, plural
+from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import judged
+from warpgauge.verdict.paired_tests import LOOKS
 
 FORMAT = "self-check/3"
 
@@ -82,9 +84,7 @@ def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console:
         print_text(console, columns.line(row, left=(0,)))
     everything = sum(one.benchmarks for one in counted if one.family is None)
     further = [_apart(one, everything) for one in counted if one.tolerance is not None]
-    seconds = sum(float(check.context[MEASURED_SECONDS]) for check in checks)
-    of_all = f" in {len(checks)} runs" if len(checks) > 1 else ""
-    further.append(f"Measured in {clock(seconds)}{of_all}.")
+    further += [told for check in checks for told in _run(check)]
     further += map(_against, screened)
     print_text(console, "\n" + "\n".join(map(inert, further)))
 
@@ -105,6 +105,18 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
         f'"against_the_baseline": {against},\n"totals": [\n{totals}\n],\n'
         f'"families": [\n{rows}\n],\n"missed_by_extra_work": {{\n{missed}\n}}\n}}\n'
     )
+
+
+def _run(check: SelfCheck) -> Iterator[str]:
+    """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
+    context = check.context
+    commit, looks = short(context.get("commit", "")), context.get(LOOKS, "")
+    of = f"{context['gpu_name']}, commit {commit}, looks after {looks} pairs"
+    yield f"{of}, measured in {clock(float(context[MEASURED_SECONDS]))}."
+    if check.comparison.refusal is not None:
+        yield f"Nothing was compared: {check.comparison.refusal}."
+    if check.failed:
+        yield f"No result: {named(check.failed)}."
 
 
 def _cells(one: Detection) -> Cells:
