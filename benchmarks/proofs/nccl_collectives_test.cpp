@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "benchmarks/nccl_collectives.hpp"
-#include "benchmarks/nccl_library.hpp"
+#include "benchmarks/nccl/collectives.hpp"
+#include "benchmarks/nccl/library.hpp"
 
 namespace warpgauge {
 namespace {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 using namespace warpgauge;
 

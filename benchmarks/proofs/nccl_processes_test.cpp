@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include <warpgauge/testing/refusal.hpp>
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 namespace warpgauge {
 namespace {

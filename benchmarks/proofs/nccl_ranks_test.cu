@@ -13,7 +13,7 @@
 
 #include <warpgauge/testing/device_required.hpp>
 #include <warpgauge/testing/refusal.hpp>
-#include "benchmarks/nccl_ranks.hpp"
+#include "benchmarks/nccl/ranks.hpp"
 
 namespace warpgauge {
 namespace {
@@ -116,7 +116,7 @@ TEST_P(EveryCollective, IsWrongBeforeItRanAndWhereOneElementIs) {
   EXPECT_THROW(all.require_right(0), WrongResult);
   run(all, 0);
   EXPECT_NO_THROW(all.require_right(0));
-  auto& own = dynamic_cast<RankBuffers<float>&>(all.part());
+  auto& own = dynamic_cast<RankBuffers<float>&>(all.operation());
   const float other = 1000;
   WARPGAUGE_CHECK(
       cudaMemcpyAsync(own.output(0) + 5, &other, sizeof other, cudaMemcpyDefault, gpu().stream()));
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Nccl, EveryCollective,
 TEST_F(NcclRequired, AWrongResultOfAnotherRankIsNamed) {
   RankedCollective all(ranks(), shape(Collective::broadcast));
   // What rank 0 would have got; the broadcast itself does not run.
-  auto& own = dynamic_cast<RankBuffers<float>&>(all.part());
+  auto& own = dynamic_cast<RankBuffers<float>&>(all.operation());
   WARPGAUGE_CHECK(
       cudaMemcpyAsync(own.output(0), own.input(0), 4096, cudaMemcpyDefault, gpu().stream()));
   gpu().synchronize();

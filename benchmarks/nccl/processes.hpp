@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <warpgauge/core/units.hpp>
-#include "benchmarks/nccl_child_process.hpp"
-#include "benchmarks/nccl_watchdog.hpp"
+#include "benchmarks/nccl/child_process.hpp"
+#include "benchmarks/nccl/watchdog.hpp"
 
 namespace warpgauge {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "benchmarks/nccl_buffers.hpp"
+#include "benchmarks/nccl/buffers.hpp"
 
 namespace warpgauge {
 
@@ -24,7 +24,9 @@ class NcclMember {
   NcclMember(const NcclMember&) = delete;
   NcclMember& operator=(const NcclMember&) = delete;
 
-  void issue(RankPart& part, const Iteration& at) const { part.issue(nccl_, communicator_, at); }
+  void issue(RankOperation& operation, const Iteration& at) const {
+    operation.issue(nccl_, communicator_, at);
+  }
 
   /// Enqueues the smallest collective: later work on `stream` begins when all ranks have reached
   /// it.

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/nccl_channel.hpp"
+#include "benchmarks/nccl/channel.hpp"
 
 namespace warpgauge {
 

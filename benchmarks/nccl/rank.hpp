@@ -14,15 +14,15 @@
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/gpu/session.hpp>
-#include "benchmarks/nccl_member.hpp"
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/member.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 namespace warpgauge {
 
 /// A rank and its GPU. Messages, in the order in which they come:
 ///   open DEVICE                         answered by its NCCL's version
 ///   join RANKS RANK ID
-///   part COLLECTIVE BYTES ELEMENT_BYTES IN_PLACE ROTATION_BYTES    the buffers of a benchmark
+///   operation COLLECTIVE BYTES ELEMENT_BYTES IN_PLACE ROTATION_BYTES    the buffers of a benchmark
 ///   connect                             the first call, which allocates and cannot be captured
 ///   renew SEED, check SLOT              answered by "right", or "wrong" and what is
 ///   prepare CAPTURED FIRST OPERATIONS   the work of the runs that follow
@@ -44,16 +44,16 @@ class RankServer {
       member_.emplace(Nccl::loaded(), id, ranks_, rank_);
       member_->barrier(gpu_->stream());
       gpu_->synchronize();
-    } else if (words.is("part", 5)) {
+    } else if (words.is("operation", 5)) {
       region_.emplace(gpu_->quiet, CacheState::cold);
-      part_ = rank_part(part_in(words, ranks_, rank_));
+      operation_ = rank_operation(operation_in(words, ranks_, rank_));
     } else if (words.is("connect", 0)) {
-      member_->issue(*part_, Iteration(gpu_->stream(), 0));
+      member_->issue(*operation_, Iteration(gpu_->stream(), 0));
       gpu_->synchronize();
     } else if (words.is("renew", 1)) {
-      part_->renew(words.number(1, most_seeds));
+      operation_->renew(words.number(1, most_seeds));
     } else if (words.is("check", 1)) {
-      const std::string fault = part_->fault(words.number<std::size_t>(1, most_operations));
+      const std::string fault = operation_->fault(words.number<std::size_t>(1, most_operations));
       return fault.empty() ? "right" : "wrong " + fault;
     } else if (words.is("prepare", 3)) {
       prepare({words.flag(1), words.number<std::size_t>(2, most_operations),
@@ -62,7 +62,7 @@ class RankServer {
       return run(words.number(1, longest_lead), words.flag(2));
     } else if (words.is("leave", 0)) {
       graph_.reset();
-      part_.reset();
+      operation_.reset();
     } else {
       throw BadMessage("it got a message that has no meaning");
     }
@@ -77,7 +77,7 @@ class RankServer {
 
   void issue() const {
     for (std::size_t i = 0; i < work_.operations; ++i) {
-      member_->issue(*part_, Iteration(gpu_->stream(), work_.first + i));
+      member_->issue(*operation_, Iteration(gpu_->stream(), work_.first + i));
     }
   }
 
@@ -109,7 +109,7 @@ class RankServer {
   std::size_t ranks_ = 0;
   std::size_t rank_ = 0;
   std::optional<NcclMember> member_;
-  std::unique_ptr<RankPart> part_;
+  std::unique_ptr<RankOperation> operation_;
   std::optional<QuietRegion> region_;
   RankWork work_;
   std::optional<ExecutableGraph> graph_;
