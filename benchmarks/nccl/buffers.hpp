@@ -46,6 +46,10 @@ class RankOperation {
   RankOperation(const RankOperation&) = delete;
   RankOperation& operator=(const RankOperation&) = delete;
 
+  /// The element of the barriers. The benchmark's, so that it counts among the device memory of
+  /// every row, and not of a process's first alone.
+  float* arrived() { return arrived_.data(); }
+
   /// Enqueues this rank's call; it runs when the stream reaches it.
   virtual void issue(const Nccl& nccl, Nccl::Communicator communicator, const Iteration& at) = 0;
 
@@ -54,6 +58,9 @@ class RankOperation {
 
   /// What is wrong with the output in this slot; empty if it is right. The operation has ended.
   virtual std::string fault(std::size_t slot) = 0;
+
+ private:
+  DeviceArray<float> arrived_ = zeroed<float>(1);
 };
 
 /// Inputs and outputs of a rank, in enough slots to cover `rotation_bytes`. In place, both share a

@@ -9,8 +9,8 @@
 
 namespace warpgauge {
 
-/// One rank: its communicator and its barrier. The destructor leaves the communicator alone,
-/// because at process exit CUDA may be gone first.
+/// One rank: its communicator. The destructor leaves it alone, because at process exit CUDA may be
+/// gone first; nothing else is held.
 class NcclMember {
  public:
   /// Joins; waits for the other ranks.
@@ -28,11 +28,11 @@ class NcclMember {
     operation.issue(nccl_, communicator_, at);
   }
 
-  /// Enqueues the smallest collective: later work on `stream` begins when all ranks have reached
-  /// it.
-  void barrier(cudaStream_t stream) {
-    nccl_.require(nccl_.all_reduce(arrived_.data(), arrived_.data(), 1, Nccl::Type::float32,
-                                   Nccl::Reduction::max, communicator_, stream),
+  /// Enqueues the smallest collective, on one element of the device's memory: later work on
+  /// `stream` begins when all ranks have reached it.
+  void barrier(float* arrived, cudaStream_t stream) const {
+    nccl_.require(nccl_.all_reduce(arrived, arrived, 1, Nccl::Type::float32, Nccl::Reduction::max,
+                                   communicator_, stream),
                   "ncclAllReduce");
   }
 
@@ -43,7 +43,6 @@ class NcclMember {
  private:
   const Nccl& nccl_;
   Nccl::Communicator communicator_ = nullptr;
-  DeviceArray<float> arrived_ = zeroed<float>(1);
 };
 
 }  // namespace warpgauge

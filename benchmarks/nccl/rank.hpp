@@ -42,7 +42,8 @@ class RankServer {
       rank_ = words.number<std::size_t>(2, ranks_);
       const Nccl::UniqueId id{bytes_in<decltype(Nccl::UniqueId::bytes)>(words.text(3))};
       member_.emplace(Nccl::loaded(), id, ranks_, rank_);
-      member_->barrier(gpu_->stream());
+      DeviceArray<float> arrived = zeroed<float>(1);
+      member_->barrier(arrived.data(), gpu_->stream());
       gpu_->synchronize();
     } else if (words.is("operation", 5)) {
       region_.emplace(gpu_->quiet, CacheState::cold);
@@ -92,7 +93,7 @@ class RankServer {
 
   std::string run(std::uint64_t lead_nanoseconds, bool evicts) {
     const auto done = region_->attempt(
-        lead_nanoseconds, evicts, [this] { member_->barrier(gpu_->stream()); },
+        lead_nanoseconds, evicts, [this] { member_->barrier(operation_->arrived(), gpu_->stream()); },
         [this] {
           if (graph_) {
             graph_->launch(gpu_->stream());

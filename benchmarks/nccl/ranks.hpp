@@ -118,6 +118,7 @@ class Ranks {
         : others(commands, patience) {}
     RankProcesses others;
     std::unique_ptr<NcclMember> member{};
+    DeviceArray<float> arrived{};  // of the first barrier; on failure freed after the abort
     std::thread abort{};
   };
 
@@ -132,10 +133,12 @@ class Ranks {
     const Stream stream;
     together(joins, [&] {
       running_->member = std::make_unique<NcclMember>(nccl, id, ranks, 0);
-      member().barrier(stream.get());
+      running_->arrived = zeroed<float>(1);
+      member().barrier(running_->arrived.data(), stream.get());
     });
     guarded([&] { others().expect("done"); });
     stream.synchronize();
+    running_->arrived = {};
   }
 
   /// In a thread, because it waits until no graph holds a call. If it waits for ever, so does this
@@ -190,8 +193,7 @@ class RankedCollective : public OtherRanks {
     ranks_.guarded([&] { ranks_.member().issue(*operation_, at); });
   }
 
-  /// Writes new inputs on all ranks and poisons all outputs.
-  void renew() {
+  void renew() override {
     ++seed_;
     require_done(ranks_.together(message("renew", {seed_}), [this] { operation_->renew(seed_); }));
   }
@@ -224,7 +226,7 @@ class RankedCollective : public OtherRanks {
     });
   }
   void barrier(cudaStream_t stream) override {
-    ranks_.guarded([&] { ranks_.member().barrier(stream); });
+    ranks_.guarded([&] { ranks_.member().barrier(operation_->arrived(), stream); });
   }
   Region end() override {
     Region worst;
