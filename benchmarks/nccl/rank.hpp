@@ -2,13 +2,8 @@
 // What the process of a rank other than 0 does: it is told by messages. For .cu files.
 #pragma once
 
-#include <sched.h>
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include <warpgauge/core/units.hpp>
@@ -93,7 +88,8 @@ class RankServer {
 
   std::string run(std::uint64_t lead_nanoseconds, bool evicts) {
     const auto done = region_->attempt(
-        lead_nanoseconds, evicts, [this] { member_->barrier(operation_->arrived(), gpu_->stream()); },
+        lead_nanoseconds, evicts,
+        [this] { member_->barrier(operation_->arrived(), gpu_->stream()); },
         [this] {
           if (graph_) {
             graph_->launch(gpu_->stream());
@@ -118,11 +114,7 @@ class RankServer {
 
 /// The role of a rank's process: answers until rank 0 hangs up. Does not return.
 [[noreturn]] inline void serve_as_rank() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // even while a call into NCCL waits for a rank that is gone
-  // In lock-step rank 0 has one core, which a rank must not share with it.
-  cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);
-  sched_setaffinity(0, sizeof all, &all);
+  die_with_parent();
   if (std::getenv("WARPGAUGE_TRACE") != nullptr) {  // the trace is rank 0's
     unsetenv("CUDA_INJECTION64_PATH");
     unsetenv("NVTX_INJECTION64_PATH");
@@ -138,7 +130,7 @@ class RankServer {
     try {
       send(server.answer(Words(*received)));
     } catch (const std::exception& error) {
-      send(std::string(RankProcesses::failed_word) + error.what());
+      send(std::string(failed_word) + error.what());
     }
   }
   std::_Exit(0);  // CUDA and NCCL may wait for ranks that have gone

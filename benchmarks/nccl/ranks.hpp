@@ -146,7 +146,9 @@ class Ranks {
   void release() noexcept {
     if (running_ && !running_->abort.joinable()) {
       constexpr std::chrono::seconds to_end{30};
-      others().watchdog().arm(to_end, [] { return std::string("NCCL, told to abort,"); });
+      others().watchdog().arm(to_end, [to_end] {
+        return "NCCL's abort did not end in " + seconds(to_end) + ", and rank 0 cannot go on";
+      });
       running_->abort = std::thread([member = running_->member.get()] {
         try {
           if (member != nullptr) {
