@@ -2,7 +2,7 @@
 // NCCL's collectives over all visible GPUs. As in nccl-tests, `bytes` is the size and
 // bytes_per_second the bus bandwidth (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bound by
 // the links between the GPUs; small collectives by the latency of NCCL's protocols. Each rank is a
-// process with a GPU of its own; this process is rank 0 and starts the others (nccl_ranks.hpp). All
+// process with a GPU of its own; this process is rank 0 and starts the others (nccl/ranks.hpp). All
 // ranks pass a barrier, then run a graph of calls that follow each other, and the slowest rank's
 // time counts. `_issued` benchmarks make single calls instead, as nccl-tests does. NCCL is loaded
 // at run time.
@@ -14,7 +14,7 @@
 #include <warpgauge/gpu_benchmark.hpp>
 #include <warpgauge/program/role.hpp>
 #include <warpgauge/program/run_context.hpp>
-#include "benchmarks/nccl_ranks.hpp"
+#include "benchmarks/nccl/ranks.hpp"
 
 namespace {
 
@@ -37,10 +37,7 @@ auto body(Collective collective, How how) {
         ranks, RankedShape{shape, 0, how == How::in_place, 3 * gpu.device().l2_bytes});
     gpu.collective(all);
     gpu.moves_bytes(static_cast<std::size_t>(shape.bus_bytes()), std::nullopt);
-    gpu.verify([=](const Iteration& at) {
-      all->require_right(at.slot);
-      all->renew();
-    });
+    gpu.verify([=](const Iteration& at) { all->require_right(at.slot); });
     const auto issue = [=](const Iteration& at) { all->issue(at); };
     if (how == How::issued) {
       gpu.stream_period(issue);

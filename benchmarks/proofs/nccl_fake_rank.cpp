@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 using namespace warpgauge;
 
@@ -21,6 +21,7 @@ namespace {
 
 int main(int, char** argv) {
   const std::string behaviour = argv[1];
+  die_with_parent();
   Channel channel(rank_descriptor);
   const auto say = [&](const std::string& text) {
     channel.send(text, Channel::Clock::now() + std::chrono::seconds(5));
@@ -62,9 +63,6 @@ int main(int, char** argv) {
     } else {
       say("done");
     }
-  }
-  if (behaviour == "stays") {
-    sleep_for_ever();
   }
   return 0;
 }

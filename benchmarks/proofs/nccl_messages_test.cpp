@@ -5,7 +5,7 @@
 #include <array>
 
 #include <warpgauge/testing/refusal.hpp>
-#include "benchmarks/nccl_messages.hpp"
+#include "benchmarks/nccl/messages.hpp"
 
 namespace warpgauge {
 namespace {
@@ -37,8 +37,8 @@ TEST(NcclMessages, AShapeArrivesWhateverItsBytes) {
                                    Collective::reduce_scatter, Collective::all_to_all}) {
       for (const std::size_t element : {2UL, 4UL}) {
         const RankedShape sent{Shape(which, 3, bytes, element), 0, true, 1 << 27};
-        const std::string text = part_message(sent);
-        const RankedShape got = part_in(Words(text), 3, 2);
+        const std::string text = operation_message(sent);
+        const RankedShape got = operation_in(Words(text), 3, 2);
         EXPECT_EQ(got.shape.collective, which);
         EXPECT_EQ(got.shape.block, sent.shape.block) << text;
         EXPECT_EQ(got.shape.element_bytes, element);

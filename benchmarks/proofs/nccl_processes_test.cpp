@@ -4,10 +4,11 @@
 
 #include <sys/wait.h>
 
+#include <array>
 #include <fstream>
 
 #include <warpgauge/testing/refusal.hpp>
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 namespace warpgauge {
 namespace {
@@ -81,18 +82,19 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Behaviour{"killed", "was killed by SIGKILL"}, Behaviour{"crashes", "was killed by SIGSEGV"},
         Behaviour{"exits", "exited with status 3"},
-        Behaviour{"stops", "gave no answer for 0.4 s: it is stopped, and was killed"},
-        Behaviour{"silent", "gave no answer for 0.4 s, and was killed"},
-        Behaviour{"hangs_up", "hung up, and was killed"},
-        Behaviour{"garbage", "said '??? garbage?', which has no meaning here, and was killed"},
-        Behaviour{"fails", "failed: ncclAllReduce: remote process exited, and was killed"}),
+        Behaviour{"stops", "is stopped; all ranks were killed"},
+        Behaviour{"silent", "gave no answer for 0.4 s; all ranks were killed"},
+        Behaviour{"hangs_up", "hung up; all ranks were killed"},
+        Behaviour{"garbage",
+                  "said '??? garbage?', which has no meaning here; all ranks were killed"},
+        Behaviour{"fails", "failed: ncclAllReduce: remote process exited; all ranks were killed"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST(NcclProcesses, OneWithAnotherNcclIsNamedWithItsVersion) {
   const auto both = ranks("other_version");
   both->ask("open 1");
   EXPECT_EQ(refusal<RankFailed>([&] { both->require_version("2.28.9"); }),
-            "rank 1 (GPU a) has NCCL 2.19.3, and rank 0 has 2.28.9, and was killed");
+            "rank 1 (GPU a) has NCCL 2.19.3, and rank 0 has 2.28.9; all ranks were killed");
   const auto same = ranks("right");
   same->ask("open 1");
   EXPECT_NO_THROW(same->require_version("2.28.9"));
@@ -108,7 +110,7 @@ TEST(NcclProcesses, AnAnswerThatNobodyAskedForIsRefusedAtTheNextMessage) {
   EXPECT_EQ(failure_of(*both), "");
   std::this_thread::sleep_for(milliseconds(50));
   EXPECT_EQ(failure_of(*both, "renew 1"),
-            "rank 1 (GPU a) said 'done', which has no meaning here, and was killed");
+            "rank 1 (GPU a) said 'done', which has no meaning here; all ranks were killed");
 }
 
 TEST(NcclProcesses, ARankThatReadsNothingFillsItsPipeAndIsNamed) {
@@ -118,7 +120,7 @@ TEST(NcclProcesses, ARankThatReadsNothingFillsItsPipeAndIsNamed) {
       deaf.ask(std::string(Channel::longest_message, 'x'));
     }
   });
-  EXPECT_EQ(failure, "rank 1 (GPU a) took no message for 0.4 s, and was killed");
+  EXPECT_EQ(failure, "rank 1 (GPU a) took no message for 0.4 s; all ranks were killed");
   EXPECT_FALSE(has_children());
 }
 
@@ -130,6 +132,50 @@ TEST(NcclProcesses, OneThatDiesIsNamedAndNotAnotherThatSuffersFromIt) {
   EXPECT_EQ(failure_of(three), "rank 3 was killed by SIGKILL");
 }
 
+TEST(NcclProcesses, OneThatIsStoppedIsNamedAndNotOneThatFails) {
+  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "fails"}},
+                                                     {"rank 2", {NCCL_FAKE_RANK, "stops"}}};
+  RankProcesses both(commands, patience);
+  EXPECT_EQ(failure_of(both), "rank 2 is stopped; all ranks were killed");
+}
+
+TEST(NcclProcesses, OneThatFailsIsNamedAndNotThoseThatAreSilent) {
+  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "silent"}},
+                                                     {"rank 2", {NCCL_FAKE_RANK, "silent"}},
+                                                     {"rank 3", {NCCL_FAKE_RANK, "fails"}}};
+  RankProcesses three(commands, patience);
+  EXPECT_EQ(failure_of(three),
+            "rank 3 failed: ncclAllReduce: remote process exited; all ranks were killed");
+}
+
+TEST(NcclProcesses, AllThatAreSilentAreNamed) {
+  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "silent"}},
+                                                     {"rank 2", {NCCL_FAKE_RANK, "right"}},
+                                                     {"rank 3", {NCCL_FAKE_RANK, "silent"}}};
+  RankProcesses three(commands, patience);
+  EXPECT_EQ(failure_of(three), "rank 1 and rank 3 gave no answer for 0.4 s; all ranks were killed");
+}
+
+// An error of rank 0's own call, which a rank may have caused.
+TEST(NcclProcesses, AfterAnErrorOfRankZeroTheRankThatFailedIsNamedAndOthersKeepTheirAnswers) {
+  const auto failing = ranks("fails");
+  failing->ask("now");
+  EXPECT_EQ(refusal<RankFailed>([&] { failing->require_alive(); }),
+            "rank 1 (GPU a) failed: ncclAllReduce: remote process exited; all ranks were killed");
+  const auto hung_up = ranks("hangs_up");
+  hung_up->ask("now");
+  EXPECT_EQ(refusal<RankFailed>([&] { hung_up->require_alive(); }),
+            "rank 1 (GPU a) hung up; all ranks were killed");
+  const auto killed = ranks("killed");
+  killed->ask("now");
+  EXPECT_EQ(refusal<RankFailed>([&] { killed->require_alive(); }),
+            "rank 1 (GPU a) was killed by SIGKILL");
+  const auto right = ranks("right", std::chrono::seconds(20));
+  right->ask("now");
+  EXPECT_NO_THROW(right->require_alive());
+  EXPECT_EQ(right->answers(), (RankProcesses::Messages{"done", "done"}));
+}
+
 TEST(NcclProcesses, OneThatDiesBetweenMessagesIsNamedByTheNext) {
   const auto both = ranks("right");
   both->ask("pid");
@@ -139,11 +185,46 @@ TEST(NcclProcesses, OneThatDiesBetweenMessagesIsNamedByTheNext) {
   EXPECT_EQ(failure_of(*both, "renew 1"), "rank 1 (GPU a) was killed by SIGKILL");
 }
 
-TEST(NcclProcesses, OneThatStaysAfterTheEndIsKilled) {
-  const auto start = std::chrono::steady_clock::now();
-  ranks("stays").reset();
-  EXPECT_FALSE(has_children());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
+TEST(NcclProcesses, EndAtOnceWhateverTheyDo) {
+  for (const char* behaviour : {"right", "deaf", "silent", "stops"}) {
+    auto both = ranks(behaviour, std::chrono::minutes(1));
+    both->ask("now");
+    const auto start = std::chrono::steady_clock::now();
+    both.reset();
+    EXPECT_FALSE(has_children()) << behaviour;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << behaviour;
+  }
+}
+
+/// As the system prints them.
+std::string cpus_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/status");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("Cpus_allowed:")) {
+  }
+  return line;
+}
+
+// As in lock-step, where the driver does so after the start.
+TEST(NcclProcesses, MayUseTheCpusOfTheStartAlthoughThisProcessHasOne) {
+  const std::string at_start = cpus_of("self");
+  const cpu_set_t before = allowed_cpus();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) {
+      CPU_SET(cpu, &one);
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const std::string pinned = cpus_of("self");
+  const auto both = ranks("right");
+  EXPECT_EQ(cpus_of("self"), pinned);
+  sched_setaffinity(0, sizeof before, &before);
+  both->ask("pid");
+  for (const std::string& pid : both->answers()) {
+    EXPECT_EQ(cpus_of(pid), at_start);
+  }
 }
 
 TEST(NcclProcesses, AProgramThatIsMissingIsNamed) {
@@ -152,14 +233,19 @@ TEST(NcclProcesses, AProgramThatIsMissingIsNamed) {
             "rank 1 cannot be started: No such file or directory");
 }
 
-TEST(NcclProcesses, NoneOutlivesRankZeroThatIsKilled) {
+// The second does not look at its channel, as in a call into NCCL that waits for rank 0.
+class Outliving : public testing::TestWithParam<const char*> {};
+
+TEST_P(Outliving, IsNoRankWhenRankZeroIsKilled) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t rank_zero = fork();
   if (rank_zero == 0) {
-    const auto both = ranks("right");
+    const auto both = ranks(GetParam(), std::chrono::minutes(1));
     both->ask("pid");
     const pid_t pid = std::stoi(both->answers().front());
+    both->ask("now");
+    std::this_thread::sleep_for(milliseconds(100));  // so that they have taken it
     static_cast<void>(!write(ends[1], &pid, sizeof pid));
     while (true) {
       pause();
@@ -174,17 +260,39 @@ TEST(NcclProcesses, NoneOutlivesRankZeroThatIsKilled) {
   close(ends[1]);
 }
 
-TEST(NcclProcessesDeathTest, ACallThatDoesNotReturnEndsTheProcessAndNamesTheSilentRank) {
+INSTANTIATE_TEST_SUITE_P(NcclProcesses, Outliving, testing::Values("right", "silent"),
+                         [](const auto& one) { return std::string(one.param); });
+
+/// A call of rank 0 that does not return, as in NCCL, while rank 1 is silent because rank 2 behaves
+/// as this says.
+[[noreturn]] void stay_while(const std::string& behaviour) {
+  RankProcesses both(
+      {{"rank 1", {NCCL_FAKE_RANK, "silent"}}, {"rank 2", {NCCL_FAKE_RANK, behaviour}}},
+      milliseconds(300));
+  both.ask("now");
+  std::this_thread::sleep_for(std::chrono::seconds(20));
+  std::_Exit(0);
+}
+
+class StuckDeathTest : public testing::TestWithParam<Behaviour> {};
+
+TEST_P(StuckDeathTest, EndsTheProcessAndNamesTheCause) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        const auto both = ranks("silent", milliseconds(300));
-        both->ask("now");
-        std::this_thread::sleep_for(std::chrono::seconds(20));  // as in NCCL
-      },
-      testing::ExitedWithCode(1), "^warpgauge: rank 1 \\(GPU a\\) gave no answer for 0.4 s, ");
+  const std::string expected =
+      std::string("^warpgauge: ") + GetParam().failure + ", and rank 0 cannot go on\n$";
+  EXPECT_EXIT(stay_while(GetParam().name), testing::ExitedWithCode(1), expected);
   EXPECT_FALSE(has_children());
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    NcclProcesses, StuckDeathTest,
+    testing::Values(Behaviour{"right", "rank 1 gave no answer for 0.4 s"},
+                    Behaviour{"silent", "rank 1 and rank 2 gave no answer for 0.4 s"},
+                    Behaviour{"killed", "rank 2 was killed by SIGKILL"},
+                    Behaviour{"stops", "rank 2 is stopped"},
+                    Behaviour{"fails", "rank 2 failed: ncclAllReduce: remote process exited"},
+                    Behaviour{"hangs_up", "rank 2 hung up"}),
+    [](const auto& one) { return std::string(one.param.name); });
 
 TEST(NcclProcesses, TheWatchdogEndsNothingAfterItWasDisarmed) {
   Watchdog watchdog;

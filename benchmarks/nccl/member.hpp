@@ -5,12 +5,12 @@
 #include <memory>
 #include <thread>
 
-#include "benchmarks/nccl_buffers.hpp"
+#include "benchmarks/nccl/buffers.hpp"
 
 namespace warpgauge {
 
-/// One rank: its communicator and its barrier. The destructor leaves the communicator alone,
-/// because at process exit CUDA may be gone first.
+/// One rank: its communicator. The destructor leaves it alone, because at process exit CUDA may be
+/// gone first; nothing else is held.
 class NcclMember {
  public:
   /// Joins; waits for the other ranks.
@@ -24,13 +24,15 @@ class NcclMember {
   NcclMember(const NcclMember&) = delete;
   NcclMember& operator=(const NcclMember&) = delete;
 
-  void issue(RankPart& part, const Iteration& at) const { part.issue(nccl_, communicator_, at); }
+  void issue(RankOperation& operation, const Iteration& at) const {
+    operation.issue(nccl_, communicator_, at);
+  }
 
-  /// Enqueues the smallest collective: later work on `stream` begins when all ranks have reached
-  /// it.
-  void barrier(cudaStream_t stream) {
-    nccl_.require(nccl_.all_reduce(arrived_.data(), arrived_.data(), 1, Nccl::Type::float32,
-                                   Nccl::Reduction::max, communicator_, stream),
+  /// Enqueues the smallest collective, on one element of the device's memory: later work on
+  /// `stream` begins when all ranks have reached it.
+  void barrier(float* arrived, cudaStream_t stream) const {
+    nccl_.require(nccl_.all_reduce(arrived, arrived, 1, Nccl::Type::float32, Nccl::Reduction::max,
+                                   communicator_, stream),
                   "ncclAllReduce");
   }
 
@@ -41,7 +43,6 @@ class NcclMember {
  private:
   const Nccl& nccl_;
   Nccl::Communicator communicator_ = nullptr;
-  DeviceArray<float> arrived_ = zeroed<float>(1);
 };
 
 }  // namespace warpgauge

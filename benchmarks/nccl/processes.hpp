@@ -3,14 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include <warpgauge/core/units.hpp>
-#include "benchmarks/nccl_child_process.hpp"
-#include "benchmarks/nccl_watchdog.hpp"
+#include "benchmarks/nccl/cause.hpp"
+#include "benchmarks/nccl/child_process.hpp"
+#include "benchmarks/nccl/cpus_at_start.hpp"
+#include "benchmarks/nccl/watchdog.hpp"
 
 namespace warpgauge {
 
@@ -38,20 +40,14 @@ class RankProcesses {
   /// This process may take a third longer from ask() to answers().
   RankProcesses(const std::vector<Command>& commands, std::chrono::milliseconds patience)
       : patience_(patience) {
+    const OnCpusOfStart all;
     for (const Command& command : commands) {
       processes_.emplace_back(command.name, command.arguments, rank_descriptor);
     }
   }
-  /// Hangs up, which ends them, and kills those that go on.
+  /// Kills them: they have nothing to save.
   ~RankProcesses() {
-    constexpr std::chrono::seconds to_end{3};
-    for (ChildProcess& process : processes_) {
-      process.hang_up();
-    }
-    const auto until = Clock::now() + to_end;
-    for (ChildProcess& process : processes_) {
-      process.reap(until);
-    }
+    watchdog_.disarm();
     kill_all();
   }
   RankProcesses(const RankProcesses&) = delete;
@@ -69,15 +65,17 @@ class RankProcesses {
       if (processes_[i].channel().wait(Clock::now())) {
         outstanding_ = true;
         const auto unasked = processes_[i].channel().receive();
-        unasked ? refuse(i, *unasked) : blame(i, "hung up");
+        const std::string fault = fault_in(unasked);
+        fault.empty() ? refuse(i, *unasked) : blame(i, fault);
       }
     }
     outstanding_ = true;
     asked_ = Clock::now();
-    watchdog_.arm(patience_ + patience_ / 3, [this] { return silent_names(); });
+    const std::chrono::milliseconds longest = patience_ + patience_ / 3;
+    watchdog_.arm(longest, [this, longest] { return why_stuck(longest); });
     for (std::size_t i = 0; i < count(); ++i) {
       if (!processes_[i].channel().send(messages[i], asked_ + patience_)) {
-        blame(i, "took no message for " + patience());
+        blame(i, "took no message for " + seconds(patience_));
       }
     }
   }
@@ -92,11 +90,8 @@ class RankProcesses {
       const std::size_t i = next_to_answer(has_answered);
       has_answered[i] = true;
       const std::optional<std::string> answer = processes_[i].channel().receive();
-      if (!answer) {
-        blame(i, "hung up");
-      }
-      if (answer->starts_with(failed_word)) {
-        blame(i, "failed: " + printable(answer->substr(std::strlen(failed_word))));
+      if (const std::string fault = fault_in(answer); !fault.empty()) {
+        blame(i, fault);
       }
       answers[i] = *answer;
     }
@@ -135,56 +130,43 @@ class RankProcesses {
     blame(i, "said '" + printable(answer) + "', which has no meaning here");
   }
 
-  /// The same; `how` says what it did.
+  /// The same; `how` says what it did. Another rank is named instead if it is the cause.
   [[noreturn]] void blame(std::size_t i, const std::string& how) {
-    constexpr std::chrono::milliseconds to_be_seen{300};
-    watchdog_.disarm();
-    // Ranks wait for each other: one that died or was stopped is the cause of what others say.
+    blame_unless_other(processes_[i].name() + " " + how);
+  }
+
+  /// Throws if a rank has ended, failed or hung up; for an error of this process that one may have
+  /// caused. Takes no answer.
+  void require_alive() {
+    constexpr std::chrono::seconds to_be_seen{1};
+    require_sound();
     const auto until = Clock::now() + to_be_seen;
     do {
-      for (const ChildProcess& process : processes_) {
-        if (const std::string end = process.ended(); !end.empty()) {
-          fail(process.name() + " " + end);
+      for (std::size_t i = 0; i < count(); ++i) {
+        if (const std::string fault = fault_of(processes_[i]); !fault.empty()) {
+          blame(i, fault);
         }
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (Clock::now() < until);
-    for (const ChildProcess& process : processes_) {
-      if (process.is_stopped()) {
-        fail(process.name() + " " + how + ": it is stopped, and was killed");
-      }
-    }
-    fail(processes_[i].name() + " " + how + ", and was killed");
   }
 
-  /// Throws if a rank has ended; for an error of this process that one may have caused.
-  void require_alive() {
-    constexpr std::chrono::seconds to_be_seen{1};
-    require_sound();
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (processes_[i].channel().wait(Clock::now() + to_be_seen / static_cast<int>(count())) &&
-          !processes_[i].channel().receive()) {
-        blame(i, "hung up");
-      }
-    }
-  }
-
-  /// Kills all of them, and waits until they are gone.
+  /// Kills all of them, and waits until they are gone: some seconds in all, however often it is
+  /// called. The system may need longer for one that is stuck in a driver.
   void kill_all() noexcept {
-    constexpr std::chrono::seconds to_die{10};
+    constexpr std::chrono::seconds to_die{4};  // a side in lock-step has 10 s to end
     for (const ChildProcess& process : processes_) {
       process.kill();
     }
-    const auto until = Clock::now() + to_die;
+    dead_by_ = dead_by_.value_or(Clock::now() + to_die);
     for (ChildProcess& process : processes_) {
-      process.reap(until);
+      process.reap(*dead_by_);
     }
   }
 
   /// Ends this process if disarm() does not come first; see Watchdog.
   Watchdog& watchdog() { return watchdog_; }
 
-  static constexpr const char* failed_word = "failed ";
   static constexpr const char* version_word = "nccl ";
 
  private:
@@ -198,22 +180,43 @@ class RankProcesses {
       polled.push_back({has_answered[i] ? -1 : descriptor, POLLIN, 0});
     }
     const auto found = [](const pollfd& one) { return one.revents != 0; };
-    const auto silent = [](const pollfd& one) { return one.fd >= 0; };
     const auto until = asked_ + patience_;
     while (true) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-      const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::max(0L, left)));
-      const auto first = ready > 0   ? std::find_if(polled.begin(), polled.end(), found)
-                         : left <= 0 ? std::find_if(polled.begin(), polled.end(), silent)
-                                     : polled.end();
-      if (first != polled.end()) {
-        const auto i = static_cast<std::size_t>(first - polled.begin());
-        if (ready <= 0) {
-          blame(i, "gave no answer for " + patience());
-        }
-        return i;
+      const int ready = poll(polled.data(), polled.size(), Channel::milliseconds_until(until));
+      if (ready > 0) {
+        const auto first = std::find_if(polled.begin(), polled.end(), found);
+        return static_cast<std::size_t>(first - polled.begin());
+      }
+      if (Clock::now() >= until) {
+        blame_unless_other(silent_ones(processes_, has_answered, patience_));
       }
     }
+  }
+
+  /// Fails. Ranks wait for each other, and this one for all. So the first of these is blamed: a
+  /// rank that has ended, one that is stopped, one that says that it failed, and `otherwise`.
+  [[noreturn]] void blame_unless_other(const std::string& otherwise) {
+    constexpr std::chrono::milliseconds to_be_seen{300};
+    watchdog_.disarm();
+    const auto until = Clock::now() + to_be_seen;
+    std::string end = ended_one(processes_);
+    while (end.empty() && Clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      end = ended_one(processes_);
+    }
+    fail(end.empty() ? living_cause(processes_, otherwise) + "; all ranks were killed" : end);
+  }
+
+  /// For the watchdog, which interrupts a call of another thread that does not return: whom to
+  /// blame, in the same order. Kills all, and takes no answer.
+  std::string why_stuck(std::chrono::milliseconds time) const {
+    const std::string silent = silent_ones(processes_, std::vector<bool>(count()), time);
+    const std::string end = ended_one(processes_);
+    const std::string why = end.empty() ? living_cause(processes_, silent) : end;
+    for (const ChildProcess& process : processes_) {
+      process.kill();
+    }
+    return why + ", and rank 0 cannot go on";
   }
 
   void require_sound() const {
@@ -228,36 +231,12 @@ class RankProcesses {
     throw RankFailed(failure_);
   }
 
-  /// Of the ranks that have not answered; for the watchdog, which interrupts a call of another
-  /// thread that does not return.
-  std::string silent_names() {
-    std::string names;
-    for (const ChildProcess& process : processes_) {
-      if (!process.channel().wait(Clock::now())) {
-        names += (names.empty() ? "" : " and ") + process.name();
-      }
-    }
-    kill_all();
-    return names.empty() ? "NCCL or CUDA in rank 0" : names;
-  }
-
-  std::string patience() const {
-    return formatted("%.3g s", std::chrono::duration<double>(patience_).count());
-  }
-
-  static std::string printable(std::string text) {
-    constexpr std::size_t longest = 400;
-    text = text.substr(0, longest);
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return !std::isprint(c); }, '?');
-    return text;
-  }
-
   std::chrono::milliseconds patience_;
   std::vector<ChildProcess> processes_;
   Clock::time_point asked_;
   bool outstanding_ = false;
   std::string failure_;
+  std::optional<Clock::time_point> dead_by_;
   Watchdog watchdog_;  // last: it ends before what it looks at
 };
 

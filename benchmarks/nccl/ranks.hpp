@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <warpgauge/cuda/current_device.hpp>
-#include "benchmarks/nccl_rank.hpp"
+#include "benchmarks/nccl/rank.hpp"
 
 namespace warpgauge {
 
@@ -118,6 +118,7 @@ class Ranks {
         : others(commands, patience) {}
     RankProcesses others;
     std::unique_ptr<NcclMember> member{};
+    DeviceArray<float> arrived{};  // of the first barrier; on failure freed after the abort
     std::thread abort{};
   };
 
@@ -132,10 +133,12 @@ class Ranks {
     const Stream stream;
     together(joins, [&] {
       running_->member = std::make_unique<NcclMember>(nccl, id, ranks, 0);
-      member().barrier(stream.get());
+      running_->arrived = zeroed<float>(1);
+      member().barrier(running_->arrived.data(), stream.get());
     });
     guarded([&] { others().expect("done"); });
     stream.synchronize();
+    running_->arrived = {};
   }
 
   /// In a thread, because it waits until no graph holds a call. If it waits for ever, so does this
@@ -143,7 +146,9 @@ class Ranks {
   void release() noexcept {
     if (running_ && !running_->abort.joinable()) {
       constexpr std::chrono::seconds to_end{30};
-      others().watchdog().arm(to_end, [] { return std::string("NCCL, told to abort,"); });
+      others().watchdog().arm(to_end, [to_end] {
+        return "NCCL's abort did not end in " + seconds(to_end) + ", and rank 0 cannot go on";
+      });
       running_->abort = std::thread([member = running_->member.get()] {
         try {
           if (member != nullptr) {
@@ -167,7 +172,8 @@ class RankedCollective : public OtherRanks {
   /// `ranks` must outlive this and have been started.
   RankedCollective(Ranks& ranks, const RankedShape& of) : ranks_(ranks) {
     try {
-      require_done(ranks_.together(part_message(of), [&] { part_ = rank_part(of); }));
+      require_done(
+          ranks_.together(operation_message(of), [&] { operation_ = rank_operation(of); }));
       // The first call of each kind connects the ranks. It allocates and cannot be captured.
       const Stream first;
       require_done(ranks_.together("connect", [&] { issue(Iteration(first.get(), 0)); }));
@@ -182,24 +188,23 @@ class RankedCollective : public OtherRanks {
   RankedCollective(const RankedCollective&) = delete;
   RankedCollective& operator=(const RankedCollective&) = delete;
 
-  RankPart& part() { return *part_; }
+  RankOperation& operation() { return *operation_; }
 
   /// Enqueues this rank's call.
   void issue(const Iteration& at) {
-    ranks_.guarded([&] { ranks_.member().issue(*part_, at); });
+    ranks_.guarded([&] { ranks_.member().issue(*operation_, at); });
   }
 
-  /// Writes new inputs on all ranks and poisons all outputs.
-  void renew() {
+  void renew() override {
     ++seed_;
-    require_done(ranks_.together(message("renew", {seed_}), [this] { part_->renew(seed_); }));
+    require_done(ranks_.together(message("renew", {seed_}), [this] { operation_->renew(seed_); }));
   }
 
   /// Throws WrongResult unless every rank's output in this slot is right.
   void require_right(std::size_t slot) {
     std::string fault;
     const auto answers =
-        ranks_.together(message("check", {slot}), [&] { fault = part_->fault(slot); });
+        ranks_.together(message("check", {slot}), [&] { fault = operation_->fault(slot); });
     const std::string wrong = "wrong ";
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (answers[i].starts_with(wrong)) {
@@ -218,11 +223,12 @@ class RankedCollective : public OtherRanks {
         message("prepare", {work.captured ? 1U : 0U, work.first, work.operations}), here));
   }
   void begin(std::uint64_t lead_nanoseconds, bool evicts) override {
-    ranks_.guarded(
-        [&] { ranks_.others().ask(message("run", {lead_nanoseconds, evicts ? 1U : 0U})); });
+    ranks_.guarded([&] {
+      ranks_.others().ask(message("run", {lead_nanoseconds, evicts ? 1U : 0U}));
+    });
   }
   void barrier(cudaStream_t stream) override {
-    ranks_.guarded([&] { ranks_.member().barrier(stream); });
+    ranks_.guarded([&] { ranks_.member().barrier(operation_->arrived(), stream); });
   }
   Region end() override {
     Region worst;
@@ -271,7 +277,7 @@ class RankedCollective : public OtherRanks {
   }
 
   Ranks& ranks_;
-  std::unique_ptr<RankPart> part_;
+  std::unique_ptr<RankOperation> operation_;
   std::uint64_t seed_ = 0;
 };
 

@@ -109,8 +109,9 @@ class Nccl {
 
  private:
   Nccl() {
-    environment();                                                        // before NCCL reads it
-    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);  // never closed, see Ranks
+    environment();  // before NCCL reads it
+    // Never closed: communicators and their threads last until the process ends (see NcclMember).
+    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       fault_ = "needs NCCL: libnccl.so.2 is not found (add its folder to LD_LIBRARY_PATH)";
       return;

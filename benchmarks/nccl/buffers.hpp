@@ -11,8 +11,8 @@
 #include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/cuda/grid_stride.cuh>
 #include <warpgauge/gpu/operation.hpp>
-#include "benchmarks/nccl_library.hpp"
-#include "benchmarks/nccl_messages.hpp"
+#include "benchmarks/nccl/library.hpp"
+#include "benchmarks/nccl/messages.hpp"
 
 namespace warpgauge {
 namespace detail {
@@ -38,15 +38,19 @@ __global__ void find_wrong(const T* values, std::size_t count, Shape shape, bool
 
 }  // namespace detail
 
-/// One rank's part of a collective: its buffers, and the call.
-class RankPart {
+/// What one rank does in a collective: its buffers, and the call.
+class RankOperation {
  public:
-  RankPart() = default;
-  virtual ~RankPart() = default;
-  RankPart(const RankPart&) = delete;
-  RankPart& operator=(const RankPart&) = delete;
+  RankOperation() = default;
+  virtual ~RankOperation() = default;
+  RankOperation(const RankOperation&) = delete;
+  RankOperation& operator=(const RankOperation&) = delete;
 
-  /// Enqueues this rank's call; it takes part when the stream reaches it.
+  /// The element of the barriers. The benchmark's, so that it counts among the device memory of
+  /// every row, and not of a process's first alone.
+  float* arrived() { return arrived_.data(); }
+
+  /// Enqueues this rank's call; it runs when the stream reaches it.
   virtual void issue(const Nccl& nccl, Nccl::Communicator communicator, const Iteration& at) = 0;
 
   /// Writes new inputs to every slot and poisons the outputs. Ranks give the same seed.
@@ -54,12 +58,15 @@ class RankPart {
 
   /// What is wrong with the output in this slot; empty if it is right. The operation has ended.
   virtual std::string fault(std::size_t slot) = 0;
+
+ private:
+  DeviceArray<float> arrived_ = zeroed<float>(1);
 };
 
 /// Inputs and outputs of a rank, in enough slots to cover `rotation_bytes`. In place, both share a
 /// buffer, and reductions take the maximum because a sum would grow with each repetition.
 template <class T>
-class RankBuffers : public RankPart {
+class RankBuffers : public RankOperation {
  public:
   /// Throws std::runtime_error if the device has too little memory.
   explicit RankBuffers(const RankedShape& of)
@@ -182,7 +189,7 @@ class RankBuffers : public RankPart {
   DeviceArray<unsigned long long> wrong_ = zeroed<unsigned long long>(1);
 };
 
-inline std::unique_ptr<RankPart> rank_part(const RankedShape& of) {
+inline std::unique_ptr<RankOperation> rank_operation(const RankedShape& of) {
   if (of.shape.element_bytes == sizeof(float)) {
     return std::make_unique<RankBuffers<float>>(of);
   }

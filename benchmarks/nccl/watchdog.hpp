@@ -29,23 +29,22 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Unless disarm() or another arm() comes within `patience`, calls `who`, writes the name that it
-  /// returns to standard error, and ends the process with status 1.
-  void arm(std::chrono::milliseconds patience, std::function<std::string()> who) {
-    set(std::chrono::steady_clock::now() + patience, patience, std::move(who));
+  /// Unless disarm() or another arm() comes within `patience`, calls `why`, writes the sentence
+  /// that it returns to standard error, and ends the process with status 1. `why` runs in a thread
+  /// of the watchdog, which disarm() waits for.
+  void arm(std::chrono::milliseconds patience, std::function<std::string()> why) {
+    set(Clock::now() + patience, std::move(why));
   }
-  void disarm() { set({}, {}, nullptr); }
+  void disarm() { set({}, nullptr); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void set(Clock::time_point until, std::chrono::milliseconds patience,
-           std::function<std::string()> who) {
+  void set(Clock::time_point until, std::function<std::string()> why) {
     {
       const std::lock_guard lock(mutex_);
       until_ = until;
-      patience_ = patience;
-      who_ = std::move(who);
+      why_ = std::move(why);
     }
     changed_.notify_all();
   }
@@ -53,13 +52,12 @@ class Watchdog {
   void run() {
     std::unique_lock lock(mutex_);
     while (!stopped_) {
-      if (!who_) {
+      if (!why_) {
         changed_.wait(lock);
       } else if (Clock::now() < until_) {
         changed_.wait_until(lock, until_);
       } else {
-        std::fprintf(stderr, "warpgauge: %s gave no answer for %.3g s, and rank 0 cannot go on\n",
-                     who_().c_str(), std::chrono::duration<double>(patience_).count());
+        std::fprintf(stderr, "warpgauge: %s\n", why_().c_str());
         std::_Exit(1);
       }
     }
@@ -68,8 +66,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable changed_;
   Clock::time_point until_;
-  std::chrono::milliseconds patience_{};
-  std::function<std::string()> who_;
+  std::function<std::string()> why_;
   bool stopped_ = false;
   std::thread thread_;  // last: it begins when all else is there
 };

@@ -2,27 +2,22 @@
 // What the process of a rank other than 0 does: it is told by messages. For .cu files.
 #pragma once
 
-#include <sched.h>
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/gpu/session.hpp>
-#include "benchmarks/nccl_member.hpp"
-#include "benchmarks/nccl_processes.hpp"
+#include "benchmarks/nccl/member.hpp"
+#include "benchmarks/nccl/processes.hpp"
 
 namespace warpgauge {
 
 /// A rank and its GPU. Messages, in the order in which they come:
 ///   open DEVICE                         answered by its NCCL's version
 ///   join RANKS RANK ID
-///   part COLLECTIVE BYTES ELEMENT_BYTES IN_PLACE ROTATION_BYTES    the buffers of a benchmark
+///   operation COLLECTIVE BYTES ELEMENT_BYTES IN_PLACE ROTATION_BYTES    the buffers of a benchmark
 ///   connect                             the first call, which allocates and cannot be captured
 ///   renew SEED, check SLOT              answered by "right", or "wrong" and what is
 ///   prepare CAPTURED FIRST OPERATIONS   the work of the runs that follow
@@ -42,18 +37,19 @@ class RankServer {
       rank_ = words.number<std::size_t>(2, ranks_);
       const Nccl::UniqueId id{bytes_in<decltype(Nccl::UniqueId::bytes)>(words.text(3))};
       member_.emplace(Nccl::loaded(), id, ranks_, rank_);
-      member_->barrier(gpu_->stream());
+      DeviceArray<float> arrived = zeroed<float>(1);
+      member_->barrier(arrived.data(), gpu_->stream());
       gpu_->synchronize();
-    } else if (words.is("part", 5)) {
+    } else if (words.is("operation", 5)) {
       region_.emplace(gpu_->quiet, CacheState::cold);
-      part_ = rank_part(part_in(words, ranks_, rank_));
+      operation_ = rank_operation(operation_in(words, ranks_, rank_));
     } else if (words.is("connect", 0)) {
-      member_->issue(*part_, Iteration(gpu_->stream(), 0));
+      member_->issue(*operation_, Iteration(gpu_->stream(), 0));
       gpu_->synchronize();
     } else if (words.is("renew", 1)) {
-      part_->renew(words.number(1, most_seeds));
+      operation_->renew(words.number(1, most_seeds));
     } else if (words.is("check", 1)) {
-      const std::string fault = part_->fault(words.number<std::size_t>(1, most_operations));
+      const std::string fault = operation_->fault(words.number<std::size_t>(1, most_operations));
       return fault.empty() ? "right" : "wrong " + fault;
     } else if (words.is("prepare", 3)) {
       prepare({words.flag(1), words.number<std::size_t>(2, most_operations),
@@ -62,7 +58,7 @@ class RankServer {
       return run(words.number(1, longest_lead), words.flag(2));
     } else if (words.is("leave", 0)) {
       graph_.reset();
-      part_.reset();
+      operation_.reset();
     } else {
       throw BadMessage("it got a message that has no meaning");
     }
@@ -77,7 +73,7 @@ class RankServer {
 
   void issue() const {
     for (std::size_t i = 0; i < work_.operations; ++i) {
-      member_->issue(*part_, Iteration(gpu_->stream(), work_.first + i));
+      member_->issue(*operation_, Iteration(gpu_->stream(), work_.first + i));
     }
   }
 
@@ -92,7 +88,8 @@ class RankServer {
 
   std::string run(std::uint64_t lead_nanoseconds, bool evicts) {
     const auto done = region_->attempt(
-        lead_nanoseconds, evicts, [this] { member_->barrier(gpu_->stream()); },
+        lead_nanoseconds, evicts,
+        [this] { member_->barrier(operation_->arrived(), gpu_->stream()); },
         [this] {
           if (graph_) {
             graph_->launch(gpu_->stream());
@@ -109,7 +106,7 @@ class RankServer {
   std::size_t ranks_ = 0;
   std::size_t rank_ = 0;
   std::optional<NcclMember> member_;
-  std::unique_ptr<RankPart> part_;
+  std::unique_ptr<RankOperation> operation_;
   std::optional<QuietRegion> region_;
   RankWork work_;
   std::optional<ExecutableGraph> graph_;
@@ -117,11 +114,7 @@ class RankServer {
 
 /// The role of a rank's process: answers until rank 0 hangs up. Does not return.
 [[noreturn]] inline void serve_as_rank() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // even while a call into NCCL waits for a rank that is gone
-  // In lock-step rank 0 has one core, which a rank must not share with it.
-  cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);
-  sched_setaffinity(0, sizeof all, &all);
+  die_with_parent();
   if (std::getenv("WARPGAUGE_TRACE") != nullptr) {  // the trace is rank 0's
     unsetenv("CUDA_INJECTION64_PATH");
     unsetenv("NVTX_INJECTION64_PATH");
@@ -137,7 +130,7 @@ class RankServer {
     try {
       send(server.answer(Words(*received)));
     } catch (const std::exception& error) {
-      send(std::string(RankProcesses::failed_word) + error.what());
+      send(std::string(failed_word) + error.what());
     }
   }
   std::_Exit(0);  // CUDA and NCCL may wait for ranks that have gone

@@ -50,6 +50,12 @@ class Channel {
     }
   }
 
+  /// As poll(2) takes a time to wait; 0 if it has passed.
+  static int milliseconds_until(Clock::time_point until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  }
+
   /// Whether a message or the end of the connection can be received before `until`.
   bool wait(Clock::time_point until) const { return wait_for(POLLIN, until); }
 
@@ -71,11 +77,17 @@ class Channel {
 
   /// The next message, waited for; nullopt at the end of the connection. What is too long comes
   /// cut, and one byte longer than messages can be.
-  std::optional<std::string> receive() const {
+  std::optional<std::string> receive() const { return receive(0); }
+
+  /// The same, and leaves the message there.
+  std::optional<std::string> peek() const { return receive(MSG_PEEK); }
+
+ private:
+  std::optional<std::string> receive(int flags) const {
     std::array<char, longest_message + 1> buffer{};
     ssize_t count = 0;
     do {
-      count = recv(descriptor_, buffer.data(), buffer.size(), 0);
+      count = recv(descriptor_, buffer.data(), buffer.size(), flags);
     } while (count < 0 && errno == EINTR);
     if (count <= 0) {
       return std::nullopt;
@@ -83,12 +95,10 @@ class Channel {
     return std::string(buffer.data(), static_cast<std::size_t>(count));
   }
 
- private:
   bool wait_for(short events, Clock::time_point until) const {
     while (true) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
       pollfd polled{descriptor_, events, 0};
-      const int ready = poll(&polled, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+      const int ready = poll(&polled, 1, milliseconds_until(until));
       if (ready > 0) {
         return true;
       }

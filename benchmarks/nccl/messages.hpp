@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "benchmarks/nccl_collectives.hpp"
+#include "benchmarks/nccl/collectives.hpp"
 
 namespace warpgauge {
 
@@ -28,7 +28,7 @@ inline std::string message(std::string word, const std::vector<std::uint64_t>& n
   return word;
 }
 
-/// The parts of a message; all but the first can be read as numbers.
+/// The words of a message; all but the first can be read as numbers.
 class Words {
  public:
   explicit Words(std::string_view text) : text_(text) {
@@ -74,11 +74,11 @@ struct RankedShape {
 };
 
 /// To the other ranks; each is told its rank when it joins.
-inline std::string part_message(const RankedShape& of) {
-  return message("part", {static_cast<std::uint64_t>(of.shape.collective), of.shape.bytes(),
-                          of.shape.element_bytes, of.in_place ? 1U : 0U, of.rotation_bytes});
+inline std::string operation_message(const RankedShape& of) {
+  return message("operation", {static_cast<std::uint64_t>(of.shape.collective), of.shape.bytes(),
+                               of.shape.element_bytes, of.in_place ? 1U : 0U, of.rotation_bytes});
 }
-inline RankedShape part_in(const Words& words, std::size_t ranks, std::size_t rank) {
+inline RankedShape operation_in(const Words& words, std::size_t ranks, std::size_t rank) {
   constexpr std::size_t most_bytes = std::size_t{1} << 40;
   const auto which = words.number<std::uint64_t>(1, 4);
   const Shape shape(static_cast<Collective>(which), ranks, words.number(2, most_bytes),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -11,11 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/nccl_channel.hpp"
+#include "benchmarks/nccl/channel.hpp"
 
 namespace warpgauge {
 
-/// A child process with a channel to it; killed at the end. Move-only.
+/// For the child: it is killed when the thread that started it ends, whatever it does then. The end
+/// of its channel would not reach it in a call into NCCL that waits for a rank that is gone.
+inline void die_with_parent() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/// A child process with a channel to it; killed at the end, which does not wait for it: to do so,
+/// call reap(). Move-only.
 class ChildProcess {
  public:
   using Clock = Channel::Clock;
@@ -27,8 +35,7 @@ class ChildProcess {
       : ChildProcess(std::move(name), arguments, descriptor, Channel::pair()) {}
   ~ChildProcess() {
     kill();
-    constexpr std::chrono::seconds to_die{10};
-    reap(Clock::now() + to_die);
+    reap(Clock::now());
   }
   ChildProcess(ChildProcess&& other) noexcept
       : name_(std::move(other.name_)),
@@ -40,7 +47,6 @@ class ChildProcess {
 
   const std::string& name() const { return name_; }
   const Channel& channel() const { return channel_; }
-  void hang_up() noexcept { channel_.close(); }
 
   /// How it ended by itself; empty if it has not, or after reap().
   std::string ended() const {
