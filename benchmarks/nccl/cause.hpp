@@ -28,8 +28,7 @@ inline std::string seconds(std::chrono::milliseconds time) {
 inline std::string printable(std::string text) {
   constexpr std::size_t longest = 400;
   text = text.substr(0, longest);
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return !std::isprint(c); }, '?');
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return !std::isprint(c); }, '?');
   return text;
 }
 

@@ -223,9 +223,8 @@ class RankedCollective : public OtherRanks {
         message("prepare", {work.captured ? 1U : 0U, work.first, work.operations}), here));
   }
   void begin(std::uint64_t lead_nanoseconds, bool evicts) override {
-    ranks_.guarded([&] {
-      ranks_.others().ask(message("run", {lead_nanoseconds, evicts ? 1U : 0U}));
-    });
+    ranks_.guarded(
+        [&] { ranks_.others().ask(message("run", {lead_nanoseconds, evicts ? 1U : 0U})); });
   }
   void barrier(cudaStream_t stream) override {
     ranks_.guarded([&] { ranks_.member().barrier(operation_->arrived(), stream); });

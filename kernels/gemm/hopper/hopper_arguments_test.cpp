@@ -79,9 +79,7 @@ TEST(GemmWgmma, RowsThatAreNotWholeSixteenBytesAreRefused) {
 TEST(GemmWgmma, KMajorRowsThatAreNotWholeSixteenBytesAreRefused) {
   alignas(16) __nv_fp8_e4m3 bytes[16];
   alignas(16) __nv_bfloat16 out[8];
-  EXPECT_EQ(refusal([&] {
-              gemm_wgmma_k_major(bytes, bytes, out, {1, 8, 8}, nullptr);
-            }),
+  EXPECT_EQ(refusal([&] { gemm_wgmma_k_major(bytes, bytes, out, {1, 8, 8}, nullptr); }),
             "gemm_wgmma_k_major: m=1 n=8 k=8: TMA takes rows of whole 16 bytes: k must be a "
             "multiple of 16, n of 8");
   EXPECT_EQ(refusal([&] {
@@ -93,34 +91,23 @@ TEST(GemmWgmma, KMajorRowsThatAreNotWholeSixteenBytesAreRefused) {
 
 TEST(GemmWgmma, StreamKRefusesShapesAtConstruction) {
   using Gemm = GemmWgmmaStreamK<__half>;
-  EXPECT_EQ(refusal([] {
-              Gemm gemm({1, 8, 0});
-            }),
+  EXPECT_EQ(refusal([] { Gemm gemm({1, 8, 0}); }),
             "gemm_wgmma_stream_k: m=1 n=8 k=0 sums nothing: k must be at least 1");
-  EXPECT_EQ(refusal([] {
-              Gemm gemm({1, 8, 12});
-            }),
+  EXPECT_EQ(refusal([] { Gemm gemm({1, 8, 12}); }),
             "gemm_wgmma_stream_k: m=1 n=8 k=12: TMA takes rows of whole 16 bytes: k must be a "
             "multiple of 8, n of 8");
-  EXPECT_EQ(refusal([] {
-              Gemm gemm({2'147'482'624, 8, 8});
-            }),
+  EXPECT_EQ(refusal([] { Gemm gemm({2'147'482'624, 8, 8}); }),
             "gemm_wgmma_stream_k: m=2147482624 n=8 k=8: TMA counts to 2147482623 rows or columns");
-  EXPECT_NE(refusal([] {
-              Gemm gemm({std::size_t{1} << 40, 1 << 10, 8});
-            }).find("2147483647 tiles of"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([] { Gemm gemm({std::size_t{1} << 40, 1 << 10, 8}); }).find("2147483647 tiles of"),
+      std::string::npos);
 }
 
 TEST(GemmWgmma, StreamKWithoutOutputsDoesNothing) {
-  EXPECT_EQ(refusal([] {
-              GemmWgmmaStreamK<__half>({0, 1, 1})(nullptr, nullptr, nullptr, nullptr);
-            }),
-            "");
-  EXPECT_EQ(refusal([] {
-              GemmWgmmaStreamK<__half>({1, 0, 0})(nullptr, nullptr, nullptr, nullptr);
-            }),
-            "");
+  EXPECT_EQ(
+      refusal([] { GemmWgmmaStreamK<__half>({0, 1, 1})(nullptr, nullptr, nullptr, nullptr); }), "");
+  EXPECT_EQ(
+      refusal([] { GemmWgmmaStreamK<__half>({1, 0, 0})(nullptr, nullptr, nullptr, nullptr); }), "");
 }
 
 TEST(GemmWgmma, ExtentsThatTmaDoesNotCountAreRefused) {

@@ -148,7 +148,9 @@ def test_equal_programs_are_built_and_not_measured_twice(history: History) -> No
     assert f"Slower since {history.commits[14][:10]}" in out
     assert "has the programs of an earlier one" in err
     measured = [*(history.root / "build" / "runs").glob("bisect-*/*-base.json")]
-    assert len(measured) == 1  # BAD itself; all others equal it or GOOD
+    # BAD itself; all others equal it or GOOD. Rarely, four digits of a commit occur in its program
+    # by chance, are masked, and make it unlike the others. If none were equal, it would be four.
+    assert len(measured) <= 2
 
 
 def test_what_changes_other_programs_alone_is_not_built(
