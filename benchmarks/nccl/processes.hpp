@@ -66,7 +66,7 @@ class RankProcesses {
         outstanding_ = true;
         const auto unasked = processes_[i].channel().receive();
         const std::string fault = fault_in(unasked);
-        fault.empty() ? refuse(i, *unasked) : blame(i, fault);
+        fault.empty() ? refuse(i, unasked.value_or("")) : blame(i, fault);
       }
     }
     outstanding_ = true;
@@ -93,7 +93,7 @@ class RankProcesses {
       if (const std::string fault = fault_in(answer); !fault.empty()) {
         blame(i, fault);
       }
-      answers[i] = *answer;
+      answers[i] = answer.value_or("");  // there is one: no fault in it
     }
     outstanding_ = false;
     watchdog_.disarm();

@@ -30,35 +30,34 @@ int main(int, char** argv) {
     sleep_for_ever();
   }
   while (const auto received = channel.receive()) {
+    const std::string does = *received == "now" ? behaviour : "right";
     if (*received == "pid") {
       say(std::to_string(getpid()));
     } else if (received->starts_with("open")) {
       say(behaviour == "other_version" ? "nccl 2.19.3" : "nccl 2.28.9");
-    } else if (*received != "now") {
-      say("done");
-    } else if (behaviour == "killed") {
+    } else if (does == "killed") {
       raise(SIGKILL);
-    } else if (behaviour == "crashes") {
+    } else if (does == "crashes") {
       std::signal(SIGSEGV, SIG_DFL);  // not a sanitizer's
       raise(SIGSEGV);
-    } else if (behaviour == "exits") {
+    } else if (does == "exits") {
       return 3;
-    } else if (behaviour == "stops") {
+    } else if (does == "stops") {
       raise(SIGSTOP);
-    } else if (behaviour == "silent") {
+    } else if (does == "silent") {
       sleep_for_ever();
-    } else if (behaviour == "hangs_up") {
+    } else if (does == "hangs_up") {
       channel.close();
       sleep_for_ever();
-    } else if (behaviour == "garbage") {
+    } else if (does == "garbage") {
       say(std::string("\0\x1b\xff garbage\n", 12));
-    } else if (behaviour == "long") {
+    } else if (does == "long") {
       const std::string longer(100'000, 'x');
       send(rank_descriptor, longer.data(), longer.size(), MSG_NOSIGNAL);
-    } else if (behaviour == "twice") {
+    } else if (does == "twice") {
       say("done");
       say("done");
-    } else if (behaviour == "fails") {
+    } else if (does == "fails") {
       say("failed ncclAllReduce: remote process exited");
     } else {
       say("done");
