@@ -14,15 +14,23 @@ namespace warpgauge {
 namespace {
 
 using std::chrono::milliseconds;
-
 constexpr milliseconds patience{400};
+
+/// Rank i behaves as `behaviours[i - 1]` says.
+std::vector<RankProcesses::Command> that(const std::vector<std::string>& behaviours) {
+  std::vector<RankProcesses::Command> commands;
+  for (const std::string& behaviour : behaviours) {
+    commands.push_back(
+        {"rank " + std::to_string(commands.size() + 1), {NCCL_FAKE_RANK, behaviour}});
+  }
+  return commands;
+}
 
 /// Rank 1 behaves as this says, rank 2 as it should.
 std::unique_ptr<RankProcesses> ranks(const std::string& behaviour,
                                      milliseconds patient = patience) {
-  const std::vector<RankProcesses::Command> commands{
-      {"rank 1 (GPU a)", {NCCL_FAKE_RANK, behaviour}},
-      {"rank 2 (GPU b)", {NCCL_FAKE_RANK, "right"}}};
+  auto commands = that({behaviour, "right"});
+  commands[0].name += " (GPU a)";
   return std::make_unique<RankProcesses>(commands, patient);
 }
 
@@ -114,45 +122,34 @@ TEST(NcclProcesses, AnAnswerThatNobodyAskedForIsRefusedAtTheNextMessage) {
 }
 
 TEST(NcclProcesses, ARankThatReadsNothingFillsItsPipeAndIsNamed) {
-  RankProcesses deaf({{"rank 1 (GPU a)", {NCCL_FAKE_RANK, "deaf"}}}, patience);
+  RankProcesses deaf(that({"deaf"}), patience);
   const std::string failure = refusal<RankFailed>([&] {
     for (int i = 0; i < 100'000; ++i) {
       deaf.ask(std::string(Channel::longest_message, 'x'));
     }
   });
-  EXPECT_EQ(failure, "rank 1 (GPU a) took no message for 0.4 s; all ranks were killed");
+  EXPECT_EQ(failure, "rank 1 took no message for 0.4 s; all ranks were killed");
   EXPECT_FALSE(has_children());
 }
 
 TEST(NcclProcesses, OneThatDiesIsNamedAndNotAnotherThatSuffersFromIt) {
-  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "fails"}},
-                                                     {"rank 2", {NCCL_FAKE_RANK, "silent"}},
-                                                     {"rank 3", {NCCL_FAKE_RANK, "killed"}}};
-  RankProcesses three(commands, patience);
+  RankProcesses three(that({"fails", "silent", "killed"}), patience);
   EXPECT_EQ(failure_of(three), "rank 3 was killed by SIGKILL");
 }
 
 TEST(NcclProcesses, OneThatIsStoppedIsNamedAndNotOneThatFails) {
-  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "fails"}},
-                                                     {"rank 2", {NCCL_FAKE_RANK, "stops"}}};
-  RankProcesses both(commands, patience);
+  RankProcesses both(that({"fails", "stops"}), patience);
   EXPECT_EQ(failure_of(both), "rank 2 is stopped; all ranks were killed");
 }
 
 TEST(NcclProcesses, OneThatFailsIsNamedAndNotThoseThatAreSilent) {
-  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "silent"}},
-                                                     {"rank 2", {NCCL_FAKE_RANK, "silent"}},
-                                                     {"rank 3", {NCCL_FAKE_RANK, "fails"}}};
-  RankProcesses three(commands, patience);
+  RankProcesses three(that({"silent", "silent", "fails"}), patience);
   EXPECT_EQ(failure_of(three),
             "rank 3 failed: ncclAllReduce: remote process exited; all ranks were killed");
 }
 
 TEST(NcclProcesses, AllThatAreSilentAreNamed) {
-  const std::vector<RankProcesses::Command> commands{{"rank 1", {NCCL_FAKE_RANK, "silent"}},
-                                                     {"rank 2", {NCCL_FAKE_RANK, "right"}},
-                                                     {"rank 3", {NCCL_FAKE_RANK, "silent"}}};
-  RankProcesses three(commands, patience);
+  RankProcesses three(that({"silent", "right", "silent"}), patience);
   EXPECT_EQ(failure_of(three), "rank 1 and rank 3 gave no answer for 0.4 s; all ranks were killed");
 }
 
@@ -266,9 +263,7 @@ INSTANTIATE_TEST_SUITE_P(NcclProcesses, Outliving, testing::Values("right", "sil
 /// A call of rank 0 that does not return, as in NCCL, while rank 1 is silent because rank 2 behaves
 /// as this says.
 [[noreturn]] void stay_while(const std::string& behaviour) {
-  RankProcesses both(
-      {{"rank 1", {NCCL_FAKE_RANK, "silent"}}, {"rank 2", {NCCL_FAKE_RANK, behaviour}}},
-      milliseconds(300));
+  RankProcesses both(that({"silent", behaviour}), milliseconds(300));
   both.ask("now");
   std::this_thread::sleep_for(std::chrono::seconds(20));
   std::_Exit(0);

@@ -62,6 +62,23 @@ class NcclRequired : public DeviceRequired {
     return {Shape(collective, ranks().count(), bytes, element), 0, in_place, 1 << 20};
   }
 
+  /// Captures `here` operations of this rank, and has the others capture `there`.
+  std::optional<ExecutableGraph> captured(RankedCollective& all, std::size_t here,
+                                          std::size_t there) {
+    const cudaStream_t stream = gpu().stream();
+    std::optional<ExecutableGraph> graph;
+    all.prepare({true, 0, there}, [&] {
+      graph.emplace(Graph::capture(stream,
+                                   [&] {
+                                     for (std::size_t i = 0; i < here; ++i) {
+                                       all.issue(Iteration(stream, i));
+                                     }
+                                   }),
+                    stream);
+    });
+    return graph;
+  }
+
   /// One operation on `slot`, captured, `times` times, or issued if that is 0.
   void run(RankedCollective& all, std::size_t slot, int times = 1) {
     const cudaStream_t stream = gpu().stream();
@@ -158,17 +175,7 @@ TEST_F(NcclRequired, ARankThatIsKilledWhileItRunsIsNamedAndTheNextBenchmarkHasNe
     {
       RankedCollective all(ranks(), shape(Collective::all_reduce));
       const cudaStream_t stream = gpu().stream();
-      std::optional<ExecutableGraph> graph;
-      constexpr std::size_t operations = 100;
-      all.prepare({true, 0, operations + 1}, [&] {  // one more than rank 0 has: it never ends
-        graph.emplace(Graph::capture(stream,
-                                     [&] {
-                                       for (std::size_t i = 0; i < operations; ++i) {
-                                         all.issue(Iteration(stream, i));
-                                       }
-                                     }),
-                      stream);
-      });
+      auto graph = captured(all, 100, 101);  // one more than rank 0 has: it never ends
       all.begin(0, false);
       all.barrier(stream);
       graph->launch(stream);
@@ -192,17 +199,7 @@ TEST_F(NcclRequired, CallsOnTheDeviceThatWaitForALostRankEnd) {
   {
     RankedCollective all(ranks(), shape(Collective::all_reduce));
     const cudaStream_t stream = gpu().stream();
-    std::optional<ExecutableGraph> graph;
-    constexpr std::size_t operations = 50;
-    all.prepare({true, 0, 1}, [&] {  // fewer than rank 0 has: rank 0 waits on its device
-      graph.emplace(Graph::capture(stream,
-                                   [&] {
-                                     for (std::size_t i = 0; i < operations; ++i) {
-                                       all.issue(Iteration(stream, i));
-                                     }
-                                   }),
-                    stream);
-    });
+    auto graph = captured(all, 50, 1);  // fewer than rank 0 has: rank 0 waits on its device
     all.begin(0, false);
     all.barrier(stream);
     graph->launch(stream);
