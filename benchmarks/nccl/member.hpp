@@ -2,9 +2,6 @@
 // A process's membership in a communicator, the same on every rank. For .cu files.
 #pragma once
 
-#include <memory>
-#include <thread>
-
 #include "benchmarks/nccl/buffers.hpp"
 
 namespace warpgauge {

@@ -83,6 +83,7 @@ DEVICE = Rule(3, 9, 0.001)
 # the length that programs of version 1 choose, tells no more than one of 1 ms.
 HOST = {"lock-step 1": Rule(5, 25, 0.004), "lock-step 2": Rule(5, 40, 0.004, 0.001)}
 # Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
+# Long calls differ from pair to pair, too: further pairs tell more than further slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.25
 
 
