@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/cuda/stream.hpp>
@@ -25,12 +26,15 @@ inline Graph graph_of(std::size_t nodes, const Operation& operation) {
   return graph_of(nodes, operation, stream.get());
 }
 
-/// Launches `graph`, which is already uploaded.
-inline Operation launching(const Graph& graph) {
+/// Launches one of so many executable graphs of `graph`, each slot the next. All are uploaded.
+inline Operation launching(const Graph& graph, std::size_t count = 1) {
   const Stream stream;
-  const auto executable = std::make_shared<const ExecutableGraph>(graph, stream.get());
+  const auto executables = std::make_shared<std::vector<ExecutableGraph>>();
+  for (std::size_t i = 0; i < count; ++i) {
+    executables->emplace_back(graph, stream.get());
+  }
   stream.synchronize();
-  return [executable](const Iteration& at) { executable->launch(at.stream); };
+  return [=](const Iteration& at) { (*executables)[at.slot % count].launch(at.stream); };
 }
 
 /// Throws WrongResult unless `launch` runs the only kernel of `executable`, which was made from

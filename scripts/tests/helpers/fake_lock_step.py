@@ -5,9 +5,10 @@
 
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
-batch, `log` a file that gets when its slices begin and end, `between` one that is there once it was
-killed between two benchmarks, `dies waiting` one that is there once it was killed before it was
-told to go, and `at the end` what goes wrong behind the last.
+batch, `log` a file that gets when its slices begin and end, `starts` one that gets when it starts
+and greets (`is` names it), `between` one that is there once it was killed between two benchmarks,
+`dies waiting` one that is there once it was killed before it was told to go, with the benchmark,
+and `at the end` what goes wrong behind the last.
 """
 
 from __future__ import annotations
@@ -56,9 +57,6 @@ class Program:
                 time.sleep(5)
                 os._exit(0)
             os._exit(7)
-        elif does == "slow":  # long enough for what another does meanwhile
-            time.sleep(0.1)
-            self.say("slice 1")
         elif does == "hangs":
             time.sleep(3600)
         elif does == "garbage":
@@ -81,13 +79,18 @@ class Program:
 def main() -> None:
     told = json.loads(sys.argv[1])
     program = Program(int(sys.argv[-1].partition("=")[2]), told.get("log", ""))
+    if "starts" in told:
+        with open(told["starts"], "a", buffering=1) as log:  # noqa: PTH123
+            log.write(f"{told['is']} starts\n")
+            time.sleep(0.1)  # long enough for what another does meanwhile
+            log.write(f"{told['is']} greets\n")
     program.say(told.get("hello", "lock-step 1"))
     for name, does in told["cases"].items():
-        mark = told.get("dies waiting")
-        if dies := mark and not os.path.exists(mark):  # noqa: PTH110
+        mark, at = told.get("dies waiting", ["", ""])
+        if dies := name == at and not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
         program.say(f"case {name}")
-        if dies:  # at once: the others must not come to this benchmark before
+        if dies:  # at once: it must not be told to go before
             os.kill(os.getpid(), signal.SIGKILL)
         if program.hear() != "skip" and does != "fails":
             program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")

@@ -14,7 +14,7 @@ from typing import ClassVar
 from rich.console import Console
 
 from warpgauge.commands.bench_options import Options
-from warpgauge.execution.gpu_watch import GpuWatch
+from warpgauge.execution.gpu_watch import GpuWatch, keep_open
 from warpgauge.files import output_file
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import SUFFIX
@@ -157,9 +157,10 @@ class MeasuringCommand:
         return alone_on(uuid.split(",") if uuid else (), self._waiting(self.on_gpu))
 
     def watched(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
-        """Lock and watch these GPUs, if any, and wait until no other process uses them."""
+        """Lock, open and watch these GPUs, if any, and wait until no other process uses them."""
         held.enter_context(self.alone_on(uuid))
         if uuid:
+            keep_open()
             measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
         measuring.wait_for_gpu()
         return measuring

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the sides of one program in lock-step: all processes are alive, one works at a time."""
+"""Runs both sides of one program in lock-step: both processes are alive, one works at a time."""
 
 from __future__ import annotations
 
@@ -33,19 +33,15 @@ class _Side:
     plan: Plan
     turn: Turn
     folder: Path
-    names: Names
-    left: Names = ()  # those of `names` still to measure
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     context: dict[str, object] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
-    ratios: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def command(self) -> list[str]:
-        """The command of the side's processes, without output and driver options."""
+    def command(self, names: Names) -> list[str]:
+        """Return the command that measures `names`, without output and driver options."""
         lane = self.turn.lane
-        asked = None if self.left == sequence(self.plan, self.turn) else self.left
-        if len(selection.exactly(self.left).encode()) > selection.LONGEST_FILTER:
+        asked = None if names == sequence(self.plan, self.turn) else names
+        if len(selection.exactly(names).encode()) > selection.LONGEST_FILTER:
             lane, asked = replace(lane, filters={}), None  # the driver skips the other benchmarks
         own = command(self.plan, lane, self.turn.binary, asked)
         return [*own, *of_round(self.plan, self.turn)]
@@ -75,35 +71,29 @@ class _Side:
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
 
-def deliver(
-    plan: Plan, turns: Sequence[Turn], names: Sequence[Names], running: Running
-) -> list[TurnResult]:
-    """Measure the `names` of each turn, all of which the base has, in lock-step with the base.
+def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -> list[TurnResult]:
+    """Measure `names`, which both turns have, in lock-step; the first turn's process starts first.
 
-    Return one outcome per turn. A benchmark that all its sides measured gets a row and, except for
-    the base, a ratio; one in which a side failed gets a fault. All others are missing in the
-    outcome (`TurnResult.missing`) and must be measured by themselves.
+    Return one outcome per turn. A benchmark that both sides measured gets a row and, in the
+    candidate's outcome, a ratio; one in which a side failed gets a fault. All others are missing in
+    the outcome (`TurnResult.missing`) and must be measured by themselves.
     """
-    sides = [
-        _Side(plan, turn, _folder(plan, turn), own) for turn, own in zip(turns, names, strict=True)
-    ]
+    sides = [_Side(plan, turn, _folder(plan, turn)) for turn in turns]
     sides.sort(key=lambda side: plan.lanes.index(side.turn.lane))
-    base, order = sides[0], [[side.turn for side in sides].index(turn) for turn in turns]
-    left, run, seconds = base.names, 0, 0.0
+    order = [[side.turn for side in sides].index(turn) for turn in turns]
+    left, run, seconds = names, 0, 0.0
+    ratios: dict[str, float] = {}
     reasons = defaultdict[str, list[str]](list)
     remarks: list[str] = []
     while left:
         run += 1
-        for side in sides:
-            side.left = tuple(name for name in side.names if name in left)
-        found, ending = _driven(plan, sides, order, run, running)
+        found, ending = _driven(plan, sides, order, left, run, running)
         seconds += ending.seconds
         for side in sides:
             side.read(run, found.keys())
         unknown = []
         for name in left:
-            asked = [side for side in sides if name in side.names]
-            why = _settled(plan, sides, asked, run, found[name]) if name in found else None
+            why = _settled(plan, sides, run, found[name], ratios) if name in found else None
             if why is None:
                 unknown.append(name)
             elif why:
@@ -115,7 +105,7 @@ def deliver(
             remarks.append(f"{program} left a process behind, which {end}")
         lost = unknown if len(unknown) == len(left) else []
         if unknown and (ending.status or ending.ended_for):
-            require_room(base.folder)
+            require_room(sides[0].folder)
             if found or (ending.status < 0 and not ending.ended_for):
                 lost = [name for name in unknown if name not in found][:1]  # it was running
             reasons[ending.described()] += lost
@@ -123,10 +113,9 @@ def deliver(
     for why, of in reasons.items():
         who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
         remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
-    starts_too = sum(1 + len(side.names) for side in sides)  # a start counts as one more benchmark
-    outcomes = [_outcome(side, seconds * (1 + len(side.names)) / starts_too) for side in sides]
-    outcomes[-1] = replace(outcomes[-1], remarks=remarks)
-    return [outcomes[index] for index in order]
+    base, candidate = (_outcome(side, names, seconds / 2) for side in sides)
+    candidate = replace(candidate, remarks=remarks, pair_ratios=ratios)
+    return [(base, candidate)[index] for index in order]
 
 
 def _folder(plan: Plan, turn: Turn) -> Path:
@@ -142,20 +131,21 @@ def _driven(
     plan: Plan,
     sides: Sequence[_Side],
     order: Sequence[int],
+    names: Names,
     run: int,
     running: Running,
 ) -> tuple[Mapping[str, Finding], Ending]:
     """Run the driver; return its findings by benchmark, and how it ended."""
-    first, names = sides[0].turn, sides[0].left
+    first = sides[0].turn
     family, folder = first.binary.family, sides[0].folder
     planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
     cores = sorted(os.sched_getaffinity(0))
     # The GPU is part of the seed: GPUs measured at once must not share one core.
     core = random.Random(f"{plan.seed} {first.round} {family} {plan.environment}").choice(cores)
     told = driver.Plan(
-        commands=[side.command for side in sides],
+        commands=[side.command(names) for side in sides],
         reports=[side.reports(run) for side in sides],
-        names=[[*side.left] for side in sides],
+        names=[*names],
         results=str(results),
         cpu=core if len(cores) > 1 else None,
         order=[*order],
@@ -199,9 +189,9 @@ def _found(results: Path) -> dict[str, Finding]:
 
 
 def _settled(
-    plan: Plan, sides: Sequence[_Side], asked: Sequence[_Side], run: int, found: Finding
+    plan: Plan, sides: Sequence[_Side], run: int, found: Finding, ratios: dict[str, float]
 ) -> str | None:
-    """Give a finding to the sides `asked`; return why it must be measured outside lock-step.
+    """Give a finding to the sides or `ratios`; return why it must be measured outside lock-step.
 
     Return "" if it is settled, and None if an earlier failure prevented all attempts.
     """
@@ -216,32 +206,27 @@ def _settled(
         side.faults[name] = how
         if program.needs_gpu:
             plan.freed(ending)
-    elif found.log_ratios:
-        for side in asked:
+    elif found.log_ratio is not None:
+        for side in sides:
             if not side.rows[name]:
                 require_room(side.folder)
                 side.faults[name] = f"{program.path.name} did not report it"
-    failures = {side.turn.lane.side: side.failure(name) for side in asked}
+    failures = {side.turn.lane.side: side.failure(name) for side in sides}
     if all(failure and failure.skipped for failure in failures.values()):
         return ""
     failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
-    at_fault = any(name in side.faults for side in asked)
-    if failed or at_fault or not found.log_ratios:
-        for side in asked:
+    at_fault = any(name in side.faults for side in sides)
+    if failed or at_fault or found.log_ratio is None:
+        for side in sides:
             del side.rows[name]
         return "" if at_fault else ", ".join(failed) or None
-    for side, log_ratio in zip(sides[1:], found.log_ratios[1:], strict=True):
-        if log_ratio is not None:
-            side.ratios[name] = math.exp(log_ratio)
+    ratios[name] = math.exp(found.log_ratio)
     return ""
 
 
-def _outcome(side: _Side, seconds: float) -> TurnResult:
-    rows = [row for name in side.names for row in side.rows.get(name, [])]
+def _outcome(side: _Side, names: Names, seconds: float) -> TurnResult:
+    rows = [row for name in names for row in side.rows.get(name, [])]
     report = {"context": side.context, "benchmarks": rows} if side.context or rows else {}
     turn = side.turn
-    binary = replace(turn.binary, names=side.names)
-    lane = turn.lane.side
-    return TurnResult(
-        binary, turn.round, report, side.faults, seconds, lane, pair_ratios=side.ratios
-    )
+    binary = replace(turn.binary, names=names)
+    return TurnResult(binary, turn.round, report, side.faults, seconds, turn.lane.side)

@@ -108,23 +108,19 @@ class _Run:
         all_of_them = [*zip(turns, asked, strict=True)]
         parts = [all_of_them] if together else [[one] for one in all_of_them]
         outcomes = [one for part in parts for one in self._kept(part, together, attempt)]
-        measured = (outcome.pair_ratios.keys() for outcome in outcomes)
-        self.plan.apart.update({*chain(*together)}.difference(*measured))
+        measured = chain.from_iterable(outcome.pair_ratios for outcome in outcomes)
+        self.plan.apart.update({*together}.difference(measured))
         return outcomes
 
-    def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> list[Names]:
-        """Return what each turn measures in lock-step with the base; empty if nothing does."""
-        if not all(turn.binary.ability >= Ability.LOCK_STEP for turn in turns):
-            return []
-        base = min(range(len(turns)), key=lambda index: self.plan.lanes.index(turns[index].lane))
-        able = set(asked[base]) - self.plan.apart
-        found = [tuple(name for name in names if name in able) for names in asked]
-        others = {*chain(*found[:base], *found[base + 1 :])}
-        found[base] = tuple(name for name in asked[base] if name in others)
-        return found if others else []
+    def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> Names:
+        """Return what is measured in lock-step: what both turns have, in the order of the first."""
+        if len(turns) != 2 or not all(one.binary.ability >= Ability.LOCK_STEP for one in turns):
+            return ()
+        first, second = asked
+        return tuple(name for name in first if name in second and name not in self.plan.apart)
 
     def _kept(
-        self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names], attempt: int
+        self, asked: Sequence[tuple[Turn, Names]], together: Names, attempt: int
     ) -> list[TurnResult]:
         """Return results from the journal if it has all of them; else measure and keep them."""
         if attempt == 1:
@@ -164,9 +160,7 @@ class _Run:
             for (turn, names), kept in zip(asked, whole, strict=True)
         ]
 
-    def _delivered(
-        self, asked: Sequence[tuple[Turn, Names]], together: Sequence[Names]
-    ) -> list[TurnResult]:
+    def _delivered(self, asked: Sequence[tuple[Turn, Names]], together: Names) -> list[TurnResult]:
         """Measure `together` in lock-step, and what is missing then turn by turn."""
         plan, runs = self.plan, self.observer.runs
         if not together:
