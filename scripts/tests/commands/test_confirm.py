@@ -102,11 +102,7 @@ def test_a_commit_that_is_gone_leaves_the_verdict_and_a_note(clone: GitRepositor
     assert processes(run) == [7, 7, 7]  # known before the first
 
 
-def test_a_commit_that_does_not_build_any_more_leaves_it_too(
-    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit = recorded(clone)
-    clone.write({"host": HOST_TIMES, "sync": SLOW})
+def builds_only_this_tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     here = clone.build
 
     def only_here(root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
@@ -115,6 +111,14 @@ def test_a_commit_that_does_not_build_any_more_leaves_it_too(
         here(root, preset, say, *rest)
 
     monkeypatch.setattr(build, "build", only_here)
+
+
+def test_a_commit_that_does_not_build_any_more_leaves_it_too(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    builds_only_this_tree(clone, monkeypatch)
     assert clone.bench() is ExitStatus.REGRESSION
     said = f"Not measured again in pairs with its commit: commit {commit[:10]} does not build here"
     assert said in clone.output()[0]

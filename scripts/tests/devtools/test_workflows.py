@@ -486,9 +486,9 @@ def test_the_run_file_is_where_it_is_looked_for(name: str, job: str, artifact: s
 
 
 def test_what_the_history_reads_of_pairs_is_what_a_night_leaves() -> None:
-    read = [history_branch.PAIRED_BASE, history_branch.PAIRED]
-    confirming = RunPaths(Path(recorded_files.RUN_FILE)).confirming
-    assert [path.name for path in confirming] == read
+    paths = RunPaths(Path(recorded_files.RUN_FILE))
+    read = (*history_branch.OF_ALL, *history_branch.OF_FLAGGED)
+    assert tuple(path.name for path in (*paths.pair, *paths.confirming)) == read
     left = upload(workflow(history_branch.WORKFLOW)["jobs"]["measure"])["with"]["path"]
     assert {f"${{{{ runner.temp }}}}/{name}" for name in read} <= {*left.splitlines()}
 

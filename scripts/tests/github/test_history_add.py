@@ -134,6 +134,22 @@ def test_what_was_confirmed_in_pairs_has_its_ratio_to_the_base(project: Nights) 
     assert line["ratios"] == {"memcpy/a": [0.02, 0.00816, 4]}
 
 
+def test_on_a_gpu_that_the_baseline_has_not_seen_the_night_itself_is_in_pairs(
+    project: Nights,
+) -> None:
+    sides = {"run-base": ([1.0, 1.0], "ba" * 20), "run": ([math.exp(0.02)] * 2, project.commit)}
+    files = []
+    for name, (times, commit) in sides.items():
+        rows = [row("memcpy/a", times, process_rounds=[1, 2])]
+        document = run(rows, commit=commit, pair_id="p")
+        files.append((f"{name}.json", json.dumps(document).encode()))
+    project.hosted.artifacts.append(("nightly-nvidia-test", archive(*files)))
+    project.add()
+    line = project.line()
+    assert line["base"] == "ba" * 20
+    assert line["ratios"] == {"memcpy/a": [0.02, 0.0, 2]}
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [

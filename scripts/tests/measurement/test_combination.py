@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 from comparisons import record
-from warpgauge.measurement.confirm import combined, flagged, unconfirmed
+from warpgauge.measurement.confirm import combined, flagged, unconfirmed, unscreened
 from warpgauge.measurement.looks import Looks
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 
+SIBLINGS = Note(
+    Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=1.5e-7
+)
 SEEN = Note(Kind.NO_GPU, reason="seen before")
 COMMIT = "abcdef0123" * 4
 RECORD = record(commit=COMMIT)
@@ -118,3 +121,42 @@ def test_a_refused_comparison_has_nothing_to_confirm() -> None:
     screened = replace(comparison(b=Outcome.INCONCLUSIVE), refusal="Nothing in common.")
     assert flagged(screened) == ()
     assert unconfirmed(screened, "it does not build") is screened
+
+
+@pytest.mark.parametrize(
+    ("alone", "paired", "left"),
+    [
+        *((one, Outcome.PASS, Outcome.PASS) for one in (*CHANGED, Outcome.INCONCLUSIVE)),
+        (Outcome.PASS, Outcome.REGRESSION, Outcome.REGRESSION),
+        (Outcome.PASS, Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE),
+        (Outcome.PASS, Outcome.INVALID, Outcome.INVALID),
+        (Outcome.REGRESSION, Outcome.ERROR, Outcome.REGRESSION),
+        (Outcome.PASS, Outcome.NEW, Outcome.PASS),
+        (Outcome.MISSING, Outcome.MISSING, Outcome.MISSING),
+        (Outcome.NEW, Outcome.REGRESSION, Outcome.NEW),
+    ],
+)
+def test_pairs_from_the_start_judge_all_that_both_they_and_the_baseline_have(
+    alone: Outcome, paired: Outcome, left: Outcome
+) -> None:
+    both = Looks(comparison(a=paired), {"pairs": 4})
+    assert outcomes(unscreened(comparison(a=alone), both)) == {"a": left}
+
+
+def test_what_the_baseline_says_beside_verdicts_stays() -> None:
+    alone = comparison(a=Outcome.IMPROVED, b=Outcome.MISSING)
+    alone = replace(alone, notes=(SIBLINGS, SEEN))
+    found = unscreened(alone, Looks(replace(comparison(a=Outcome.PASS), notes=()), {"pairs": 4}))
+    assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.MISSING}
+    assert found.notes == (Note(Kind.NOT_THE_CODE, names=("a",)), SEEN)
+    assert found.method == Note(Kind.UNSCREENED, commit=COMMIT, pairs=4)
+
+
+def test_pairs_from_the_start_make_no_refused_comparison_a_pass() -> None:
+    both = Looks(comparison(a=Outcome.PASS), {"pairs": 4})
+    refused = replace(comparison(a=Outcome.INVALID), refusal="The baseline has extra work.")
+    assert unscreened(refused, both) is refused
+    refuses = replace(both, found=replace(both.found, refusal="Both are Debug builds."))
+    found = unscreened(comparison(a=Outcome.INCONCLUSIVE), refuses)
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert "in pairs with its commit: Both are Debug builds." in str(found.method)

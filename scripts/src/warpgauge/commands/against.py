@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --against COMMIT: measures both builds in pairs, and applies this tree's rules.
+"""scripts/bench in pairs from the start: with a given commit, or with the baseline's.
+
+`run` is --against COMMIT, which applies this tree's rules.
 
 Times are compared only with the commit. This tree's policy says which slowdowns are accepted, and
 its baseline which benchmarks were removed.
@@ -7,13 +9,15 @@ its baseline which benchmarks were removed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.show_results import Conclusion, without_gpu
 from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.looks import open_rows
+from warpgauge.measurement.looks import Looks, open_rows
 from warpgauge.measurement.measuring import Measuring
+from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Record
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
@@ -31,24 +35,44 @@ def run(
 ) -> ExitStatus:
     """Measure, judge and show; `baseline` is this tree's, for the GPU. Raises UserError."""
     measuring, probe = beside.measuring, beside.suite.probe
-    base, candidate = beside.base(commit), beside.candidate
+    base = beside.base(commit)
     rules = show.settings.policy
     old = _used_up(measuring, commit, rules)
     rules = rules and rules.without(old)
     show = replace(show, settings=replace(show.settings, policy=rules))
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
+
+    def settled(both: Looks[Comparison]) -> Comparison:
+        method = Note(Kind.PAIRED, commit=commit, **both.rounds)
+        found = _told(replace(both.found, method=method), old, commit)
+        return without_gpu(_without_removed(found, baseline), probe)
+
+    status = measured(beside, base, paths, show, settled)
+    return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
+
+
+def measured(
+    beside: AbRun,
+    base: Side,
+    paths: RunPaths,
+    show: Conclusion,
+    settled: Callable[[Looks[Comparison]], Comparison],
+) -> ExitStatus:
+    """Measure this build in pairs with `base`; show what `settled` makes of them, with --why.
+
+    An interrupt in a further look is raised after that. Raises UserError.
+    """
+    measuring, candidate = beside.measuring, beside.candidate
     filter = measuring.options.filter
     both = beside.compared(base, candidate, filter, paths.pair, show.judged, open_rows)
-    method = Note(Kind.PAIRED, commit=commit, **both.rounds)
-    found = _told(replace(both.found, method=method), old, commit)
-    found = without_gpu(_without_removed(found, baseline), probe)
+    found = settled(both)
     if measuring.options.why and both.stop is None:
         sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
         found = explain.of_regressions(found, lambda: sides, measuring, paths.why)
     status = show.compared(found)
     if both.stop is not None:
         raise both.stop
-    return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
+    return status
 
 
 def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Expected]:

@@ -74,10 +74,11 @@ class RunPaths:
 
     def measured(self, options: Options) -> list[Path]:
         """Return the run files that scripts/bench may write."""
-        runs = [*self.pair] if options.against else [self.run]
-        if options.confirm and not options.record and not options.against:
-            runs += self.confirming
-        return runs
+        if options.against:
+            return [*self.pair]
+        if options.record or not options.confirm:
+            return [self.run]
+        return [*self.pair, *self.confirming]
 
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
         """Raise UserError unless the runs, the log and all reports may be written."""

@@ -20,12 +20,14 @@ from warpgauge.commands.show_results import Conclusion, RunReport, without_basel
 from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun, BaselineRun
 from warpgauge.measurement.confirm import unconfirmed
+from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_folders
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.system import interrupts, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import plural
 from warpgauge.verdict import policy
@@ -147,21 +149,36 @@ class Bench(MeasuringCommand):
     def _by_itself(
         self, beside: AbRun, base: Record | None, paths: RunPaths, show: Conclusion
     ) -> ExitStatus:
-        """Measure this build, compare it with a baseline if there is one, and confirm in pairs."""
+        """Measure this build, compare it with a baseline if there is one, and confirm in pairs.
+
+        If the baseline has not seen this GPU, all is measured in pairs, as far as possible.
+        """
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
             return self_check.run(beside, base, paths.folder, show, self.baselines)
-        commit = why = ""
+        commit, why, other = "", "", None
         if options.record:
             known, at = suite.known, self.baselines
             at = store.path_of(at, known["gpu_name"]) if base else at
             recordable.require_suite(known, suite.binaries, suite.probe.faults, at, base)
         elif base is not None:
-            measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
+            now = Session("now", suite.known)
             try:
-                commit = confirm.commit_for(measuring, base, Session("now", suite.known))
-            except UserError as fault:
-                why = str(fault)
+                commit = confirm.commit_for(measuring, base, now)
+                if not confirm.has_seen(base, now):
+                    names = [name for binary in suite.binaries for name in binary.names]
+                    other = confirm.base_of(beside, commit, names)
+            except (UserError, OSError) as fault:
+                commit, why = "", confirm.reason(fault)
+            if other is not None:
+                what = f"measuring {suite.size} in pairs with its commit {short(commit)}"
+                measuring.note(f"The baseline has not seen this GPU: {what}")
+
+                def unscreened(both: Looks[Comparison]) -> Comparison:
+                    return confirm.unscreened(show.judged(base, both.found.candidate), both)
+
+                return against.measured(beside, other, paths, show, unscreened)
+            measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         alone = BaselineRun(beside, options.screening(confirms=bool(commit)))
         side, tired = alone.measured()
         if tired is not None and options.record:

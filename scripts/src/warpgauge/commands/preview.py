@@ -95,9 +95,9 @@ def plan_bench(one: Bench) -> ExitStatus:
     runs = paths.pair if options.against else (paths.run,)
     files = [*runs, paths.log, paths.report, *reports(options)]
     facts += [("files", ", ".join(os.path.relpath(path) for path in files))]
-    if options.confirm and not (options.record or options.against):
-        pair = ", ".join(os.path.relpath(path) for path in paths.confirming)
-        facts += [("if needed", f"in pairs with the baseline's commit: {pair}")]
+    if further := [path for path in paths.measured(options) if path not in runs]:
+        pairs = ", ".join(os.path.relpath(path) for path in further)
+        facts += [("if needed", f"in pairs with the baseline's commit: {pairs}")]
     if options.record:
         facts += [("record", f"a session in {os.path.relpath(one.baselines)}")]
     return show(facts)

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from warpgauge.files.zip_file import MissingEntry
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.artifact import Archive
 from warpgauge.github.branch import Repository
@@ -26,8 +27,10 @@ from warpgauge.system.text import plural
 from warpgauge.verdict import paired_tests, pairing
 
 WORKFLOW, BRANCH = "nightly.yml", "history"
-# What scripts/bench leaves of the pairs that confirm what a baseline flags.
-PAIRED_BASE, PAIRED = "run-confirm-base.json", "run-confirm.json"
+# What scripts/bench leaves of pairs with the baseline's commit, base first: of all benchmarks on a
+# GPU that the baseline has not seen, otherwise of those that it flags.
+OF_ALL = "run-base.json", recorded_files.RUN_FILE
+OF_FLAGGED = "run-confirm-base.json", "run-confirm.json"
 
 _README = """\
 # What each night measured
@@ -79,14 +82,17 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
 def _pairs(
     folder: Path, archive: Archive, gpu: Gpu, commit: str
 ) -> tuple[str, dict[str, Sequence[float]]]:
-    """The base of what was confirmed in pairs, and their log ratios by benchmark.
+    """The base of what was measured in pairs, and their log ratios by benchmark.
 
     The files lie in `folder` then. Raises UserError where they are missing, or not of this night.
     """
-    files = folder / PAIRED_BASE, folder / PAIRED
-    for file in files:
-        file.write_bytes(archive.file(file.name))
-    base, candidate = map(load, files)
+    try:
+        contents = {name: archive.file(name) for name in OF_ALL}
+    except MissingEntry:
+        contents = {name: archive.file(name) for name in OF_FLAGGED}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    base, candidate = (load(folder / name) for name in contents)
     told = [
         (side.source, only_session(side).gpu_name, only_session(side).context.get("commit", ""))
         for side in (base, candidate)
@@ -94,7 +100,7 @@ def _pairs(
     ours = (Source.RUN, gpu.name)
     known = told == [(*ours, told[0][-1]), (*ours, commit)] and is_full(told[0][-1])
     if not known or not are_paired(base, candidate):
-        raise UserError(f"{PAIRED_BASE} and {PAIRED} are no pairs of this night")
+        raise UserError(f"{' and '.join(contents)} are no pairs of this night")
     names = [name for name in candidate.rows if name in base.rows]
     pairings = pairing.pair(base, candidate, names)[0]
     return told[0][-1], {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures flagged benchmarks in pairs with the baseline's commit, and merges both verdicts."""
+"""Measures in pairs with the baseline's commit, and merges both verdicts.
+
+Usually these are the benchmarks that the screening flags. A baseline without a session of this GPU
+bounds hardly anything (scripts/statistics.md, "Screening"): then all are measured in pairs at once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from warpgauge.execution.selection import exactly
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import Looks, open_rows
 from warpgauge.measurement.measuring import Measuring
+from warpgauge.measurement.paired import Side
 from warpgauge.records.model import Clock, Record, Session
 from warpgauge.records.sessions import newest, newest_last
 from warpgauge.system import worktree
@@ -42,20 +47,37 @@ def confirmed(
     whose = f"commit {short(commit)} of the baseline"
     beside.measuring.note(f"Confirming {what} in pairs with {whose}")
     try:
-        base, candidate = (side.only(names) for side in (beside.base(commit), beside.candidate))
-        if base.binaries and all(one.fault for one in base.binaries):
-            program = base.binaries[0]
-            raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
+        base, candidate = base_of(beside, commit, names), beside.candidate.only(names)
         # The screening counts as a look.
         both = beside.compared(
             base, candidate, exactly(names), files, judge, open_rows, before=(0,)
         )
     except (UserError, OSError) as fault:
-        why = str(of_system(fault) if isinstance(fault, OSError) else fault)
-        return unconfirmed(screened, why)
+        return unconfirmed(screened, reason(fault))
     if both.stop is not None:
         raise both.stop
     return combined(screened, both)
+
+
+def base_of(beside: AbRun, commit: str, names: Collection[str]) -> Side:
+    """Return `commit` as a side with these benchmarks. Raises UserError if none of them can run."""
+    base = beside.base(commit).only(names)
+    if not base.binaries:
+        raise UserError(f"commit {short(commit)} has none of these benchmarks")
+    if all(one.fault for one in base.binaries):
+        program = base.binaries[0]
+        raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
+    return base
+
+
+def reason(fault: UserError | OSError) -> str:
+    """Return why no pair is possible."""
+    return str(of_system(fault) if isinstance(fault, OSError) else fault)
+
+
+def has_seen(baseline: Record, session: Session) -> bool:
+    """Return whether `baseline` has a session of the GPU of `session`."""
+    return any(one.gpu_uuid == session.gpu_uuid for one in baseline.sessions.values())
 
 
 def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
@@ -91,6 +113,13 @@ def commit_of(baseline: Record, session: Session) -> str:
 _FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
 _ACCEPTED = "accepted"
 
+# What pairs from the start leave to the baseline. A benchmark may be new because its rows were
+# removed to be recorded again: then it does another amount of work in the baseline's commit.
+_OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING)
+
+# Notes on verdicts that pairs from the start replace.
+_SUPERSEDED = (Kind.SIBLINGS, Kind.ENTRY_UNUSED, Kind.HELD_BACK)
+
 # Names of a pair's outcomes in the note.
 _FOUND = {
     Outcome.REGRESSION: "slower",
@@ -117,22 +146,49 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     flags, paired = flagged(screened), both.found
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
+    found = _replacing(flags, paired)
+    counts = {**_screened(screened, flags), **_found(flags, list(found.values()))}
+    method = Note(Kind.CONFIRMED, commit=_commit(paired), **both.rounds, **counts)
+    return _merged(screened, paired, found, method)
+
+
+def unscreened(judged: Comparison, both: Looks[Comparison]) -> Comparison:
+    """Return `judged`, the pair's candidate against the baseline, with the verdicts of the pair.
+
+    The pair has all of alpha, because what it judges is judged by nothing else. A benchmark that
+    ran beside the base passes by the pair alone, and one that the base lacks keeps its verdict.
+    """
+    paired = both.found
+    if judged.refusal is not None:
+        return judged
+    if paired.refusal is not None:
+        return unconfirmed(judged, paired.refusal)
+    left = (one for one in judged.verdicts if one.outcome not in _OF_THE_BASELINE)
+    found = _replacing((one for one in left if not is_control(one)), paired)
+    method = Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds)
+    notes = tuple(note for note in judged.notes if note.kind not in _SUPERSEDED)
+    return _merged(replace(judged, notes=notes), paired, found, method)
+
+
+def _replacing(rows: Iterable[Verdict], paired: Comparison) -> dict[str, Verdict]:
+    """Return the pair's verdicts on `rows` that count, by name."""
     beside = {one.name: one for one in paired.verdicts}
-    found = {
-        one.name: beside[one.name]
-        for one in flags
-        if one.name in beside and _counts(one, beside[one.name])
-    }
-    method = Note(
-        Kind.CONFIRMED,
-        commit=newest(paired.baseline).context.get("commit", ""),
-        **both.rounds,
-        **_screened(screened, flags),
-        **_found(flags, list(found.values())),
-    )
+    both = ((one, beside[one.name]) for one in rows if one.name in beside)
+    return {one.name: its for one, its in both if _counts(one, its)}
+
+
+def _commit(paired: Comparison) -> str:
+    return newest(paired.baseline).context.get("commit", "")
+
+
+def _merged(
+    screened: Comparison, paired: Comparison, found: Mapping[str, Verdict], method: Note
+) -> Comparison:
+    """Return `screened` with the verdicts `found` of the pair, and the notes of both."""
     passed = [one for one in found.values() if one.outcome is Outcome.PASS]
     acquitted = {one.name for one in passed if not one.is_accepted}
-    moved = tuple(one.name for one in flags if one.outcome in CHANGED and one.name in acquitted)
+    changed = (one.name for one in screened.verdicts if one.outcome in CHANGED)
+    moved = tuple(name for name in changed if name in acquitted)
     own = [Note(Kind.NOT_THE_CODE, names=moved)] if moved else []
     # Do not repeat the pair's notes.
     others = [note for note in screened.notes if note not in paired.notes]

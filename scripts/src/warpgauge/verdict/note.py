@@ -153,6 +153,10 @@ class Kind(Enum):
     )
     PAIRED = "Measured in pairs with commit {commit:commit}: " + _PAIRS
     PAIRED_FOLDERS = "Measured in pairs, programs in {base} against those in {candidate}: " + _PAIRS
+    UNSCREENED = (
+        "The baseline has no session of this GPU. Measured in pairs with its commit "
+        "{commit:commit}: " + _PAIRS
+    )
     CONFIRMED = _SCREENED + (
         f"Measured again in pairs with its commit {{commit:commit}}: {_PAIRS} Of these"
         "[, {slower:number} slower][, {faster:number} faster][, {unchanged:number} unchanged]"
