@@ -35,6 +35,7 @@ struct StreamK {
             .threads = Tile::consumer_threads + warpgroup_threads,
             .shared_bytes = bytes,
             .cluster = cluster,
+            .b_box_rows = Tile::template b_box_rows<cluster>,
             .split = split};
   }
 };
