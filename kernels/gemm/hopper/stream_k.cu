@@ -19,7 +19,7 @@ constexpr const char* stream_k_launcher = "gemm_wgmma_stream_k";
 template <class Choice>
 struct StreamK {
   using Tile = typename Choice::Tile;
-  using Store = BoxStore<MatrixWriter, 2>;
+  using Store = typename Choice::Store;
   static constexpr unsigned cluster = Choice::cluster;
 
   template <class T>
