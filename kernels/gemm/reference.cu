@@ -36,15 +36,16 @@ __global__ __launch_bounds__(gemm_reference_threads) void gemm_reference_kernel(
           row < shape.m && k < shape.k ? static_cast<double>(a[row * shape.k + k]) : 0;
     }
     __syncthreads();
-#pragma unroll 8  // reads of B in flight
-    for (unsigned i = 0; i < gemm_reference_depth; ++i) {
-      const std::size_t k = first_k + i;
-      const double value = inside && k < shape.k
-                               ? static_cast<double>(b[k * b_row_stride + column * b_column_stride])
-                               : 0;
+    if (inside) {  // whole warps without a column, as with narrow matrices, read nothing
+#pragma unroll 8   // reads of B in flight
+      for (unsigned i = 0; i < gemm_reference_depth; ++i) {
+        const std::size_t k = first_k + i;
+        const double value =
+            k < shape.k ? static_cast<double>(b[k * b_row_stride + column * b_column_stride]) : 0;
 #pragma unroll
-      for (unsigned row = 0; row < gemm_reference_rows; ++row) {
-        sums[row] += a_tile[i][row] * value;
+        for (unsigned row = 0; row < gemm_reference_rows; ++row) {
+          sums[row] += a_tile[i][row] * value;
+        }
       }
     }
     __syncthreads();  // the next round overwrites the tile

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses among the rungs by shape. Few rows, or few tiles with many terms: split_k. Otherwise
 // whole tiles, of the size that with_tile_for() chooses. Bound as the chosen rung.
+#include <type_traits>
+
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/l2_order.cuh"
 #include "kernels/gemm/hopper/tile_choice.cuh"
@@ -10,9 +12,10 @@ namespace {
 
 /// Source: the measurements in kernels/README.md. With 8192 terms or more, whole tiles on at most
 /// half of the multiprocessors take longer than exchanging partial sums.
+template <class Choice>
 bool splits_terms(GemmShape shape) {
   constexpr std::size_t many_terms = 8192;
-  return shape.m <= 64 || (shape.k >= many_terms && hopper::tiles_fit(shape, 64, 128, 2));
+  return shape.m <= 64 || (shape.k >= many_terms && hopper::tiles_fit<Choice>(shape, 2));
 }
 
 }  // namespace
@@ -26,17 +29,15 @@ void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t
   }
   require_wgmma_product({.launcher = launcher, .tile_rows = 64, .tile_columns = 128}, a, b, c,
                         shape);
-  if (splits_terms(shape)) {
-    gemm_wgmma_split_k(a, b, c, shape, stream);
-    return;
-  }
   with_tile_for(shape, [&](auto choice) {
     using Choice = decltype(choice);
-    if constexpr (Choice::cluster > 1) {
+    if (splits_terms<Choice>(shape)) {
+      gemm_wgmma_split_k(a, b, c, shape, stream);
+    } else if constexpr (std::is_same_v<Choice, LargestTile>) {
       gemm_wgmma_stmatrix(a, b, c, shape, stream);
     } else {
-      launch_persistent<T, typename Choice::Tile, BoxStore<MatrixWriter, 2>, GroupOrder<8>>(
-          launcher, a, b, c, shape, stream);
+      launch_persistent<T, typename Choice::Tile, typename Choice::Store, GroupOrder<8>,
+                        Choice::cluster>(launcher, a, b, c, shape, stream);
     }
   });
 }

@@ -74,12 +74,12 @@ template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
 /// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_stmatrix or, between them, whole
-/// tiles of 64 x 128, 64 x 256 or 128 x 128.
+/// tiles of 64 x 64 (in clusters of two that share B), 64 x 128, 64 x 256, 128 x 128 or 128 x 192.
 template <class T>
 void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
 /// Stream-K: clusters share the stages of those tiles that would not fill the last turns of all
-/// multiprocessors. Tiles of 64 x 128 to 256 x 256, see tile_choice.cuh. T and the conditions are
+/// multiprocessors. Tiles of 64 x 64 to 256 x 256, see tile_choice.cuh. T and the conditions are
 /// those of the launchers above. Results do not depend on timing. An object is for one shape, and
 /// holds partial sums on the device that is current at construction. A graph of its calls uses them
 /// and must not outlive the object. One stream and one thread at a time.

@@ -90,10 +90,10 @@ class GemmWgmmaTest : public DeviceTest {
     expect_of<T>(rungs_for<T>(shape), inputs, shape, expect);
   }
 
-  /// Compares four launches of one object with the reference and with each other. The device fills
+  /// Compares the launches of one object with the reference and with each other. The device fills
   /// the inputs, so that they may be large.
   template <class T>
-  void expect_repeatable(GemmWgmmaStreamK<T>& gemm, GemmShape shape) {
+  void expect_repeatable(GemmWgmmaStreamK<T>& gemm, GemmShape shape, int launches) {
     SCOPED_TRACE(::testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
     const std::size_t outputs = shape.m * shape.n;
     DeviceArray<T> a(shape.m * shape.k);
@@ -103,7 +103,7 @@ class GemmWgmmaTest : public DeviceTest {
     GuardedOutput<double> reference(outputs);
     gemm_reference(a.data(), b.data(), reference.data(), shape, 0, outputs, stream());
     std::vector<double> first;
-    for (int launch = 0; launch < 4; ++launch) {
+    for (int launch = 0; launch < launches; ++launch) {
       GuardedOutput<T> c(outputs);
       gemm(a.data(), b.data(), c.data(), stream());
       synchronize();
@@ -142,6 +142,12 @@ class GemmWgmmaTest : public DeviceTest {
     }
     expect_same(got, expected);
   }
+
+  template <class T>
+  void expect_exact_of_best_and_stream_k(GemmShape shape) {
+    const auto rungs = rungs_for<T>(shape);
+    expect_of<T>({rungs.end() - 2, rungs.end()}, small_integers<T>, shape, expect_exact<T>);
+  }
 };
 
 TEST_F(GemmWgmmaTest, RungsOfBf16MatchTheReference) {
@@ -170,13 +176,21 @@ TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
   }
 }
 
-// Shapes for which tiles of 64 x 256 and of 128 x 128 are chosen on 132 multiprocessors, and one
-// for which terms are split because there are many.
+// Shapes for which these tiles are chosen on 132 multiprocessors: 64 x 64, where one block of a
+// cluster has no rows; 64 x 256; 128 x 128; 128 x 192, where a box of columns has none.
 TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithEachTile) {
-  using T = __nv_bfloat16;
-  for (const GemmShape shape : {GemmShape{72, 8584, 72}, {2824, 264, 72}, {72, 136, 8200}}) {
-    const auto rungs = rungs_for<T>(shape);
-    expect_of<T>({rungs.end() - 2, rungs.end()}, small_integers<T>, shape, expect_exact<T>);
+  for (const GemmShape shape :
+       {GemmShape{136, 1080, 72}, {72, 8584, 72}, {2824, 264, 72}, {136, 8552, 8}}) {
+    expect_exact_of_best_and_stream_k<__nv_bfloat16>(shape);
+    expect_exact_of_best_and_stream_k<__half>(shape);
+  }
+}
+
+// Terms that wrap around the ring: with tiles of 64 x 64, whose last stage ends in the second
+// block's half of the terms, and of 128 x 192. Then terms that are split because there are many.
+TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithManyTerms) {
+  for (const GemmShape shape : {GemmShape{72, 2184, 936}, {136, 8552, 264}, {72, 24, 8200}}) {
+    expect_exact_of_best_and_stream_k<__nv_bfloat16>(shape);
   }
 }
 
@@ -185,11 +199,11 @@ TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithEachTile) {
 // whatever the timing.
 TEST_F(GemmWgmmaTest, StreamKIsExactAndRepeatable) {
   using T = __nv_bfloat16;
-  for (const GemmShape shape : {GemmShape{65, 136, 200}, {1, 72, 4104}, {100, 264, 4168}}) {
+  for (const GemmShape shape : {GemmShape{65, 136, 200}, {1, 72, 2696}, {100, 264, 2696}}) {
     GemmWgmmaStreamK<T> gemm(shape);
     expect_of<T>({{"gemm_wgmma_stream_k", launch_of(gemm)}}, small_integers<T>, shape,
                  expect_exact<T>);
-    expect_repeatable(gemm, shape);
+    expect_repeatable(gemm, shape, 4);
   }
 }
 
@@ -198,7 +212,15 @@ TEST_F(GemmWgmmaTest, StreamKIsExactAndRepeatable) {
 TEST_F(GemmWgmmaTest, ClustersShareTheLastTurns) {
   constexpr GemmShape shape{34'056, 8, 2696};
   GemmWgmmaStreamK<__nv_bfloat16> gemm(shape);
-  expect_repeatable(gemm, shape);
+  expect_repeatable(gemm, shape, 2);
+}
+
+// On 132 multiprocessors, 66 clusters of two blocks share all stages of 35 tiles of 64 x 64 per
+// block.
+TEST_F(GemmWgmmaTest, ClustersShareSmallTiles) {
+  constexpr GemmShape shape{72, 2184, 5512};
+  GemmWgmmaStreamK<__nv_bfloat16> gemm(shape);
+  expect_repeatable(gemm, shape, 2);
 }
 
 // Elements outside the matrices count as 0, whatever lies there in memory: a NaN or an infinity in

@@ -24,7 +24,7 @@ namespace hopper {
 namespace {
 
 constexpr unsigned box_row_bytes = 128;  // the widest row that the swizzle supports
-constexpr unsigned box_rows = 64;
+constexpr unsigned c_box_rows = 64;
 
 /// TMA takes signed 32-bit coordinates, and the last tile may reach past the last element.
 constexpr std::size_t most_elements = 2'147'483'647 - 1024;
@@ -128,11 +128,10 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   WgmmaArguments arguments{
       .a_map =
           tensor_map(launch.launcher, a, shape.m, shape.k, launch.tile_rows, launch.input_bytes),
-      .b_map = launch.b_is_k_major
-                   ? tensor_map(launch.launcher, b, shape.n, shape.k,
-                                launch.tile_columns / launch.cluster, launch.input_bytes)
-                   : tensor_map(launch.launcher, b, shape.k, shape.n, box_rows, launch.input_bytes),
-      .c_map = tensor_map(launch.launcher, c, shape.m, shape.n, box_rows, launch.output_bytes),
+      .b_map = tensor_map(launch.launcher, b, launch.b_is_k_major ? shape.n : shape.k,
+                          launch.b_is_k_major ? shape.k : shape.n, launch.b_box_rows,
+                          launch.input_bytes),
+      .c_map = tensor_map(launch.launcher, c, shape.m, shape.n, c_box_rows, launch.output_bytes),
       .c = c,
       .m = static_cast<unsigned>(shape.m),
       .n = static_cast<unsigned>(shape.n),

@@ -38,6 +38,7 @@ struct WgmmaLaunch {
   unsigned cluster = 1;       ///< blocks per cluster; their tiles lie one below the other
   bool splits_terms = false;  ///< clusters of 1 to 4 blocks make one tile together
   bool b_is_k_major = false;  ///< B is [n,k]
+  unsigned b_box_rows = 64;   ///< rows of a box of B
   unsigned input_bytes = 2;   ///< size of an element of A and B
   unsigned output_bytes = 2;
   SplitTiles split{};
@@ -53,8 +54,8 @@ Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void
                             GemmShape shape);
 
 /// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide. A
-/// box of A has the rows of a tile; one of C has 64 rows; one of B has 64 rows or, if K-major, a
-/// block's share of the tile's columns. Conditions and exceptions: see hopper.hpp.
+/// box of A has the rows of a tile; one of C has 64 rows. Conditions and exceptions: see
+/// hopper.hpp.
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream);
 

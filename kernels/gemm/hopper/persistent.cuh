@@ -92,6 +92,7 @@ void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, G
                 .persistent = true,
                 .cluster = Cluster,
                 .b_is_k_major = Tile::b_is_k_major,
+                .b_box_rows = Tile::template b_box_rows<Cluster>,
                 .input_bytes = sizeof(In),
                 .output_bytes = sizeof(Out)},
                gemm_wgmma_persistent_kernel<Product, Out, Tile, Store, Order, Cluster>, a, b, c,

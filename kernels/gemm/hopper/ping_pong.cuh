@@ -93,7 +93,8 @@ void launch_ping_pong(const char* launcher, const T* a, const T* b, T* c, GemmSh
                 .threads = (ping_pong_consumers + 1) * warpgroup_threads,
                 .shared_bytes = bytes,
                 .persistent = true,
-                .cluster = Cluster},
+                .cluster = Cluster,
+                .b_box_rows = Tile::template b_box_rows<Cluster>},
                gemm_wgmma_ping_pong_kernel<T, Tile, Store, Order, Cluster>, a, b, c, shape, stream);
 }
 

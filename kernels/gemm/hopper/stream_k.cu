@@ -19,7 +19,7 @@ constexpr const char* stream_k_launcher = "gemm_wgmma_stream_k";
 template <class Choice>
 struct StreamK {
   using Tile = typename Choice::Tile;
-  using Store = BoxStore<MatrixWriter, 2>;
+  using Store = typename Choice::Store;
   static constexpr unsigned cluster = Choice::cluster;
 
   template <class T>
@@ -35,6 +35,7 @@ struct StreamK {
             .threads = Tile::consumer_threads + warpgroup_threads,
             .shared_bytes = bytes,
             .cluster = cluster,
+            .b_box_rows = Tile::template b_box_rows<cluster>,
             .split = split};
   }
 };

@@ -28,6 +28,11 @@ struct WgmmaTile {
   static constexpr unsigned b_boxes = N / box_columns;
   static constexpr unsigned stage_bytes = a_bytes + b_boxes * b_box_bytes;
   static constexpr unsigned ring_bytes = Stages * (stage_bytes + 2 * barrier_bytes);
+  /// Rows of the boxes in which a block of a cluster loads its share of B, see load_stage().
+  template <unsigned Cluster>
+  static constexpr unsigned b_box_rows = BIsKMajor                ? N / Cluster
+                                         : b_boxes % Cluster == 0 ? stage_k
+                                                                  : stage_k / Cluster;
   static_assert(M % (Consumers * wgmma_m) == 0 && N % box_columns == 0);
   static_assert(stage_bytes % pattern_bytes == 0, "the swizzle is a function of the address");
 };
@@ -47,14 +52,17 @@ __device__ inline void prefetch_maps(const WgmmaArguments& arguments) {
 
 /// Starts loading the tiles of A and B with terms from k on into `stage`; barrier `full` counts
 /// their bytes. Call from one thread. The blocks of a cluster lie one below the other and share B:
-/// each loads its share into all of them, so B is read once from the L2.
+/// each loads its share into all of them, so B is read once from the L2. A share is some columns of
+/// a K-major B. Of a row-major B, it is some boxes or, if their number is not a multiple of the
+/// blocks, some terms of each box.
 ///
 /// Hand-over from copies to consumers: `full` expects one arrival, made here, which announces all
-/// bytes of the stage: those this block loads and those from its cluster. (Bytes outside the
-/// matrices count too, because zeros are written for them.) The phase completes when all bytes are
-/// written; then the consumers go on. Bytes from the cluster may come before the arrival. They
-/// still belong to this phase: a sender waits until this block's consumers have released the stage,
-/// and that happens only after the previous phase is complete.
+/// bytes of the stage: those this block loads and those from its cluster, whose shares are disjoint
+/// and together all of B. (Bytes outside the matrices count too, because zeros are written for
+/// them.) The phase completes when all bytes are written; then the consumers go on. Bytes from the
+/// cluster may come before the arrival. They still belong to this phase: a sender waits until this
+/// block's consumers have released the stage, and that happens only after the previous phase is
+/// complete.
 template <class Tile, unsigned Cluster = 1>
 __device__ inline void load_stage(const WgmmaArguments& arguments, unsigned stage, unsigned full,
                                   unsigned row, unsigned column, unsigned k, unsigned rank = 0) {
@@ -74,12 +82,18 @@ __device__ inline void load_stage(const WgmmaArguments& arguments, unsigned stag
     const unsigned first = rank * own_columns;
     load_b(first * box_row_bytes, k, column + first);
   } else {
-    constexpr unsigned own_boxes = Tile::b_boxes / Cluster;
-    static_assert(own_boxes * Cluster == Tile::b_boxes);
+    constexpr unsigned own_terms = Tile::template b_box_rows<Cluster>;
+    constexpr bool all_terms = own_terms == stage_k;
+    static_assert(all_terms || own_terms * Cluster == stage_k);
+    static_assert(own_terms % 8 == 0, "each part begins a pattern");
+    constexpr unsigned own_boxes = all_terms ? Tile::b_boxes / Cluster : Tile::b_boxes;
+    const unsigned first_box = all_terms ? rank * own_boxes : 0;
+    const unsigned first_term = all_terms ? 0 : rank * own_terms;
 #pragma unroll
     for (unsigned i = 0; i < own_boxes; ++i) {
-      const unsigned box = rank * own_boxes + i;
-      load_b(box * b_box_bytes, column + box * box_columns, k);
+      const unsigned box = first_box + i;
+      load_b(box * b_box_bytes + first_term * box_row_bytes, column + box * box_columns,
+             k + first_term);
     }
   }
 }
