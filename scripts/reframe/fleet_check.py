@@ -85,7 +85,8 @@ class WarpgaugeCheck(rfm.RunOnlyRegressionTest):
     def time_of_slowest_gpu(self):
         """A variable for each benchmark: the time of the slowest GPU."""
         slowest: dict[str, float] = {}
-        for path in Path(self.stagedir).glob("run-*.json"):
+        runs = Path(self.stagedir).glob("run-*.json")
+        for path in (run for run in runs if not run.stem.endswith("-base")):
             for row in json.loads(path.read_text())["benchmarks"]:
                 if row.get("process_medians") and not row.get("error_occurred"):
                     median = statistics.median(row["process_medians"])

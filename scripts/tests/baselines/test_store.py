@@ -220,6 +220,7 @@ REFUSED: list[tuple[Json, str]] = [
     (run(ROWS, boot_id=""), "its context has no boot_id"),
     (run(ROWS, gpu_name="NVIDIA-Test"), "it was measured on 'NVIDIA-Test', but "),
     (run(ROWS, other_processes="2"), "others used the GPU at the start"),
+    (run(ROWS, pair_id="1234"), "measured in pairs"),
     (run(ROWS[1:]), "it lacks 'memcpy/a' of"),
     (google([google_row("a", 1.0)]), "it is a Google Benchmark JSON; give a run file"),
     (with_another(failed("sync/d", "boom")), "sync/d failed (boom); correct it"),

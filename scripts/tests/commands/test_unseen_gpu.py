@@ -153,3 +153,25 @@ def test_a_further_look_that_is_interrupted_shows_the_one_before_and_can_be_resu
     assert min(round for round, *_ in interrupts.begun) > FIRST_LOOK
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
     pair_of(clone)
+
+
+def test_a_machine_without_a_gpu_is_no_unseen_gpu(clone: GitRepository) -> None:
+    recorded_elsewhere(clone)
+    (baseline,) = clone.root.glob("baselines/*/")
+    clone.no_gpu = "no driver reports a GPU"
+    asked = ("--baseline", str(baseline), "--allow", "gpu-model", "--filter", "^host/")
+    assert clone.bench(*asked) is ExitStatus.NOT_MEASURED
+    err = clone.output()[1]
+    assert "has not seen this GPU" not in err
+    assert "No GPU was measured" in err
+
+
+def test_both_sides_are_called_alike(clone: GitRepository) -> None:
+    recorded_elsewhere(clone)
+    assert clone.bench() is ExitStatus.OK
+    log = max(clone.root.glob("build/runs/*.log"), key=lambda path: path.stat().st_mtime_ns)
+    lines = log.read_text().splitlines()
+    of_sync = (line.split("bench_sync ")[1] for line in lines if "bench_sync " in line)
+    called = [line.split("  # round ") for line in of_sync if "  # round " in line]
+    assert len(called) == 2 * FIRST_LOOK
+    assert len({options for options, _ in called}) == 1

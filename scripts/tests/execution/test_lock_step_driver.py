@@ -120,7 +120,7 @@ def test_the_sides_start_one_after_the_other_in_the_order_of_the_pair(
 def test_a_side_that_dies_as_it_waits_costs_no_benchmark(tmp_path: Path) -> None:
     mark = tmp_path / "once"
     dies = {"cases": {"a": 1, "b": 1}, "dies waiting": [str(mark), "b"]}
-    told = found(plan(tmp_path, dies, {"a": 1, "b": 1}))
+    told = found(plan(tmp_path, dies, {"cases": {"a": 1, "b": 1}, "late": 0.1}))
     assert mark.exists()
     assert [one.log_ratio for one in told.values()] == [0.0, 0.0]
     assert [one.start for one in told.values()] == [1, 2]
@@ -139,7 +139,7 @@ def test_what_both_sides_lack_is_told_of_once(tmp_path: Path) -> None:
     one.names.append("b")
     told = found(one)
     assert told["a"].log_ratio == 0.0
-    assert (told["b"].began, told["b"].ended_for) == (False, "never reached b")
+    assert (told["b"].began, told["b"].of, told["b"].status) == (False, 0, 0)
 
 
 def test_a_benchmark_that_fails_on_one_side_has_no_ratio_and_costs_no_other(tmp_path: Path) -> None:

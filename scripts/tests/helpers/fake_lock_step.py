@@ -6,9 +6,10 @@
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
 batch, `log` a file that gets when its slices begin and end, `starts` one that gets when it starts
-and greets (`is` names it), `between` one that is there once it was killed between two benchmarks,
-`dies waiting` one that is there once it was killed before it was told to go, with the benchmark,
-and `at the end` what goes wrong behind the last.
+and greets (`is` names it), `late` how long it waits before it says a benchmark, `between` one that
+is there once it was killed between two benchmarks, `dies waiting` one that is there once it was
+killed before it was told to go, with the benchmark, and `at the end` what goes wrong behind the
+last.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def main() -> None:
         mark, at = told.get("dies waiting", ["", ""])
         if dies := name == at and not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
+        time.sleep(told.get("late", 0.0))
         program.say(f"case {name}")
         if dies:  # at once: it must not be told to go before
             os.kill(os.getpid(), signal.SIGKILL)

@@ -134,6 +134,7 @@ def test_a_refused_comparison_has_nothing_to_confirm() -> None:
         (Outcome.PASS, Outcome.NEW, Outcome.PASS),
         (Outcome.MISSING, Outcome.MISSING, Outcome.MISSING),
         (Outcome.NEW, Outcome.REGRESSION, Outcome.NEW),
+        (Outcome.INVALID, Outcome.PASS, Outcome.INVALID),
     ],
 )
 def test_pairs_from_the_start_judge_all_that_both_they_and_the_baseline_have(

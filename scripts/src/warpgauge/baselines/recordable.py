@@ -13,7 +13,7 @@ from warpgauge.records import counters
 from warpgauge.records.counters import OTHER_PROCESSES
 from warpgauge.records.load import json_files
 from warpgauge.records.model import FULL_SUITE, Record, Session, Source
-from warpgauge.records.sessions import only_session
+from warpgauge.records.sessions import PAIR_KEY, only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict import disturbance
@@ -58,6 +58,9 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
     session = only_session(run)
     context = session.context
     _require_context(what, context)
+    if PAIR_KEY in context:
+        why = "it was measured in pairs, which times in a baseline are not"
+        raise _refusal(what, why, "measure with --record or --no-confirm")
     for key in ("commit", "date"):
         if not context.get(key):
             raise _refusal(what, f"its context has no {key}", "measure with scripts/bench")

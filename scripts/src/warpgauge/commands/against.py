@@ -35,7 +35,7 @@ def run(
 ) -> ExitStatus:
     """Measure, judge and show; `baseline` is this tree's, for the GPU. Raises UserError."""
     measuring, probe = beside.measuring, beside.suite.probe
-    base = beside.base(commit)
+    sides = beside.base(commit), beside.candidate
     rules = show.settings.policy
     old = _used_up(measuring, commit, rules)
     rules = rules and rules.without(old)
@@ -47,28 +47,27 @@ def run(
         found = _told(replace(both.found, method=method), old, commit)
         return without_gpu(_without_removed(found, baseline), probe)
 
-    status = measured(beside, base, paths, show, settled)
+    status = measured(beside, sides, paths, show, settled)
     return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
 
 
 def measured(
     beside: AbRun,
-    base: Side,
+    sides: tuple[Side, Side],
     paths: RunPaths,
     show: Conclusion,
     settled: Callable[[Looks[Comparison]], Comparison],
 ) -> ExitStatus:
-    """Measure this build in pairs with `base`; show what `settled` makes of them, with --why.
+    """Measure `sides` in pairs, base first; show what `settled` makes of them, with --why.
 
     An interrupt in a further look is raised after that. Raises UserError.
     """
-    measuring, candidate = beside.measuring, beside.candidate
-    filter = measuring.options.filter
-    both = beside.compared(base, candidate, filter, paths.pair, show.judged, open_rows)
+    measuring, filter = beside.measuring, beside.measuring.options.filter
+    both = beside.compared(*sides, filter, paths.pair, show.judged, open_rows)
     found = settled(both)
     if measuring.options.why and both.stop is None:
-        sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
-        found = explain.of_regressions(found, lambda: sides, measuring, paths.why)
+        told = Sides(sides, (both.found.baseline, both.found.candidate))
+        found = explain.of_regressions(found, lambda: told, measuring, paths.why)
     status = show.compared(found)
     if both.stop is not None:
         raise both.stop

@@ -158,7 +158,7 @@ class MeasuringCommand:
         return alone_on(uuid.split(",") if uuid else (), self._waiting(self.on_gpu))
 
     def watched(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
-        """Lock, open and watch these GPUs, if any, and wait until no other process uses them."""
+        """Lock, keep open and watch these GPUs, if any, and wait until nobody else uses them."""
         held.enter_context(self.alone_on(uuid))
         if uuid:
             keep_open()

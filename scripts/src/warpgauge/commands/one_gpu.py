@@ -156,7 +156,7 @@ class Bench(MeasuringCommand):
         options, suite, measuring = self.options, beside.suite, beside.measuring
         if options.self_check:
             return self_check.run(beside, base, paths.folder, show, self.baselines)
-        commit, why, other = "", "", None
+        commit, why, sides = "", "", None
         if options.record:
             known, at = suite.known, self.baselines
             at = store.path_of(at, known["gpu_name"]) if base else at
@@ -165,19 +165,19 @@ class Bench(MeasuringCommand):
             now = Session("now", suite.known)
             try:
                 commit = confirm.commit_for(measuring, base, now)
-                if not confirm.has_seen(base, now):
+                if not suite.probe.no_gpu and not confirm.has_seen(base, now):
                     names = [name for binary in suite.binaries for name in binary.names]
-                    other = confirm.base_of(beside, commit, names)
+                    sides = confirm.sides(beside, commit, names)
             except (UserError, OSError) as fault:
                 commit, why = "", confirm.reason(fault)
-            if other is not None:
+            if sides is not None:
                 what = f"measuring {suite.size} in pairs with its commit {short(commit)}"
                 measuring.note(f"The baseline has not seen this GPU: {what}")
 
                 def unscreened(both: Looks[Comparison]) -> Comparison:
                     return confirm.unscreened(show.judged(base, both.found.candidate), both)
 
-                return against.measured(beside, other, paths, show, unscreened)
+                return against.measured(beside, sides, paths, show, unscreened)
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         alone = BaselineRun(beside, options.screening(confirms=bool(commit)))
         side, tired = alone.measured()
@@ -196,11 +196,11 @@ class Bench(MeasuringCommand):
             if not options.why:
                 return found
 
-            def sides() -> Sides:
+            def flagged() -> Sides:
                 base, run = map(load.load, paths.confirming)
                 return Sides((beside.base(commit), beside.candidate), (base, run))
 
-            return explain.of_regressions(found, sides, measuring, paths.why)
+            return explain.of_regressions(found, flagged, measuring, paths.why)
 
         shown = os.path.relpath(paths.run)
         became = f"while {shown} was written: it is either complete or unchanged"

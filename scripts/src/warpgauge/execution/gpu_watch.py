@@ -75,7 +75,7 @@ class User:
 
 
 def keep_open() -> None:
-    """Keep the GPUs open as long as this process lives, without a context on them.
+    """Keep the visible GPUs open as long as this process lives, without a context on them.
 
     The driver closes a GPU that nobody uses; opening it again takes each new process 0.1 s (H200).
     """

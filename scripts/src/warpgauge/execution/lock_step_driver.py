@@ -228,7 +228,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
                 yield found
             if not left:
                 return
-            raise SideFault(0, f"never reached {left[0]}")
+            raise SideFault(0)  # neither side has them
         except SideFault as caught:
             fault, status = caught, pair.end_for(caught)
         told = Finding(name, of=fault.side, ended_for=fault.ended_for, status=status, start=start)

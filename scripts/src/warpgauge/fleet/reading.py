@@ -170,7 +170,8 @@ def _paths(folder: Path) -> Iterator[Path]:
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if name.endswith(".json") and not name.startswith((".", SELF_CHECK)):
+            is_base = name.endswith("-base.json")  # of a pair: another commit
+            if name.endswith(".json") and not is_base and not name.startswith((".", SELF_CHECK)):
                 yield Path(at, name)
 
 

@@ -47,7 +47,7 @@ def confirmed(
     whose = f"commit {short(commit)} of the baseline"
     beside.measuring.note(f"Confirming {what} in pairs with {whose}")
     try:
-        base, candidate = base_of(beside, commit, names), beside.candidate.only(names)
+        base, candidate = sides(beside, commit, names)
         # The screening counts as a look.
         both = beside.compared(
             base, candidate, exactly(names), files, judge, open_rows, before=(0,)
@@ -59,15 +59,18 @@ def confirmed(
     return combined(screened, both)
 
 
-def base_of(beside: AbRun, commit: str, names: Collection[str]) -> Side:
-    """Return `commit` as a side with these benchmarks. Raises UserError if none of them can run."""
+def sides(beside: AbRun, commit: str, names: Collection[str]) -> tuple[Side, Side]:
+    """Return `commit` and this build with these benchmarks. Raises UserError if the base has none.
+
+    Both are called alike: even the length of a command line moves some host times.
+    """
     base = beside.base(commit).only(names)
     if not base.binaries:
         raise UserError(f"commit {short(commit)} has none of these benchmarks")
     if all(one.fault for one in base.binaries):
         program = base.binaries[0]
         raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
-    return base
+    return base, beside.candidate.only(names)
 
 
 def reason(fault: UserError | OSError) -> str:
@@ -115,7 +118,7 @@ _ACCEPTED = "accepted"
 
 # What pairs from the start leave to the baseline. A benchmark may be new because its rows were
 # removed to be recorded again: then it does another amount of work in the baseline's commit.
-_OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING)
+_OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING, Outcome.INVALID)
 
 # Notes on verdicts that pairs from the start replace.
 _SUPERSEDED = (Kind.SIBLINGS, Kind.ENTRY_UNUSED, Kind.HELD_BACK)
@@ -155,8 +158,8 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
 def unscreened(judged: Comparison, both: Looks[Comparison]) -> Comparison:
     """Return `judged`, the pair's candidate against the baseline, with the verdicts of the pair.
 
-    The pair has all of alpha, because what it judges is judged by nothing else. A benchmark that
-    ran beside the base passes by the pair alone, and one that the base lacks keeps its verdict.
+    The pair has all of alpha, because nothing else judges what it could measure. What it could not
+    measure keeps its verdict: a regression, and a benchmark that the base lacks.
     """
     paired = both.found
     if judged.refusal is not None:

@@ -88,7 +88,7 @@ def kept(
 ) -> dict[str, Record]:
     """Write each side's run file with a common `pair_id`, and load it again. Raises UserError.
 
-    `facts` hold for all sides; `known` fills in what the programs do not report.
+    `facts` hold for both sides; `known` fills in what the programs do not report.
     """
     of_all = {**facts, "pair_id": secrets.token_hex(8)}
     run_file.write(

@@ -117,7 +117,8 @@ class _Run:
         if len(turns) != 2 or not all(one.binary.ability >= Ability.LOCK_STEP for one in turns):
             return ()
         first, second = asked
-        return tuple(name for name in first if name in second and name not in self.plan.apart)
+        able = {*second} - self.plan.apart
+        return tuple(name for name in first if name in able)
 
     def _kept(
         self, asked: Sequence[tuple[Turn, Names]], together: Names, attempt: int

@@ -37,7 +37,7 @@ class ThrottleGuard:
     _slow: list[Report] = field(default_factory=list)  # rows at a lowered clock
 
     def look(self, reports: Iterable[Report]) -> None:
-        """Count a program as slow if most of its rows, over all sides, ran at a lowered clock."""
+        """Count a program as slow if most of its rows, over both sides, ran at a lowered clock."""
         rows = [
             {**row, "full": _full_clock(report.get("context", {}))}
             for report in reports

@@ -148,8 +148,8 @@ class Kind(Enum):
     NO_GPU = "No GPU was measured: {reason:sentence}."
     NOT_THE_CODE = (
         "Not caused by the code: {names:names}. These differ from the recorded baseline, but the "
-        "baseline's commit gives the same times here now. The machine, driver or toolkit changed; "
-        "`--no-confirm` judges by the baseline alone."
+        "baseline's commit gives the same times here now. The GPU, machine, driver or toolkit is "
+        "another; `--no-confirm` judges by the baseline alone."
     )
     PAIRED = "Measured in pairs with commit {commit:commit}: " + _PAIRS
     PAIRED_FOLDERS = "Measured in pairs, programs in {base} against those in {candidate}: " + _PAIRS
