@@ -114,28 +114,21 @@ const GpuBenchmark blocks[] = {
 
 // ---- Graphs by their number of nodes: kernels in sequence that count themselves. ----
 
-template <std::size_t executables>
 Operation launch_nodes(GpuCase& gpu) {
   const auto tally = std::make_shared<Tally>();
   gpu.verify([tally](const Iteration& at) { tally->require(at.stream); });
   const std::size_t nodes = gpu.param("nodes");
-  return [=, launch =
-                 launching(graph_of(nodes, tally->counting(1)), executables)](const Iteration& at) {
+  return [=, launch = launching(graph_of(nodes, tally->counting(1)))](const Iteration& at) {
     launch(at);
     tally->launched(nodes);
   };
 }
 
-// Where the driver puts an executable graph moves the time of its launch on the device. With one,
-// pairs of processes scatter by 12 % (52 pairs on an H200), with 16 in turn by 6 % (14 on each of
-// two others): the process has a part in it, too.
-constexpr std::size_t many = 16;
-
 // More kernels hardly lengthen the call; on the device they are the bound.
 const Axes some_nodes{{"nodes", {10}, {1, 100, 1000}}};
 const GpuBenchmark graph_launches[] = {
-    {"launch/graph_launch", some_nodes, issued(launch_nodes<1>)},
-    {"launch/graph_launch_device", {{"nodes", {1}, {10, 100}}}, queued(launch_nodes<many>)},
+    {"launch/graph_launch", some_nodes, issued(launch_nodes)},
+    {"launch/graph_launch_device", {{"nodes", {1}, {10, 100}}}, queued(launch_nodes)},
 };
 
 auto remaking(void (*make)(Remade&, cudaStream_t)) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include <warpgauge/cuda/graph.hpp>
 #include <warpgauge/cuda/stream.hpp>
@@ -26,15 +25,12 @@ inline Graph graph_of(std::size_t nodes, const Operation& operation) {
   return graph_of(nodes, operation, stream.get());
 }
 
-/// Launches one of so many executable graphs of `graph`, each slot the next. All are uploaded.
-inline Operation launching(const Graph& graph, std::size_t count = 1) {
+/// Launches `graph`, which is already uploaded.
+inline Operation launching(const Graph& graph) {
   const Stream stream;
-  const auto executables = std::make_shared<std::vector<ExecutableGraph>>();
-  for (std::size_t i = 0; i < count; ++i) {
-    executables->emplace_back(graph, stream.get());
-  }
+  const auto executable = std::make_shared<const ExecutableGraph>(graph, stream.get());
   stream.synchronize();
-  return [=](const Iteration& at) { (*executables)[at.slot % count].launch(at.stream); };
+  return [executable](const Iteration& at) { executable->launch(at.stream); };
 }
 
 /// Throws WrongResult unless `launch` runs the only kernel of `executable`, which was made from
