@@ -233,27 +233,19 @@ def test_slices_go_on_until_their_median_is_known() -> None:
         return [scatter * (-1) ** n for n in range(slices)]
 
     device, (older, host) = DEVICE, HOST.values()
-    assert not is_enough(of(2), device, 0.1, 20)
-    assert is_enough(of(3), device, 0.1, 20)
-    assert not is_enough(of(4), host, 0.1, 20)
-    assert is_enough(of(5), host, 0.1, 20)
-    assert not is_enough(of(8, 0.01), device, 0.1, 20)
-    assert is_enough(of(9, 0.01), device, 0.1, 20)
-    assert not is_enough(of(6, 0.02), host, 0.1, 20)
-    assert is_enough(of(20, 0.01), host, 0.1, 20)
-    assert is_enough(of(40, 1.0), host, 0.1, 20)
-    assert not is_enough(of(39, 1.0), host, 0.1, 20)
-    assert is_enough(of(25, 1.0), older, 0.1, 20)
+    assert not is_enough(of(2), device, 0.1)
+    assert is_enough(of(3), device, 0.1)
+    assert not is_enough(of(4), host, 0.1)
+    assert is_enough(of(5), host, 0.1)
+    assert not is_enough(of(8, 0.01), device, 0.1)
+    assert is_enough(of(9, 0.01), device, 0.1)
+    assert not is_enough(of(6, 0.02), host, 0.1)
+    assert is_enough(of(20, 0.01), host, 0.1)
+    assert is_enough(of(40, 1.0), host, 0.1)
+    assert not is_enough(of(39, 1.0), host, 0.1)
+    assert is_enough(of(25, 1.0), older, 0.1)
     # Long ones end early; something is better than nothing.
-    assert is_enough(of(3, 1.0), host, 0.25, 20)
-    assert not is_enough(of(2), host, 0.99, 20)
-    assert is_enough(of(1), host, 1.0, 20)
-    assert not is_enough(of(0), device, 60.0, 20)
-
-
-def test_the_last_benchmarks_get_the_time_that_their_start_takes_anyhow() -> None:
-    noisy = [0.1 * (-1) ** n for n in range(9)]
-    assert is_enough(noisy, DEVICE, 0.05, 20)
-    assert not is_enough(noisy, DEVICE, 0.05, 2)
-    assert is_enough(noisy, DEVICE, 0.13, 2)
-    assert is_enough([0.0] * 3, DEVICE, 0.01, 1)
+    assert is_enough(of(3, 1.0), host, 0.25)
+    assert not is_enough(of(2), host, 0.99)
+    assert is_enough(of(1), host, 1.0)
+    assert not is_enough(of(0), device, 60.0)

@@ -69,7 +69,7 @@ class Rule:
     """When to stop: as soon as the median ratio has this standard error, within these limits."""
 
     fewest: int
-    most: int  # more if few benchmarks are left: see `_LONG_S`
+    most: int
     error: float
     slice_s: float | None = None  # None: as long as the programs choose
 
@@ -81,23 +81,17 @@ DEVICE = Rule(3, 9, 0.001)
 # the length that programs of version 1 choose, tells no more than one of 1 ms.
 HOST = {"lock-step 1": Rule(5, 25, 0.004), "lock-step 2": Rule(5, 40, 0.004, 0.001)}
 # Long slices stop earlier: after this many seconds per side, or four times as many for few slices.
-# Long calls differ from pair to pair, too: further pairs tell more than further slices. And if few
-# benchmarks are left, they share this time, because starting both processes takes longer than that.
+# Long calls differ from pair to pair, too: further pairs tell more than further slices.
 _FEWEST_SLICES, _LONG_S = 3, 0.25
 
 
-def is_enough(ratios: Sequence[float], rule: Rule, seconds: float, benchmarks: int) -> bool:
-    """Return whether the slices' log ratios are precise enough after `seconds` per side.
-
-    `benchmarks` is how many the processes measure.
-    """
+def is_enough(ratios: Sequence[float], rule: Rule, seconds: float) -> bool:
+    """Return whether the slices' log ratios are precise enough after `seconds` per side."""
     slices = len(ratios)
     if seconds >= (_LONG_S if slices >= _FEWEST_SLICES else 4 * _LONG_S):
         return slices > 0
-    if slices < rule.fewest:
-        return False
-    if slices >= rule.most and seconds >= _LONG_S / benchmarks:
-        return True
+    if not rule.fewest <= slices < rule.most:
+        return slices >= rule.most
     # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     return statistics.stdev(ratios) * math.sqrt(math.pi / 2 / slices) <= rule.error
 
@@ -183,8 +177,7 @@ class Pair:
                 side.say(f"slice {max(calls):.0f}{length}")
                 times[side.index] = side.number(side.hear("slice"), 1)
             ratios.append(math.log(times[1] / times[0]))
-            seconds = (time.monotonic() - began) / len(able)
-            if is_enough(ratios, rule, seconds, len(self.plan.names)):
+            if is_enough(ratios, rule, (time.monotonic() - began) / len(able)):
                 break
         for side in able:
             side.say("finish")
