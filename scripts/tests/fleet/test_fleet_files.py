@@ -67,6 +67,17 @@ def test_the_slow_gpu_is_named_with_its_node_and_benchmarks(folder: Path) -> Non
     assert one.rows[0].slowdown >= one.rows[-1].slowdown
 
 
+def test_the_base_of_a_pair_is_no_run_of_its_gpu(folder: Path) -> None:
+    """Whatever its name, and although it may be as new as the candidate."""
+    write_fleet(folder / "bases", gpus=12, pair_side="base")
+    found = reading.read(folder)
+    assert len(found.gpus) == NODES * GPUS_A_NODE
+    assert found.older == ()
+    assert len(report(folder).outliers) == 1
+    with pytest.raises(UserError, match="all files are the base of a pair"):
+        reading.read(folder / "bases")
+
+
 def test_files_read_by_several_processes_are_read_alike(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.fields import context_strings
 from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_document
 from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
@@ -26,7 +27,7 @@ _LINES = ",\n"
 
 # Context fields about the place and time of a run rather than about its results.
 _NOT_KEPT = OF_THE_MOMENT.union(
-    (BUILD_DIR, MANIFEST, BASELINES, "pair_id", "pair_side"),
+    (BUILD_DIR, MANIFEST, BASELINES, PAIR_KEY, PAIR_SIDE),
     "warpgauge_format host_name executable json_schema_version order_seed".split(),
     # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
     ("library_build_type",),

@@ -16,7 +16,8 @@ from warpgauge.execution.variants import Axes, Variant
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Built, Measuring, Suite
-from warpgauge.measurement.paired import BASE, CANDIDATE, Side
+from warpgauge.measurement.paired import Side
+from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output

@@ -28,7 +28,7 @@ from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.load import RUN_FORMAT, SELF_CHECK, load
 from warpgauge.records.model import Clock, Record, Session, Source
-from warpgauge.records.sessions import only_session, when
+from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, typed
@@ -131,13 +131,15 @@ class _Piece:
     faults: list[str] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
-        """Read a file; an error becomes a fault."""
+        """Read a file; an error becomes a fault. The base of a pair is another commit: left out."""
         try:
             gpu, rows, host = _usual(path) or _unusual(path)
             if not gpu.uuid:
                 raise Place(path).error("names no GPU", "measure with a program that uses a GPU")
         except UserError as fault:
             self.faults.append(str(fault))
+            return
+        if gpu.session.context.get(PAIR_SIDE) == BASE:
             return
         self.host |= host
         self.gpus.append(gpu)
@@ -170,8 +172,7 @@ def _paths(folder: Path) -> Iterator[Path]:
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            is_base = name.endswith("-base.json")  # of a pair: another commit
-            if name.endswith(".json") and not is_base and not name.startswith((".", SELF_CHECK)):
+            if name.endswith(".json") and not name.startswith((".", SELF_CHECK)):
                 yield Path(at, name)
 
 
@@ -256,7 +257,9 @@ def _merged(pieces: Iterable[_Piece]) -> Measured:
         whole.values += one.values
         whole.faults += one.faults
     if not whole.gpus:
-        first, more = whole.faults[0], plural(len(whole.faults) - 1, "more file")
+        bases = "all files are the base of a pair; give the candidates' run files"
+        first, *_ = [*whole.faults, bases]
+        more = plural(len(whole.faults) - 1, "more file")
         others = f" (and {more} cannot be read)" if len(whole.faults) > 1 else ""
         raise UserError(f"{first}{others}")
     order = sorted(range(len(whole.gpus)), key=lambda at: when(whole.gpus[at].session))

@@ -15,10 +15,11 @@ from warpgauge.measurement import looks, paired, run_file
 from warpgauge.measurement.looks import Found, Looks
 from warpgauge.measurement.measuring import Measuring, Suite
 from warpgauge.measurement.options import LAST_LOOK
-from warpgauge.measurement.paired import BASE, CANDIDATE, Side
+from warpgauge.measurement.paired import Side
 from warpgauge.measurement.run_file import Content
 from warpgauge.measurement.throttle_guard import PersistentThrottling
 from warpgauge.records.model import Record
+from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.verdict.paired_tests import LOOKS

@@ -16,8 +16,7 @@ from warpgauge.measurement import run_file
 from warpgauge.measurement.run_file import Content
 from warpgauge.records import load
 from warpgauge.records.model import Record
-
-BASE, CANDIDATE = "base", "candidate"
+from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE
 
 # Runs the lanes' processes for a range of rounds.
 Run = Callable[[Sequence[Lane], range], Iterable[TurnResult]]
@@ -90,10 +89,10 @@ def kept(
 
     `facts` hold for both sides; `known` fills in what the programs do not report.
     """
-    of_all = {**facts, "pair_id": secrets.token_hex(8)}
+    of_all = {**facts, PAIR_KEY: secrets.token_hex(8)}
     run_file.write(
         {
-            files[name]: document(side, {**of_all, "pair_side": name}, known)
+            files[name]: document(side, {**of_all, PAIR_SIDE: name}, known)
             for name, side in sides.items()
         }
     )

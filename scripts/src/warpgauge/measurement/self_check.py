@@ -20,10 +20,9 @@ from warpgauge.execution.discovery import Binary
 from warpgauge.measurement import looks
 from warpgauge.measurement.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun
 from warpgauge.measurement.looks import Looks
-from warpgauge.measurement.paired import BASE, CANDIDATE
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import are_paired, only_session
+from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
@@ -171,7 +170,7 @@ def _files(folder: Path) -> tuple[Path, Path]:
 
 def _is_of(context: Mapping[str, str], side: str) -> bool:
     """Return whether a run file with this context is of this side of a self-check."""
-    stated = {"pair_side": side, **_MARK}
+    stated = {PAIR_SIDE: side, **_MARK}
     needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
     return stated.items() <= context.items() and needed <= context.keys()
 

@@ -9,8 +9,9 @@ from datetime import datetime, timezone
 
 from warpgauge.records.model import Record, Session
 
-# The context key that two run files measured in pairs have in common.
-PAIR_KEY = "pair_id"
+# The context key that two run files measured in pairs have in common, and the one of their sides.
+PAIR_KEY, PAIR_SIDE = "pair_id", "pair_side"
+BASE, CANDIDATE = "base", "candidate"
 
 # Fewer rounds do not show how far the next would lie.
 FEWEST_ROUNDS = 2
