@@ -20,6 +20,7 @@ from warpgauge.execution.lock_step_driver import (
     HOST,
     Finding,
     Plan,
+    Program,
     findings,
     is_enough,
     main,
@@ -35,19 +36,19 @@ def plan(tmp_path: Path, *sides: Cases, **more: object) -> Plan:
 
     A side is its cases, or all it is told.
     """
+    one = Plan([program(tmp_path, *sides)], str(tmp_path / "results"), [0, 1], 1, 20.0)
+    return dataclasses.replace(one, **more)  # type: ignore[arg-type]
+
+
+def program(tmp_path: Path, *sides: Cases, called: str = "side") -> Program:
     told = [one if "cases" in one else {"cases": one} for one in sides]
     base, candidate = ([*cast(Cases, one["cases"])] for one in told)
-    one = Plan(
+    return Program(
         commands=[[*FAKE, json.dumps(one)] for one in told],
-        reports=[str(tmp_path / f"side{index}-") for index in range(len(told))],
+        reports=[str(tmp_path / f"{called}{index}-") for index in range(len(told))],
         names=[name for name in base if name in candidate],
-        results=str(tmp_path / "results"),
         cpu=None,
-        order=[0, 1],
-        seed=1,
-        deadline_s=20.0,
     )
-    return dataclasses.replace(one, **more)  # type: ignore[arg-type]
 
 
 def found(one: Plan) -> dict[str, Finding]:
@@ -117,6 +118,55 @@ def test_the_sides_start_one_after_the_other_in_the_order_of_the_pair(
     assert (tmp_path / "log").read_text().splitlines() == told
 
 
+def several(tmp_path: Path, *programs: tuple[Cases, Cases], **more: object) -> Plan:
+    told = [
+        program(tmp_path, *sides, called=f"program{number}-side")
+        for number, sides in enumerate(programs)
+    ]
+    return dataclasses.replace(plan(tmp_path, {}, {}), programs=told, **more)  # type: ignore[arg-type]
+
+
+def test_a_program_starts_while_the_one_before_ends_and_works_when_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    """Its start does not wait for the other's end, its measuring does."""
+    log = str(tmp_path / "log")
+    slow = {"cases": {"a": 1}, "ends": log, "is": "first"}
+    after = {"cases": {"a": 2}, "starts": log, "works": log, "is": "second"}
+    told = [*findings(several(tmp_path, (slow, {"a": 1}), (after, {"a": 1})))]
+    assert [(one.program, one.name, one.log_ratio) for one in told] == [
+        (0, "a", 0.0),
+        (1, "a", pytest.approx(math.log(0.5))),
+    ]
+    order = (tmp_path / "log").read_text().splitlines()
+    assert order == ["second starts", "second greets", "first ends", "second works"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "at_fault"),
+    [
+        ({"cases": {"a": "crashes"}}, {}, "a"),
+        ({"at the end": "crashes"}, {}, "a"),
+        ({}, {"hello": "who?"}, "b"),
+        ({}, {"cases": {"b": "crashes"}}, "b"),
+        ({"cases": {"a": "crashes"}}, {"cases": {"b": "crashes"}}, "ab"),
+    ],
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_program_that_misbehaves_costs_the_others_nothing(
+    tmp_path: Path, first: Cases, second: Cases, at_fault: str, side: int
+) -> None:
+    pairs = []
+    for name, ill in zip("abc", (first, second, {}), strict=True):
+        good: Cases = {"cases": {name: 1}}
+        bad: Cases = {**good, **ill}
+        pairs.append((good, bad) if side else (bad, good))
+    told = [*findings(several(tmp_path, *pairs))]
+    assert {one.name for one in told if one.of is not None} == {*at_fault}
+    assert {one.of for one in told} == {None, side}
+    assert {one.name for one in told if one.log_ratio == 0.0} >= {*"abc"} - {*at_fault}
+
+
 def test_a_side_that_dies_as_it_waits_costs_no_benchmark(tmp_path: Path) -> None:
     mark = tmp_path / "once"
     dies = {"cases": {"a": 1, "b": 1}, "dies waiting": [str(mark), "b"]}
@@ -128,7 +178,7 @@ def test_a_side_that_dies_as_it_waits_costs_no_benchmark(tmp_path: Path) -> None
 
 def test_a_side_that_lacks_what_it_is_to_measure_is_at_fault(tmp_path: Path) -> None:
     one = plan(tmp_path, {"a": 1, "b": 1}, {"a": 1})
-    one.names.append("b")
+    one.programs[0].names.append("b")
     told = found(one)
     assert told["a"].log_ratio == 0.0
     assert (told["b"].of, told["b"].ended_for) == (1, "reached its end when the base reached b")
@@ -136,7 +186,7 @@ def test_a_side_that_lacks_what_it_is_to_measure_is_at_fault(tmp_path: Path) -> 
 
 def test_what_both_sides_lack_is_told_of_once(tmp_path: Path) -> None:
     one = plan(tmp_path, {"a": 1}, {"a": 1})
-    one.names.append("b")
+    one.programs[0].names.append("b")
     told = found(one)
     assert told["a"].log_ratio == 0.0
     assert (told["b"].began, told["b"].of, told["b"].status) == (False, 0, 0)
@@ -195,7 +245,7 @@ def test_a_program_that_does_not_begin_is_told_of_with_its_status(
     tmp_path: Path, command: list[str], status: int
 ) -> None:
     one = plan(tmp_path, {"a": 1}, {"a": 1})
-    one.commands[1] = command
+    one.programs[0].commands[1] = command
     [finding] = findings(one)
     assert (finding.of, finding.status, finding.began) == (1, status, False)
 

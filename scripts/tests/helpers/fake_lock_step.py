@@ -9,7 +9,8 @@ batch, `log` a file that gets when its slices begin and end, `starts` one that g
 and greets (`is` names it), `late` how long it waits before it says a benchmark, `between` one that
 is there once it was killed between two benchmarks, `dies waiting` one that is there once it was
 killed before it was told to go, with the benchmark, and `at the end` what goes wrong behind the
-last.
+last. `works` and `ends` are files that get when it prepares a benchmark, and when it ends, which
+then takes a while.
 """
 
 from __future__ import annotations
@@ -95,6 +96,9 @@ def main() -> None:
         if dies:  # at once: it must not be told to go before
             os.kill(os.getpid(), signal.SIGKILL)
         if program.hear() != "skip" and does != "fails":
+            if "works" in told:
+                with open(told["works"], "a") as log:  # noqa: PTH123
+                    log.write(f"{told['is']} works\n")
             program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")
             while (asked := program.hear()) != "finish":
                 program.slice(does, asked)
@@ -102,6 +106,10 @@ def main() -> None:
         if (mark := told.get("between")) and not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
             os.kill(os.getpid(), signal.SIGKILL)
+    if "ends" in told:
+        time.sleep(1.0)  # longer than another takes to start
+        with open(told["ends"], "a") as log:  # noqa: PTH123
+            log.write(f"{told['is']} ends\n")
     if "at the end" in told:
         program.slice(told["at the end"], "")
 

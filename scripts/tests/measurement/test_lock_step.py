@@ -101,6 +101,40 @@ def test_each_round_gives_the_ratio_of_a_pair(folder: Path) -> None:
     assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
 
 
+SECOND = {"sync/e": 5e4, "sync/f": 6e4}
+
+
+def make_second(folder: Path, ill: Mapping[str, str] | None = None) -> None:
+    """Another program; `ill` is for the candidate's."""
+    for side, factor in {"base": 1.0, "candidate": 1.1}.items():
+        times = {name: factor * time for name, time in SECOND.items()}
+        own = ill if side == "candidate" else None
+        fake_binary.make(folder / side, "sync", times, ill=own, lock_steps=True)
+
+
+def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
+    make(folder)
+    make_second(folder)
+    run = measured(folder)
+    run.require_right(TIMES.keys() | SECOND.keys())
+    assert run.remarks == []
+    drivers = [*folder.glob("**/*.plan")]
+    assert len(drivers) == ROUNDS
+    assert all(len(json.loads(one.read_text())["programs"]) == 2 for one in drivers)
+    assert {one.binary.family for one in run.seen.outcomes} == {"gemm", "sync"}
+
+
+@pytest.mark.parametrize("fault", ["crash", "hang", "murder", "no room beside another"])
+def test_what_goes_wrong_in_one_program_costs_the_other_nothing(folder: Path, fault: str) -> None:
+    make(folder)
+    make_second(folder, {"sync/e": fault})
+    run = measured(folder, deadline_s=0.8 if fault == "hang" else 20.0)
+    run.require_right(TIMES.keys() | {"sync/f"})
+    guilty = {"sync/e"} if fault in ("crash", "hang") else set()
+    assert errors(run.rows("candidate")).keys() == guilty
+    assert errors(run.rows("base")) == {}
+
+
 @pytest.mark.parametrize("guilty", SIDES)
 @pytest.mark.parametrize(
     ("fault", "said"),
@@ -307,7 +341,7 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
     deliver, delivered, stop_after = lock_step.deliver, 0, 2
 
-    def counted(*given: Any) -> list[TurnResult]:  # noqa: ANN401
+    def counted(*given: Any) -> list[list[TurnResult]]:  # noqa: ANN401
         nonlocal delivered
         if delivered == stop_after:
             raise KeyboardInterrupt

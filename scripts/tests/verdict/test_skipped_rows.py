@@ -144,3 +144,19 @@ def test_a_policy_asks_nothing_of_what_the_suite_left_out(
     found = judge(base, loaded(run([STEADY], **suite)), settings)
     assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
     assert any("expected entry 1" in str(note) for note in found.notes) is unused
+
+
+@pytest.mark.parametrize(
+    ("pattern", "missing", "unused"), [("nothing", False, False), ("a/", False, True)]
+)
+def test_a_policy_asks_nothing_of_what_does_not_run_on_several_gpus(
+    loaded: Loader, pattern: str, missing: bool, unused: bool
+) -> None:
+    two = "NVIDIA H200 x2"
+    keys = {"gpu_uuid": "GPU-1,GPU-2", "gpu_name": two}
+    rows = [row("a/b", process_medians={"s": [1.0] * 7})]
+    settings = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
+    base = loaded(baseline(rows, {"s": context(**keys)}, two))
+    found = judge(base, loaded(run([STEADY], **keys)), settings)
+    assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
+    assert any("expected entry 1" in str(note) for note in found.notes) is unused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs both sides of one program in lock-step: both processes are alive, one works at a time."""
+"""Runs both sides of programs in lock-step: both processes are alive, one works at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from warpgauge.execution import lock_step_driver as driver
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names, Row, is_untried
+from warpgauge.execution.discovery import Binary
 from warpgauge.execution.lock_step_driver import Finding
 from warpgauge.execution.plan import Plan, Turn, command, of_round, seed_of, sequence
 from warpgauge.execution.turn_result import Running, TurnResult, require_room
@@ -24,6 +25,9 @@ from warpgauge.records import partial_report
 from warpgauge.system import process
 from warpgauge.system.process import Ending
 from warpgauge.system.text import plural, quoted
+
+# Called with the turns of the program that begins.
+Begins = Callable[..., None]
 
 
 @dataclass
@@ -71,51 +75,145 @@ class _Side:
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
 
-def deliver(plan: Plan, turns: Sequence[Turn], names: Names, running: Running) -> list[TurnResult]:
-    """Measure `names`, which both turns have, in lock-step; the first turn's process starts first.
+@dataclass
+class _Program:
+    """Both sides of a program, base first, and what is known of its benchmarks."""
 
-    Return one outcome per turn. A benchmark that both sides measured gets a row and, in the
-    candidate's outcome, a ratio; one in which a side failed gets a fault. All others are missing in
-    the outcome (`TurnResult.missing`) and must be measured by themselves.
-    """
-    sides = [_Side(plan, turn, _folder(plan, turn)) for turn in turns]
-    sides.sort(key=lambda side: plan.lanes.index(side.turn.lane))
-    order = [[side.turn for side in sides].index(turn) for turn in turns]
-    left, run, seconds = names, 0, 0.0
-    ratios: dict[str, float] = {}
-    reasons = defaultdict[str, list[str]](list)
-    remarks: list[str] = []
-    while left:
-        run += 1
-        found, ending = _driven(plan, sides, order, left, run, running)
-        seconds += ending.seconds
-        for side in sides:
+    plan: Plan
+    turns: Sequence[Turn]  # in the order in which the sides start
+    names: Names
+    left: Names = ()  # not yet measured, and not given up
+    seconds: float = 0.0
+    ratios: dict[str, float] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.left = self.names
+        sides = [_Side(self.plan, turn, _folder(self.plan, turn)) for turn in self.turns]
+        self.sides = sorted(sides, key=lambda side: self.plan.lanes.index(side.turn.lane))
+
+    @property
+    def order(self) -> list[int]:
+        """The sides' indices in the order in which they start."""
+        return [[side.turn for side in self.sides].index(turn) for turn in self.turns]
+
+    @property
+    def binary(self) -> Binary:
+        return self.turns[0].binary
+
+    def driven(self, run: int) -> driver.Program:
+        """Return what the driver must know to measure what is left."""
+        for side in self.sides:
+            side.folder.mkdir(parents=True, exist_ok=True)  # a program may have removed it
+        first, cores = self.sides[0].turn, sorted(os.sched_getaffinity(0))
+        # The GPU is part of the seed: GPUs measured at once must not share one core.
+        seed = f"{self.plan.seed} {first.round} {self.binary.family} {self.plan.environment}"
+        return driver.Program(
+            commands=[side.command(self.left) for side in self.sides],
+            reports=[side.reports(run) for side in self.sides],
+            names=[*self.left],
+            cpu=random.Random(seed).choice(cores) if len(cores) > 1 else None,
+        )
+
+    def take(self, run: int, found: Mapping[str, Finding]) -> None:
+        """Take the results of a run of the driver."""
+        self.seconds += sum(one.seconds for one in found.values())
+        for side in self.sides:
             side.read(run, found.keys())
         unknown = []
-        for name in left:
-            why = _settled(plan, sides, run, found[name], ratios) if name in found else None
+        for name in self.left:
+            why = self._settled(run, found[name]) if name in found else None
             if why is None:
                 unknown.append(name)
             elif why:
-                reasons[why].append(name)
+                self.reasons[why].append(name)
+        self.left = tuple(unknown)
+
+    def _settled(self, run: int, found: Finding) -> str | None:
+        """Give a finding to the sides or `ratios`; return why it is measured outside lock-step.
+
+        Return "" if it is settled, and None if an earlier failure prevented all attempts.
+        """
+        name = found.name
+        if found.of is not None:
+            side = self.sides[found.of]
+            ending = side.ending(run, found)
+            when = " after its last benchmark" if found.after_last else ""
+            how = ending.described(side.rows.keys() | side.context.keys(), when)
+            if not found.began:
+                return f"{side.turn.lane.side}: {how}"
+            side.faults[name] = how
+            if self.binary.needs_gpu:
+                self.plan.freed(ending)
+        elif found.log_ratio is not None:
+            for side in self.sides:
+                if not side.rows[name]:
+                    require_room(side.folder)
+                    side.faults[name] = f"{self.binary.path.name} did not report it"
+        failures = {side.turn.lane.side: side.failure(name) for side in self.sides}
+        if all(failure and failure.skipped for failure in failures.values()):
+            return ""
+        failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
+        at_fault = any(name in side.faults for side in self.sides)
+        if failed or at_fault or found.log_ratio is None:
+            for side in self.sides:
+                del side.rows[name]
+            return "" if at_fault else ", ".join(failed) or None
+        self.ratios[name] = math.exp(found.log_ratio)
+        return ""
+
+    def give_up(self, names: Names, why: str = "") -> None:
+        """Leave these to processes that run alone."""
+        if why:
+            self.reasons[why] += names
+        self.left = tuple(name for name in self.left if name not in names)
+
+    def outcomes(self) -> list[TurnResult]:
+        """Return the outcome of each turn."""
+        remarks = [*self.remarks]
+        for why, of in self.reasons.items():
+            who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
+            remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
+        base, candidate = (_outcome(side, self.names, self.seconds / 2) for side in self.sides)
+        candidate = replace(candidate, remarks=remarks, pair_ratios=self.ratios)
+        return [(base, candidate)[index] for index in self.order]
+
+
+def deliver(
+    plan: Plan, asked: Sequence[tuple[Sequence[Turn], Names]], begins: Begins, running: Running
+) -> list[list[TurnResult]]:
+    """Measure programs of one round in lock-step: of each, both turns and the names they share.
+
+    The first turn's process starts first. Return one outcome per turn. A benchmark that both sides
+    measured gets a row and, in the candidate's outcome, a ratio; one in which a side failed gets a
+    fault. All others are missing in the outcome (`TurnResult.missing`) and must be measured by
+    themselves.
+    """
+    programs = [_Program(plan, turns, names) for turns, names in asked]
+    run = 0
+    while left := [one for one in programs if one.left]:
+        run += 1
+        before = [one.left for one in left]
+        found, ending = _driven(plan, left, run, begins, running)
+        for program, of_it in zip(left, found, strict=True):
+            program.take(run, of_it)
+        failed = bool(ending.status or ending.ended_for)
+        for program, of_it, names in zip(left, found, before, strict=True):
+            unfound = tuple(name for name in program.left if name not in of_it)
+            if failed and unfound:  # the driver ended here, and has not tried the other programs
+                require_room(program.sides[0].folder)
+                it_was_running = of_it or (ending.status < 0 and not ending.ended_for)
+                program.give_up(unfound[:1] if it_was_running else unfound, ending.described())
+                break
+            if program.left == names:
+                program.give_up(names)
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
-            program = turns[0].binary.path.name
             end = "cannot be killed" if ending.runs_on else "was killed"
-            remarks.append(f"{program} left a process behind, which {end}")
-        lost = unknown if len(unknown) == len(left) else []
-        if unknown and (ending.status or ending.ended_for):
-            require_room(sides[0].folder)
-            if found or (ending.status < 0 and not ending.ended_for):
-                lost = [name for name in unknown if name not in found][:1]  # it was running
-            reasons[ending.described()] += lost
-        left = tuple(name for name in unknown if name not in lost)
-    for why, of in reasons.items():
-        who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
-        remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
-    base, candidate = (_outcome(side, names, seconds / 2) for side in sides)
-    candidate = replace(candidate, remarks=remarks, pair_ratios=ratios)
-    return [(base, candidate)[index] for index in order]
+            names_of = " or ".join(one.binary.path.name for one in left)
+            left[-1].remarks.append(f"{names_of} left a process behind, which {end}")
+    return [one.outcomes() for one in programs]
 
 
 def _folder(plan: Plan, turn: Turn) -> Path:
@@ -128,39 +226,34 @@ def _folder(plan: Plan, turn: Turn) -> Path:
 
 
 def _driven(
-    plan: Plan,
-    sides: Sequence[_Side],
-    order: Sequence[int],
-    names: Names,
-    run: int,
-    running: Running,
-) -> tuple[Mapping[str, Finding], Ending]:
-    """Run the driver; return its findings by benchmark, and how it ended."""
-    first = sides[0].turn
-    family, folder = first.binary.family, sides[0].folder
-    planned, results = folder / f"pair{run}.plan", folder / f"pair{run}.results"
-    cores = sorted(os.sched_getaffinity(0))
-    # The GPU is part of the seed: GPUs measured at once must not share one core.
-    core = random.Random(f"{plan.seed} {first.round} {family} {plan.environment}").choice(cores)
+    plan: Plan, programs: Sequence[_Program], run: int, begins: Begins, running: Running
+) -> tuple[list[dict[str, Finding]], Ending]:
+    """Run the driver; return its findings by program and benchmark, and how it ended."""
+    sides = programs[0].sides
+    first, folder = sides[0].turn, plan.folder / f"round{sides[0].turn.round}"
+    planned, results = folder / f"pairs{run}.plan", folder / f"pairs{run}.results"
     told = driver.Plan(
-        commands=[side.command(names) for side in sides],
-        reports=[side.reports(run) for side in sides],
-        names=[*names],
+        programs=[one.driven(run) for one in programs],
         results=str(results),
-        cpu=core if len(cores) > 1 else None,
-        order=[*order],
+        order=programs[0].order,
         seed=seed_of(plan, first),
         deadline_s=plan.deadline_s,
     )
-    folder.mkdir(parents=True, exist_ok=True)  # a program may have removed it
     planned.write_text(json.dumps(asdict(told)), encoding="utf-8")
+    results.unlink(missing_ok=True)  # of an earlier run in the same folder
+    sequence_of_all = [(one, name) for one in programs for name in one.left]
+    shown: set[str] = set()
 
-    def grown() -> None:
+    def show(done: int) -> None:
         """Report the benchmark that runs now."""
-        if (done := len(_found(results))) < len(names):
-            running(names[done])
+        if done < len(sequence_of_all):
+            program, name = sequence_of_all[done]
+            if program.binary.family not in shown:
+                shown.add(program.binary.family)
+                begins(*program.turns)
+            running(name)
 
-    running(names[0])
+    show(0)
     # The driver ends late sides; each side may be late in starting, preparing, measuring, ending.
     patience = 4 * len(sides) * plan.deadline_s + 60.0
     ending = process.run(
@@ -169,59 +262,25 @@ def _driven(
         folder,
         plan.environment,
         watched=results,
-        grown=grown,
+        grown=lambda: show(sum(map(len, _found(results, len(programs))))),
         told=f"round {first.round}, {' and '.join(side.turn.lane.side for side in sides)}",
-        by_hand=told.commands,
+        by_hand=[command for one in told.programs for command in one.commands],
     )
     ending = replace(ending, command=("the driver of the pair", *ending.command[1:]))
-    if first.binary.needs_gpu and (ending.ended_for or ending.status or ending.left_behind):
+    needs_gpu = any(one.binary.needs_gpu for one in programs)
+    if needs_gpu and (ending.ended_for or ending.status or ending.left_behind):
         plan.freed(ending)
-    return _found(results), ending
+    return _found(results, len(programs)), ending
 
 
-def _found(results: Path) -> dict[str, Finding]:
-    found = {}
+def _found(results: Path, programs: int) -> list[dict[str, Finding]]:
+    """Return the findings so far of each program."""
+    found: list[dict[str, Finding]] = [{} for _ in range(programs)]
     with suppress(OSError, ValueError):  # a killed driver leaves an incomplete line
         for line in results.read_text(encoding="utf-8").splitlines():
             one = Finding(**json.loads(line))
-            found[one.name] = one
+            found[one.program][one.name] = one
     return found
-
-
-def _settled(
-    plan: Plan, sides: Sequence[_Side], run: int, found: Finding, ratios: dict[str, float]
-) -> str | None:
-    """Give a finding to the sides or `ratios`; return why it must be measured outside lock-step.
-
-    Return "" if it is settled, and None if an earlier failure prevented all attempts.
-    """
-    name, program = found.name, sides[0].turn.binary
-    if found.of is not None:
-        side = sides[found.of]
-        ending = side.ending(run, found)
-        when = " after its last benchmark" if found.after_last else ""
-        how = ending.described(side.rows.keys() | side.context.keys(), when)
-        if not found.began:
-            return f"{side.turn.lane.side}: {how}"
-        side.faults[name] = how
-        if program.needs_gpu:
-            plan.freed(ending)
-    elif found.log_ratio is not None:
-        for side in sides:
-            if not side.rows[name]:
-                require_room(side.folder)
-                side.faults[name] = f"{program.path.name} did not report it"
-    failures = {side.turn.lane.side: side.failure(name) for side in sides}
-    if all(failure and failure.skipped for failure in failures.values()):
-        return ""
-    failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
-    at_fault = any(name in side.faults for side in sides)
-    if failed or at_fault or found.log_ratio is None:
-        for side in sides:
-            del side.rows[name]
-        return "" if at_fault else ", ".join(failed) or None
-    ratios[name] = math.exp(found.log_ratio)
-    return ""
 
 
 def _outcome(side: _Side, names: Names, seconds: float) -> TurnResult:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
@@ -21,6 +22,9 @@ from warpgauge.measurement.throttle_guard import ThrottleGuard
 from warpgauge.records.counters import is_disturbed
 from warpgauge.records.fields import counters_of
 from warpgauge.records.partial_report import Report
+
+# The turns of one program in one round, and what each is to measure.
+Asked = Sequence[tuple[Turn, Names]]
 
 
 class Observer(Protocol):
@@ -55,101 +59,142 @@ def one_by_one(
     """
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
-    failed: dict[tuple[str, str], set[str]] = {}
+    failed: dict[tuple[str, str], set[str]] = defaultdict(set)
     run = _Run(plan, observer, journal)
+
+    def asked(turn: Turn) -> tuple[Turn, Names]:
+        gone = failed[turn.lane.side, turn.binary.family]
+        return turn, tuple(name for name in sequence(plan, turn) if name not in gone)
+
     for turns in rounds:
-        for _, group in groupby(turns, key=lambda turn: turn.binary.family):
+        by_program = groupby(turns, key=lambda turn: turn.binary.family)
+        programs = [[*map(asked, of_program)] for _, of_program in by_program]
+        measured = run.measured(programs)
+        for program in programs:
             throttle_guard.require_rested()
-            together = list(group)
-            gone = [
-                failed.setdefault((turn.lane.side, turn.binary.family), set()) for turn in together
-            ]
-            asked = [
-                tuple(name for name in sequence(plan, turn) if name not in names)
-                for turn, names in zip(together, gone, strict=True)
-            ]
-            outcomes = run.group(together, asked)
-            best = _undisturbed(run, together, outcomes, budget)
-            for names, outcome in zip(gone, best, strict=True):
-                names.update(outcome.failures)
+            best = _undisturbed(run, program, next(measured), budget)
+            for outcome in best:
+                failed[outcome.side, outcome.binary.family].update(outcome.failures)
             yield from best
             throttle_guard.look(outcome.report for outcome in best)
 
 
 def _undisturbed(
-    run: _Run, turns: Sequence[Turn], outcomes: Sequence[TurnResult], budget: RepeatBudget
+    run: _Run, program: Asked, outcomes: Sequence[TurnResult], budget: RepeatBudget
 ) -> Sequence[TurnResult]:
     """Repeat what was disturbed in any turn of one program, and return the merged outcomes."""
     names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
         return outcomes
     run.plan.settle(names)
-    asked = [tuple(n for n in outcome.binary.names if n in names) for outcome in outcomes]
-    again = run.group(turns, asked, attempt=2)
+    asked = [
+        (turn, tuple(name for name in outcome.binary.names if name in names))
+        for (turn, _), outcome in zip(program, outcomes, strict=True)
+    ]
+    again = next(run.measured([asked], attempt=2))
     better = [*map(with_repeated, outcomes, again)]
     left = disturbed(outcome.report for outcome in better)
-    budget.spend(len(turns), helped=len(left) < len(names))
+    budget.spend(len(program), helped=len(left) < len(names))
     return better
 
 
 @dataclass
 class _Run:
-    """Measures the turns of one program in one round, in lock-step where possible."""
+    """Measures programs, in lock-step where possible."""
 
     plan: Plan
     observer: Observer
     journal: Journal | None
 
-    def group(
-        self, turns: Sequence[Turn], asked: Sequence[Names], attempt: int = 1
-    ) -> list[TurnResult]:
-        """Measure these names of each turn. Raises UserError if a result cannot be kept."""
-        together = self._together(turns, asked)
-        all_of_them = [*zip(turns, asked, strict=True)]
-        parts = [all_of_them] if together else [[one] for one in all_of_them]
-        outcomes = [one for part in parts for one in self._kept(part, together, attempt)]
-        measured = chain.from_iterable(outcome.pair_ratios for outcome in outcomes)
-        self.plan.apart.update({*together}.difference(measured))
-        return outcomes
+    def measured(self, programs: Sequence[Asked], attempt: int = 1) -> Iterator[list[TurnResult]]:
+        """Yield one outcome per turn of each program. Raises UserError if one cannot be kept.
 
-    def _together(self, turns: Sequence[Turn], asked: Sequence[Names]) -> Names:
+        Programs in lock-step that follow each other are all measured before the first is yielded.
+        """
+        for in_lock_step, some in groupby(programs, key=lambda one: bool(self._together(one))):
+            if in_lock_step:
+                yield from self._in_lock_step([*some], attempt)
+            else:
+                yield from ([self._alone(one, attempt) for one in program] for program in some)
+
+    def _together(self, program: Asked) -> Names:
         """Return what is measured in lock-step: what both turns have, in the order of the first."""
-        if len(turns) != 2 or not all(one.binary.ability >= Ability.LOCK_STEP for one in turns):
+        speak = all(turn.binary.ability >= Ability.LOCK_STEP for turn, _ in program)
+        if len(program) != 2 or not speak:
             return ()
-        first, second = asked
+        (_, first), (_, second) = program
         able = {*second} - self.plan.apart
         return tuple(name for name in first if name in able)
 
-    def _kept(
-        self, asked: Sequence[tuple[Turn, Names]], together: Names, attempt: int
-    ) -> list[TurnResult]:
-        """Return results from the journal if it has all of them; else measure and keep them."""
+    def _alone(self, one: tuple[Turn, Names], attempt: int) -> TurnResult:
+        turn, names = one
         if attempt == 1:
-            self.observer.begins(*(turn for turn, _ in asked))
-        keys = [self._key(turn, names, attempt) for turn, names in asked]
-        outcomes = self._found(asked, keys)
+            self.observer.begins(turn)
+        outcomes = self._found([one], attempt)
         if not outcomes:
-            outcomes = self._delivered(asked, together)
-            self.plan.unchanged()  # otherwise the inputs of these results are unknown
-            for key, outcome in zip(keys, outcomes, strict=True):
-                if self.journal is not None:
-                    self.journal.keep(key, msgspec.convert(outcome, Kept, from_attributes=True))
+            outcomes = [turn_result.deliver(self.plan, turn, names, self.observer.runs)]
+            self._keep([one], outcomes, attempt)
+        self._tell(outcomes, attempt)
+        return outcomes[0]
+
+    def _in_lock_step(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
+        known = [self._found(program, attempt) for program in programs]
+        new = [program for program, found in zip(programs, known, strict=True) if not found]
+        delivered = iter(self._delivered(new, attempt) if new else [])
+        for program, found in zip(programs, known, strict=True):
+            if found and attempt == 1:
+                self.observer.begins(*(turn for turn, _ in program))
+            outcomes = found or next(delivered)
+            measured = chain.from_iterable(outcome.pair_ratios for outcome in outcomes)
+            self.plan.apart.update({*self._together(program)}.difference(measured))
+            self._tell(outcomes, attempt)
+            yield outcomes
+
+    def _delivered(self, programs: Sequence[Asked], attempt: int) -> list[list[TurnResult]]:
+        """Measure programs in lock-step, and what is missing then by itself."""
+        observer = self.observer
+        together = [([turn for turn, _ in one], self._together(one)) for one in programs]
+        begins = observer.begins if attempt == 1 else lambda *_: None
+        found = lock_step.deliver(self.plan, together, begins, observer.runs)
+        whole = []
+        for program, outcomes in zip(programs, found, strict=True):
+            whole.append([*map(self._completed, program, outcomes)])
+            self._keep(program, whole[-1], attempt)
+        return whole
+
+    def _completed(self, one: tuple[Turn, Names], outcome: TurnResult) -> TurnResult:
+        turn, names = one
+        outcome = replace(outcome, binary=replace(turn.binary, names=names))
+        if not (left := outcome.missing):
+            return outcome
+        alone = turn_result.deliver(self.plan, turn, left, self.observer.runs)
+        return with_repeated(outcome, alone)
+
+    def _keep(self, program: Asked, outcomes: Sequence[TurnResult], attempt: int) -> None:
+        self.plan.unchanged()  # otherwise the inputs of these results are unknown
+        for (turn, names), outcome in zip(program, outcomes, strict=True):
+            if self.journal is not None:
+                kept = msgspec.convert(outcome, Kept, from_attributes=True)
+                self.journal.keep(self._key(turn, names, attempt), kept)
+
+    def _tell(self, outcomes: Sequence[TurnResult], attempt: int) -> None:
         for outcome in outcomes:
             (self.observer.ended if attempt == 1 else self.observer.repeated)(outcome)
-        return outcomes
 
     def _key(self, turn: Turn, names: Names, attempt: int) -> list[str]:
         """Return the key of a result in the journal."""
         called = command(self.plan, turn.lane, replace(turn.binary, names=names))
         return [str(turn.round), str(attempt), turn.lane.side, *called, *names]
 
-    def _found(
-        self, asked: Sequence[tuple[Turn, Names]], keys: Sequence[Sequence[str]]
-    ) -> list[TurnResult]:
+    def _found(self, program: Asked, attempt: int) -> list[TurnResult]:
         """Return the journal's results if it has all and none is disturbed; otherwise none."""
-        found = [self.journal.find(key, Kept) if self.journal else None for key in keys]
+        if self.journal is None:
+            return []
+        found = [
+            self.journal.find(self._key(turn, names, attempt), Kept) for turn, names in program
+        ]
         whole = [kept for kept in found if kept is not None]
-        if len(whole) < len(asked) or disturbed(kept.report for kept in whole):
+        if len(whole) < len(program) or disturbed(kept.report for kept in whole):
             return []
         return [
             TurnResult(
@@ -158,22 +203,8 @@ class _Run:
                 side=turn.lane.side,
                 **msgspec.structs.asdict(kept),
             )
-            for (turn, names), kept in zip(asked, whole, strict=True)
+            for (turn, names), kept in zip(program, whole, strict=True)
         ]
-
-    def _delivered(self, asked: Sequence[tuple[Turn, Names]], together: Names) -> list[TurnResult]:
-        """Measure `together` in lock-step, and what is missing then turn by turn."""
-        plan, runs = self.plan, self.observer.runs
-        if not together:
-            return [turn_result.deliver(plan, turn, names, runs) for turn, names in asked]
-        whole = []
-        found = lock_step.deliver(plan, [turn for turn, _ in asked], together, runs)
-        for (turn, names), one in zip(asked, found, strict=True):
-            outcome = replace(one, binary=replace(turn.binary, names=names))
-            if left := outcome.missing:
-                outcome = with_repeated(outcome, turn_result.deliver(plan, turn, left, runs))
-            whole.append(outcome)
-        return whole
 
 
 # Repetition stops after this many consecutive repetitions that did not help.

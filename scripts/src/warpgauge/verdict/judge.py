@@ -90,13 +90,17 @@ def _under_policy(
     if settings.policy is None or comparison.refusal is not None:
         return comparison
     names = [verdict.name for verdict in comparison.verdicts]
+    # On several GPUs only the programs that need them run.
+    sessions = comparison.candidate.sessions.values()
+    several_gpus = any("," in (session.gpu_uuid or "") for session in sessions)
 
     def asked(pattern: str) -> bool:
-        """Return whether the run covers a pattern; it may match more than the suite left out."""
+        """Return whether the run covers a pattern; it may match more than what was left out."""
         if request.filters:
             return False
         search = re.compile(pattern).search
-        return not any(map(search, request.left_out)) or any(map(search, names))
+        in_part = several_gpus or any(map(search, request.left_out))
+        return not in_part or any(map(search, names))
 
     found = policy_effects.apply(
         settings.policy,
