@@ -51,51 +51,55 @@ inline constexpr unsigned a_block = wgmma_m * box_row_bytes / 16;
 
 // Sums of m64nN: thread t of the warpgroup holds row r = 16 (t / 32) + t % 32 / 4 and row r + 8, in
 // columns 8 j + 2 (t % 4) and the next one: d[4 j] and d[4 j + 1] of row r, d[4 j + 2] and
-// d[4 j + 3] of row r + 8. The last operands below: A and B not negated, A not transposed, B
-// transposed.
+// d[4 j + 3] of row r + 8.
 
-/// The types of A and B as the instruction names them; constraint "C" inserts them.
+/// The parts of the instruction that the type of A and B determines; constraint "C" inserts them.
+/// `k_and_types`: k terms per instruction (32 bytes); the types of the sums, A and B. `immediates`:
+/// A and B not negated, A not transposed, B transposed. k_major.cuh adds TF32 and e4m3.
 template <class T>
-struct WgmmaTypes;
+struct Wgmma;
 template <>
-struct WgmmaTypes<__half> {
-  static constexpr char value[] = "f16.f16";
+struct Wgmma<__half> {
+  static constexpr char k_and_types[] = "k16.f32.f16.f16";
+  static constexpr char immediates[] = "1, 1, 0, 1";
 };
 template <>
-struct WgmmaTypes<__nv_bfloat16> {
-  static constexpr char value[] = "bf16.bf16";
+struct Wgmma<__nv_bfloat16> {
+  static constexpr char k_and_types[] = "k16.f32.bf16.bf16";
+  static constexpr char immediates[] = "1, 1, 0, 1";
 };
 
-/// d[64, 64] = A[64, 16] B[16, 64], plus d if `add`.
+/// d[64, 64] = A[64, k] B[k, 64], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[32], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{\n"
       " .reg .pred add;\n"
       " setp.ne.b32 add, %34, 0;\n"
-      " wgmma.mma_async.sync.aligned.m64n64k16.f32.%35 {"
+      " wgmma.mma_async.sync.aligned.m64n64%35 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, "
       "%8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, "
       "%24, %25, %26, %27, %28, %29, %30, %31"
-      "}, %32, %33, add, 1, 1, 0, 1;\n"
+      "}, %32, %33, add, %36;\n"
       "}\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
         "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
         "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
         "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(WgmmaTypes<T>::value));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(Wgmma<T>::k_and_types),
+        "C"(Wgmma<T>::immediates));
 }
 
-/// d[64, 128] = A[64, 16] B[16, 128], plus d if `add`.
+/// d[64, 128] = A[64, k] B[k, 128], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[64], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{\n"
       " .reg .pred add;\n"
       " setp.ne.b32 add, %66, 0;\n"
-      " wgmma.mma_async.sync.aligned.m64n128k16.f32.%67 {"
+      " wgmma.mma_async.sync.aligned.m64n128%67 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, "
       "%8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, "
@@ -104,7 +108,7 @@ __device__ inline void multiply_async(float (&d)[64], std::uint64_t a, std::uint
       "%40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, add, 1, 1, 0, 1;\n"
+      "}, %64, %65, add, %68;\n"
       "}\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -116,17 +120,18 @@ __device__ inline void multiply_async(float (&d)[64], std::uint64_t a, std::uint
         "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
         "+f"(d[63])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(WgmmaTypes<T>::value));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(Wgmma<T>::k_and_types),
+        "C"(Wgmma<T>::immediates));
 }
 
-/// d[64, 192] = A[64, 16] B[16, 192], plus d if `add`.
+/// d[64, 192] = A[64, k] B[k, 192], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[96], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{\n"
       " .reg .pred add;\n"
       " setp.ne.b32 add, %98, 0;\n"
-      " wgmma.mma_async.sync.aligned.m64n192k16.f32.%99 {"
+      " wgmma.mma_async.sync.aligned.m64n192%99 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, "
       "%8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, "
@@ -139,7 +144,7 @@ __device__ inline void multiply_async(float (&d)[96], std::uint64_t a, std::uint
       "%72, %73, %74, %75, %76, %77, %78, %79, "
       "%80, %81, %82, %83, %84, %85, %86, %87, "
       "%88, %89, %90, %91, %92, %93, %94, %95"
-      "}, %96, %97, add, 1, 1, 0, 1;\n"
+      "}, %96, %97, add, %100;\n"
       "}\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -155,17 +160,18 @@ __device__ inline void multiply_async(float (&d)[96], std::uint64_t a, std::uint
         "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
         "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]),
         "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(WgmmaTypes<T>::value));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(Wgmma<T>::k_and_types),
+        "C"(Wgmma<T>::immediates));
 }
 
-/// d[64, 256] = A[64, 16] B[16, 256], plus d if `add`.
+/// d[64, 256] = A[64, k] B[k, 256], plus d if `add`.
 template <class T>
 __device__ inline void multiply_async(float (&d)[128], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{\n"
       " .reg .pred add;\n"
       " setp.ne.b32 add, %130, 0;\n"
-      " wgmma.mma_async.sync.aligned.m64n256k16.f32.%131 {"
+      " wgmma.mma_async.sync.aligned.m64n256%131 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, "
       "%8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, "
@@ -182,7 +188,7 @@ __device__ inline void multiply_async(float (&d)[128], std::uint64_t a, std::uin
       "%104, %105, %106, %107, %108, %109, %110, %111, "
       "%112, %113, %114, %115, %116, %117, %118, %119, "
       "%120, %121, %122, %123, %124, %125, %126, %127"
-      "}, %128, %129, add, 1, 1, 0, 1;\n"
+      "}, %128, %129, add, %132;\n"
       "}\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -203,7 +209,8 @@ __device__ inline void multiply_async(float (&d)[128], std::uint64_t a, std::uin
         "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
         "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
         "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(WgmmaTypes<T>::value));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(Wgmma<T>::k_and_types),
+        "C"(Wgmma<T>::immediates));
 }
 
 /// Call before the first wgmma and after other instructions have written the sums.
