@@ -16,7 +16,7 @@ from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 
 SIBLINGS = Note(
-    Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=1.5e-7
+    Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=2.5e-7
 )
 SEEN = Note(Kind.NO_GPU, reason="seen before")
 COMMIT = "abcdef0123" * 4

@@ -80,7 +80,11 @@ def test_minimum_effects_are_one_size_a_clock_and_the_latency_of_siblings_is_no_
     host = verdict("b", clock=Clock.HOST, minimum_effect=0.2)
     both = "1 % of device time and 20 % of host time"
     assert minimum_effects(comparison([verdict("a"), host])) == both
-    small = [verdict(f"a/{ns}", seconds=ns * 1e-9, minimum_effect=150 / ns) for ns in (520, 3000)]
-    words = "3 % or 150 ns, whichever is more, of device time"
+    small = [verdict(f"a/{ns}", seconds=ns * 1e-9, minimum_effect=250 / ns) for ns in (520, 3000)]
+    chain = verdict("c", seconds=16e-6, minimum_effect=0.25)
+    chain = replace(chain, baseline_counters={"kernels": 16.0})
+    words = "3 % or 250 ns per kernel, whichever is more, of device time"
     assert minimum_effects(comparison([verdict("a", minimum_effect=0.03), *small])) == words
-    assert minimum_effects(comparison(small)) == words
+    assert minimum_effects(comparison([*small, chain])) == words
+    asked = replace(chain, minimum_effect=0.1)  # by a policy
+    assert minimum_effects(comparison([*small, asked])) == "8.3 to 48 % of device time"

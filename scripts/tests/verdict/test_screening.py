@@ -18,6 +18,7 @@ from warpgauge.verdict.comparability import (
     WIDENING_KEYS,
     Comparability,
     comparability_of,
+    minimum_effect,
     references,
 )
 from warpgauge.verdict.override import Override
@@ -218,6 +219,19 @@ def test_the_less_near_the_more_must_change(clock: Clock) -> None:
     effects = [MINIMUM_EFFECT[clock, one] for one in known]
     assert effects == sorted(effects)
     assert (clock, Comparability.UNKNOWN) in MINIMUM_EFFECT
+
+
+def test_the_latency_of_siblings_counts_for_each_kernel() -> None:
+    def of(seconds: float, **counters: float) -> float:
+        return minimum_effect(Clock.DEVICE, Comparability.SIBLING, seconds, counters)
+
+    assert of(5e-6) == of(5e-6, kernels=0.0) == of(5e-6, kernels=1.0) == pytest.approx(0.05)
+    assert of(20e-6) == 0.03
+    assert of(20e-6, kernels=16.0) == pytest.approx(0.2)
+    others = (Clock.DEVICE, Comparability.SAME_GPU), (Clock.HOST, Comparability.SIBLING)
+    for clock, nearness in others:
+        effect = MINIMUM_EFFECT[clock, nearness]
+        assert minimum_effect(clock, nearness, 5e-6, {"kernels": 16.0}) == effect
 
 
 def test_this_gpu_under_another_driver_comes_before_its_siblings() -> None:

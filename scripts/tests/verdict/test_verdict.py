@@ -69,8 +69,8 @@ def test_the_minimum_effect_follows_clock_and_kinship(
 def test_siblings_differ_by_a_fixed_latency_too(loaded: Loader) -> None:
     base = [row("a/b", times(0.5))]  # half a microsecond
     for factor, about, expected in (
-        (1.28, OTHER_GPU, Outcome.INCONCLUSIVE),
-        (1.32, OTHER_GPU, Outcome.REGRESSION),
+        (1.48, OTHER_GPU, Outcome.INCONCLUSIVE),
+        (1.52, OTHER_GPU, Outcome.REGRESSION),
         (1.02, SAME, Outcome.REGRESSION),
     ):
         found = runs(loaded, base, [row("a/b", times(0.5 * factor))], about=about)
@@ -169,6 +169,15 @@ def test_the_nearest_sessions_decide(loaded: Loader) -> None:
     comparison = sessions_at(loaded, (1.0, 1.02), 1.02, {}, OTHER_GPU)
     assert outcome(comparison) is Outcome.REGRESSION
     assert not any(note.kind is Kind.SIBLINGS for note in comparison.notes)
+
+
+def test_kernels_that_the_candidate_adds_are_no_latency_of_siblings(loaded: Loader) -> None:
+    def found(before: float, after: float) -> Outcome:
+        base = loaded(run([row("a/b", times(10.0), kernels=before)], **OTHER_GPU))
+        return outcome(judge(base, loaded(run([row("a/b", times(13.0), kernels=after)]))))
+
+    assert found(16.0, 16.0) is Outcome.INCONCLUSIVE  # 250 ns in each are 40 %
+    assert found(1.0, 16.0) is Outcome.REGRESSION
 
 
 @pytest.mark.parametrize(

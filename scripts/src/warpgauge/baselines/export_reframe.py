@@ -36,7 +36,7 @@ def references(baseline: Record, where: str) -> str:
 
 def _reference(row: Row, chance: float) -> tuple[float, None, float, str]:
     seconds = statistics.median(map(center, row.process_medians.values()))
-    least = minimum_effect(row.clock, Comparability.SIBLING, seconds)
+    least = minimum_effect(row.clock, Comparability.SIBLING, seconds, row.counters)
     sessions, scatter = len(row.process_medians), between(row)
     if scatter is not None:
         # Student's t prediction interval for one more session.

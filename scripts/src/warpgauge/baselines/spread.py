@@ -53,4 +53,4 @@ def smallest_visible(row: Row) -> float | None:
 def wanted(row: Row) -> float:
     """Return the row's minimum effect for a candidate on a GPU that the baseline has."""
     seconds = statistics.median(center(times) for times in row.process_medians.values())
-    return minimum_effect(row.clock, Comparability.SAME_GPU, seconds)
+    return minimum_effect(row.clock, Comparability.SAME_GPU, seconds, row.counters)

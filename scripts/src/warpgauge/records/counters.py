@@ -13,6 +13,9 @@ from warpgauge.system.text import quantity
 Counters = Mapping[str, float]
 Combine = Callable[[Sequence[float]], float]
 
+# The number of kernels of an operation; 0 for copies, and absent if unknown.
+KERNELS = "kernels"
+
 # The resources of an operation's kernels, with names for a person. They have no noise: if one
 # differs, different code ran.
 RESOURCES = MappingProxyType(
@@ -21,7 +24,7 @@ RESOURCES = MappingProxyType(
         "local_bytes": "local bytes (spills)",
         "shared_bytes": "shared bytes",
         "blocks_per_sm": "blocks per SM",
-        "kernels": "kernels per operation",
+        KERNELS: "kernels per operation",
         "peak_device_bytes": "peak device memory",
     }
 )

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from warpgauge.records.model import Clock
 from warpgauge.system.text import percent, percent_number
-from warpgauge.verdict.comparability import MINIMUM_EFFECT, SIBLING_LATENCY, Comparability
+from warpgauge.verdict.comparability import (
+    MINIMUM_EFFECT,
+    SIBLING_LATENCY,
+    Comparability,
+    minimum_effect,
+)
 from warpgauge.verdict.comparison import IN_PAIRS, Comparison, Evidence, Outcome, Verdict
 
 _SIBLINGS = MINIMUM_EFFECT[Clock.DEVICE, Comparability.SIBLING]
@@ -80,13 +85,11 @@ def _of_each_clock(
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:
-    """Return ``1 %``, ``3 % or 150 ns, whichever is more,``, or a range if benchmarks differ."""
+    """Return ``1 %``, ``3 % or 250 ns per kernel, whichever is more,``, or a range."""
     effects = {verdict.minimum_effect or 0.0 for verdict in verdicts}
-    if len(effects) > 1:
-        others = {v.minimum_effect or 0.0 for v in verdicts if not _is_latency(v)}
-        if others <= {_SIBLINGS}:
-            latency = f"{1e9 * SIBLING_LATENCY:.0f} ns"
-            return f"{percent(_SIBLINGS, sign=False)} or {latency}, whichever is more,"
+    if len(effects) > 1 and all(map(_is_of_siblings, verdicts)):
+        latency = f"{1e9 * SIBLING_LATENCY:.0f} ns per kernel"
+        return f"{percent(_SIBLINGS, sign=False)} or {latency}, whichever is more,"
     return _range(effects)
 
 
@@ -96,9 +99,10 @@ def _range(fractions: Iterable[float | None]) -> str:
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 
-def _is_latency(verdict: Verdict) -> bool:
-    """Return whether the minimum effect is the fixed latency by which sibling GPUs differ."""
+def _is_of_siblings(verdict: Verdict) -> bool:
+    """Return whether the minimum effect is that of sibling GPUs."""
     effect, seconds = verdict.minimum_effect, verdict.baseline_seconds
-    if verdict.clock is not Clock.DEVICE or effect is None or seconds is None:
+    if effect is None or not seconds:
         return False
-    return effect > _SIBLINGS and math.isclose(effect * seconds, SIBLING_LATENCY, rel_tol=1e-6)
+    usual = minimum_effect(verdict.clock, Comparability.SIBLING, seconds, verdict.baseline_counters)
+    return math.isclose(effect, usual, rel_tol=1e-6)

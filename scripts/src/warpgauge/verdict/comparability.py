@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Collection, Iterable
 from enum import IntEnum
 
+from warpgauge.records.counters import KERNELS, Counters
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
@@ -69,8 +70,8 @@ _EFFECTS = {
     # Another driver or CUDA runtime changes times by itself: its overhead per kernel and its
     # placement of memory differ. Assumed, not measured: the machines at hand have one of each.
     Comparability.OTHER_SYSTEM: (0.01, 0.20),
-    # Six GPUs of one model differ by up to 2.3 %, each benchmark by its own amount, and by 4.1 % in
-    # tensor-core products, whose clock follows their power. A typical pair differs by less.
+    # Nine GPUs of one model differ by up to 6 %, each benchmark by its own amount, and in three of
+    # four benchmarks by at most 2.1 %. A typical pair differs by less.
     Comparability.SIBLING: (0.03, 0.20),
     # Another GPU model, allowed by --allow. Assumed: it is unknown how much models differ
     # without a cause. Host times come from another machine.
@@ -91,17 +92,23 @@ MINIMUM_EFFECT = {
 # The largest slowdown of a PASS, unless a policy sets another.
 TOLERANCE = {Clock.DEVICE: 0.01, Clock.HOST: 0.03}
 
-# Siblings also differ by a fixed latency: the multiprocessors and memory channels that are enabled
-# decide how far a launch or a small copy travels. H200s differ by 31 ns (6 %) in an empty kernel
-# and by up to 175 ns (5 %) in small copies. Seconds of device time.
-SIBLING_LATENCY = 0.15e-6
+# Siblings also differ by a fixed latency of each kernel or copy: the multiprocessors and memory
+# channels that are enabled decide how far a launch or a load travels. Where it exceeds 3 %, H200s
+# differ by up to 216 ns a kernel (reads of 16 MiB), and by 1.6 us (97 ns a kernel) in a chain of
+# sixteen. Seconds of device time.
+SIBLING_LATENCY = 0.25e-6
 
 
-def minimum_effect(clock: Clock, nearness: Comparability, seconds: float) -> float:
-    """Return the minimum effect, a fraction, for a benchmark that takes `seconds`."""
+def minimum_effect(
+    clock: Clock, nearness: Comparability, seconds: float, counters: Counters
+) -> float:
+    """Return the minimum effect, a fraction, for a benchmark that takes `seconds`.
+
+    `counters` are the row's. An operation without kernels, or of unknown ones, counts as one.
+    """
     effect = MINIMUM_EFFECT[clock, nearness]
     if clock is Clock.DEVICE and nearness is Comparability.SIBLING:
-        return max(effect, SIBLING_LATENCY / seconds)
+        return max(effect, SIBLING_LATENCY * max(1.0, counters.get(KERNELS, 1.0)) / seconds)
     return effect
 
 

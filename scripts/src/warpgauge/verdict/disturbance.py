@@ -10,6 +10,7 @@ from warpgauge.records.counters import (
     BEYOND_CEILING,
     GPUS_AT_ONCE,
     HOST_NODES,
+    KERNELS,
     L2_SET_ASIDE,
     OTHER_PROCESSES,
     SM_CLOCK,
@@ -70,7 +71,7 @@ def _all(row: Row, sessions: Mapping[str, Session]) -> dict[Override, Disturbanc
     found: dict[Override, Disturbance] = {}
     at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
     # The host affects host times, and operations without kernels, which copy memory.
-    shares_the_host = row.clock is Clock.HOST or row.counters.get("kernels") == 0.0
+    shares_the_host = row.clock is Clock.HOST or row.counters.get(KERNELS) == 0.0
     if at_once > 1 and shares_the_host:
         fault = f"{at_once} GPUs were measured at once; they share CPU, host memory and bus"
         found[Override.PARALLEL] = Disturbance(fault, "omit --parallel")

@@ -69,8 +69,8 @@ class Kind(Enum):
     SIBLINGS = (
         "The baseline has no session of this {gpu}. It is compared with {sessions:session} of "
         "other GPUs of the model, and those differ even without a cause. Only changes of device "
-        "time of at least {minimum_effect:%} or {minimum_seconds:time}, whichever is more, count. "
-        "`scripts/bench --against COMMIT` detects smaller ones."
+        "time of at least {minimum_effect:%} or {minimum_seconds:time} per kernel, whichever is "
+        "more, count. `scripts/bench --against COMMIT` detects smaller ones."
     )
     FEW_PROCESSES = (
         "At most {processes:process|processes} of {sides:sides}: too few to know the scatter "

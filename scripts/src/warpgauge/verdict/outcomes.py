@@ -47,7 +47,8 @@ class Screening:
         if pairing.candidate.clock is Clock.HOST and not self.moved.of(pairing.candidate):
             # A disturbed machine is not recognised without controls: boots count as different.
             nearness = max(pairing.comparability, Comparability.SAME_GPU)
-        return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds)
+        counters = pairing.baseline.counters  # more kernels of the candidate are no latency
+        return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds, counters)
 
     def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
         """Return a control of the host that moved at least as far as this row, if any."""
