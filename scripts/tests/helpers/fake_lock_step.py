@@ -10,7 +10,8 @@ and greets (`is` names it), `late` how long it waits before it says a benchmark,
 is there once it was killed between two benchmarks, `dies waiting` one that is there once it was
 killed before it was told to go, with the benchmark, and `at the end` what goes wrong behind the
 last. `works` and `ends` are files that get when it prepares a benchmark, and when it ends, which
-then takes a while.
+then takes a while. `takes` is a file that is there while it runs, `needs` one that must not be
+there. `leaves` is a file that a child, which it leaves behind, writes when it is ended.
 """
 
 from __future__ import annotations
@@ -78,6 +79,23 @@ class Program:
             self.say(f"slice {does}")
 
 
+def leave(mark: str) -> None:
+    """Start a child that stays until SIGTERM."""
+    ready, stays = os.pipe()
+    if os.fork():
+        os.read(ready, 1)
+        return
+
+    def end(*_: object) -> None:
+        with open(mark, "a") as log:  # noqa: PTH123
+            log.write("child ends\n")
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    os.write(stays, b".")
+    time.sleep(3600)
+
+
 def main() -> None:
     told = json.loads(sys.argv[1])
     program = Program(int(sys.argv[-1].partition("=")[2]), told.get("log", ""))
@@ -86,6 +104,10 @@ def main() -> None:
             log.write(f"{told['is']} starts\n")
             time.sleep(0.1)  # long enough for what another does meanwhile
             log.write(f"{told['is']} greets\n")
+    if os.path.exists(told.get("needs", "")):  # noqa: PTH110
+        sys.exit(3)
+    if "takes" in told:
+        open(told["takes"], "w").close()  # noqa: PTH123
     program.say(told.get("hello", "lock-step 1"))
     for name, does in told["cases"].items():
         mark, at = told.get("dies waiting", ["", ""])
@@ -106,6 +128,11 @@ def main() -> None:
         if (mark := told.get("between")) and not os.path.exists(mark):  # noqa: PTH110
             open(mark, "w").close()  # noqa: PTH123
             os.kill(os.getpid(), signal.SIGKILL)
+    if "leaves" in told:
+        leave(told["leaves"])
+    if "takes" in told:
+        time.sleep(0.5)  # longer than another takes to start
+        os.unlink(told["takes"])  # noqa: PTH108
     if "ends" in told:
         time.sleep(1.0)  # longer than another takes to start
         with open(told["ends"], "a") as log:  # noqa: PTH123

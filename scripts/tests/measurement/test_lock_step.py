@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -119,9 +120,18 @@ def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
     run.require_right(TIMES.keys() | SECOND.keys())
     assert run.remarks == []
     drivers = [*folder.glob("**/*.plan")]
-    assert len(drivers) == ROUNDS
+    assert len(drivers) == ROUNDS  # none of a second run
     assert all(len(json.loads(one.read_text())["programs"]) == 2 for one in drivers)
     assert {one.binary.family for one in run.seen.outcomes} == {"gemm", "sync"}
+
+
+def test_the_seconds_of_the_programs_are_those_of_the_round(folder: Path) -> None:
+    make(folder)
+    make_second(folder, {"sync/e": "murder"})
+    began = time.monotonic()
+    run = measured(folder)
+    took = time.monotonic() - began
+    assert 0.6 * took < sum(one.seconds for one in run.outcomes) < took
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "murder", "no room beside another"])
@@ -202,8 +212,9 @@ def test_a_side_that_ends_badly_fails_all_that_it_measured(
 
 def test_a_child_that_stays_is_ended_and_costs_nothing(folder: Path) -> None:
     make(folder, {"base": {"gemm/b": "child"}})
+    make_second(folder)
     run = measured(folder)
-    run.require_right(set(TIMES))
+    run.require_right(TIMES.keys() | SECOND.keys())
     assert run.remarks == ["bench_gemm left a process behind, which was killed"] * ROUNDS
 
 
@@ -287,7 +298,7 @@ def test_a_driver_that_is_killed_costs_no_row(
     assert all(errors(run.rows(side)) == {} for side in SIDES)
     run.require_right(TIMES.keys() - {"gemm/b"})
     [remark] = run.remarks
-    assert remark.startswith("the driver of the pair was killed by SIGKILL")
+    assert remark.startswith("the driver of the pairs was killed by SIGKILL")
     for side in SIDES:
         assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
         # In the first round by itself: the row that it had in lock-step does not count.

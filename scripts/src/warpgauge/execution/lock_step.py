@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from warpgauge.execution import lock_step_driver as driver
+from warpgauge.execution import lock_step_protocol as protocol
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names, Row, is_untried
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.lock_step_driver import Finding
+from warpgauge.execution.lock_step_protocol import Finding
 from warpgauge.execution.plan import Plan, Turn, command, of_round, seed_of, sequence
 from warpgauge.execution.turn_result import Running, TurnResult, require_room
 from warpgauge.files.document import Failure, failure_of
@@ -47,8 +48,7 @@ class _Side:
         asked = None if names == sequence(self.plan, self.turn) else names
         if len(selection.exactly(names).encode()) > selection.LONGEST_FILTER:
             lane, asked = replace(lane, filters={}), None  # the driver skips the other benchmarks
-        own = command(self.plan, lane, self.turn.binary, asked)
-        return [*own, *of_round(self.plan, self.turn)]
+        return [*command(self.plan, lane, self.turn.binary, asked), *of_round(self.plan, self.turn)]
 
     def reports(self, run: int) -> str:
         """Return the prefix of the side's files in this run of the driver."""
@@ -102,14 +102,14 @@ class _Program:
     def binary(self) -> Binary:
         return self.turns[0].binary
 
-    def driven(self, run: int) -> driver.Program:
+    def driven(self, run: int) -> protocol.Program:
         """Return what the driver must know to measure what is left."""
         for side in self.sides:
             side.folder.mkdir(parents=True, exist_ok=True)  # a program may have removed it
-        first, cores = self.sides[0].turn, sorted(os.sched_getaffinity(0))
+        cores, number = sorted(os.sched_getaffinity(0)), self.turns[0].round
         # The GPU is part of the seed: GPUs measured at once must not share one core.
-        seed = f"{self.plan.seed} {first.round} {self.binary.family} {self.plan.environment}"
-        return driver.Program(
+        seed = f"{self.plan.seed} {number} {self.binary.family} {self.plan.environment}"
+        return protocol.Program(
             commands=[side.command(self.left) for side in self.sides],
             reports=[side.reports(run) for side in self.sides],
             names=[*self.left],
@@ -121,6 +121,8 @@ class _Program:
         self.seconds += sum(one.seconds for one in found.values())
         for side in self.sides:
             side.read(run, found.keys())
+        if any(one.left_behind for one in found.values()):
+            self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
         unknown = []
         for name in self.left:
             why = self._settled(run, found[name]) if name in found else None
@@ -187,32 +189,39 @@ def deliver(
 
     The first turn's process starts first. Return one outcome per turn. A benchmark that both sides
     measured gets a row and, in the candidate's outcome, a ratio; one in which a side failed gets a
-    fault. All others are missing in the outcome (`TurnResult.missing`) and must be measured by
-    themselves.
+    fault. All others are missing (`TurnResult.missing`) and must be measured by themselves.
     """
     programs = [_Program(plan, turns, names) for turns, names in asked]
-    run = 0
+    run, begun = 0, set[str]()
+
+    def show(program: _Program, name: str) -> None:
+        if program.binary.family not in begun:
+            begun.add(program.binary.family)
+            begins(*program.turns)
+        running(name)
+
     while left := [one for one in programs if one.left]:
         run += 1
         before = [one.left for one in left]
-        found, ending = _driven(plan, left, run, begins, running)
+        found, ending = _driven(plan, left, run, show)
         for program, of_it in zip(left, found, strict=True):
             program.take(run, of_it)
-        failed = bool(ending.status or ending.ended_for)
+        last = [one for one, of_it in zip(left, found, strict=True) if of_it or one is left[0]][-1]
+        last.seconds += ending.seconds - sum(one.seconds for of in found for one in of.values())
         for program, of_it, names in zip(left, found, before, strict=True):
+            if program is not left[0] and not of_it:
+                break  # it did not work: the driver ended before
             unfound = tuple(name for name in program.left if name not in of_it)
-            if failed and unfound:  # the driver ended here, and has not tried the other programs
+            if unfound and (ending.status or ending.ended_for):
                 require_room(program.sides[0].folder)
                 it_was_running = of_it or (ending.status < 0 and not ending.ended_for)
                 program.give_up(unfound[:1] if it_was_running else unfound, ending.described())
-                break
-            if program.left == names:
+            elif program.left == names:
                 program.give_up(names)
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             end = "cannot be killed" if ending.runs_on else "was killed"
-            names_of = " or ".join(one.binary.path.name for one in left)
-            left[-1].remarks.append(f"{names_of} left a process behind, which {end}")
+            last.remarks.append(f"a program in lock-step left a process behind, which {end}")
     return [one.outcomes() for one in programs]
 
 
@@ -226,13 +235,13 @@ def _folder(plan: Plan, turn: Turn) -> Path:
 
 
 def _driven(
-    plan: Plan, programs: Sequence[_Program], run: int, begins: Begins, running: Running
+    plan: Plan, programs: Sequence[_Program], run: int, show: Callable[[_Program, str], None]
 ) -> tuple[list[dict[str, Finding]], Ending]:
     """Run the driver; return its findings by program and benchmark, and how it ended."""
     sides = programs[0].sides
     first, folder = sides[0].turn, plan.folder / f"round{sides[0].turn.round}"
     planned, results = folder / f"pairs{run}.plan", folder / f"pairs{run}.results"
-    told = driver.Plan(
+    told = protocol.Plan(
         programs=[one.driven(run) for one in programs],
         results=str(results),
         order=programs[0].order,
@@ -241,34 +250,34 @@ def _driven(
     )
     planned.write_text(json.dumps(asdict(told)), encoding="utf-8")
     results.unlink(missing_ok=True)  # of an earlier run in the same folder
-    sequence_of_all = [(one, name) for one in programs for name in one.left]
-    shown: set[str] = set()
+    each = [(one, name) for one in programs for name in one.left]
+    shown = 0
 
-    def show(done: int) -> None:
-        """Report the benchmark that runs now."""
-        if done < len(sequence_of_all):
-            program, name = sequence_of_all[done]
-            if program.binary.family not in shown:
-                shown.add(program.binary.family)
-                begins(*program.turns)
-            running(name)
+    def show_next() -> None:
+        """Report the benchmark that runs now, and the first ones of programs passed since."""
+        nonlocal shown
+        until = sum(map(len, _found(results, len(programs)))) + 1
+        for program, name in each[shown:until]:
+            show(program, name)
+        shown = max(shown, until)
 
-    show(0)
-    # The driver ends late sides; each side may be late in starting, preparing, measuring, ending.
-    patience = 4 * len(sides) * plan.deadline_s + 60.0
+    show_next()
+    # The driver ends late sides; each may be late in starting, preparing, measuring and ending, and
+    # those of the program before may be late in ending, too.
+    patience = 6 * len(sides) * plan.deadline_s + 60.0
     ending = process.run(
         driver.command(planned),
         patience,
         folder,
         plan.environment,
         watched=results,
-        grown=lambda: show(sum(map(len, _found(results, len(programs))))),
+        grown=show_next,
         told=f"round {first.round}, {' and '.join(side.turn.lane.side for side in sides)}",
         by_hand=[command for one in told.programs for command in one.commands],
     )
-    ending = replace(ending, command=("the driver of the pair", *ending.command[1:]))
-    needs_gpu = any(one.binary.needs_gpu for one in programs)
-    if needs_gpu and (ending.ended_for or ending.status or ending.left_behind):
+    ending = replace(ending, command=("the driver of the pairs", *ending.command[1:]))
+    bad = ending.ended_for or ending.status or ending.left_behind
+    if bad and any(one.binary.needs_gpu for one in programs):
         plan.freed(ending)
     return _found(results, len(programs)), ending
 
@@ -286,6 +295,5 @@ def _found(results: Path, programs: int) -> list[dict[str, Finding]]:
 def _outcome(side: _Side, names: Names, seconds: float) -> TurnResult:
     rows = [row for name in names for row in side.rows.get(name, [])]
     report = {"context": side.context, "benchmarks": rows} if side.context or rows else {}
-    turn = side.turn
-    binary = replace(turn.binary, names=names)
-    return TurnResult(binary, turn.round, report, side.faults, seconds, turn.lane.side)
+    binary, number = replace(side.turn.binary, names=names), side.turn.round
+    return TurnResult(binary, number, report, side.faults, seconds, side.turn.lane.side)

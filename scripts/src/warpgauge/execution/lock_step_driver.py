@@ -3,8 +3,7 @@
 
 It runs in its own process (`command`), so that its sides cannot outlive it. Its argument is a JSON
 file with the fields of `Plan`. It writes one line of JSON (`Finding`) to `Plan.results` as soon as
-a benchmark's result is known; for a repeated name the last line counts. fixtures/README.md
-describes the protocol.
+a benchmark's result is known; for a repeated name of a program the last line counts.
 """
 
 from __future__ import annotations
@@ -19,65 +18,11 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.execution.lock_step_side import Side, SideFault
-
-
-@dataclass(frozen=True)
-class Program:
-    """Both sides' commands, and what to measure. Index 0 is the base, 1 the candidate.
-
-    Start number k of a side reports to its prefix and ``<k>.json``; its standard error goes to
-    ``<k>.err``. Nothing overwrites the output of an earlier process.
-    """
-
-    commands: list[list[str]]
-    reports: list[str]  # prefixes
-    names: list[str]  # the sides are told to skip any others
-    cpu: int | None  # core for both sides; None for any
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The programs of a round, which are measured one after the other."""
-
-    programs: list[Program]
-    results: str
-    order: list[int]  # in which the sides of a program start
-    seed: int
-    deadline_s: float  # for each answer of a side
-
-    @classmethod
-    def read(cls, path: Path) -> Plan:
-        """Read the JSON of ``dataclasses.asdict``."""
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**told, "programs": [Program(**one) for one in told["programs"]]})
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of a benchmark: the log ratio of the candidate's time to the base's, or a fault.
-
-    `log_ratio` is None if a side could not measure the benchmark; that side's row says why. A fault
-    is that of side `of`: the driver ended it because of `ended_for`, or it ended by itself with
-    `status`, `after_last` if its last benchmark was over. If `began` is false, no benchmark was
-    running, so none is to blame, and none can be measured in lock-step.
-    """
-
-    program: int  # index in Plan.programs
-    name: str
-    log_ratio: float | None = None
-    slices: int = 0
-    of: int | None = None
-    ended_for: str = ""
-    status: int | None = None
-    after_last: bool = False
-    began: bool = True
-    start: int = 1  # start number of the sides' processes
-    seconds: float = 0.0  # since the finding before
+from warpgauge.execution.lock_step_protocol import Finding, Plan, Side, SideFault
 
 
 @dataclass(frozen=True)
@@ -121,20 +66,23 @@ class Pair:
         self.measured: list[str] = []
         self._random = random.Random(f"{plan.seed} {start}")
         self._hellos: set[str] = set()
-        self._fault: SideFault | None = None  # of the start
 
-    def start_sides(self) -> None:
-        """Start both sides and set their core; `begin` tells if that failed.
+    def begin(self) -> None:
+        """Start both sides, unless they have been started, and set their core. Raises SideFault.
 
         One after the other: some benchmarks depend on whose CUDA context was first (1.8 % of
         `reduce/sum/f32/n:65536` on an H200). The pairs' order then cancels that.
         """
-        try:
-            for index in self.plan.order:
-                self._start(index)
-        except SideFault as fault:
-            self._fault = fault
+        for index in self.plan.order if not self.sides else ():
+            self._start(index)
         self.sides.sort(key=lambda side: side.index)
+
+    def begin_early(self) -> None:
+        """Start both sides while another program is alive. If that fails, `begin` tries again."""
+        try:
+            self.begin()
+        except SideFault:
+            self.end()
 
     def _start(self, index: int) -> None:
         program = self.plan.programs[self.number]
@@ -152,12 +100,13 @@ class Pair:
             with contextlib.suppress(OSError):  # if not permitted, it stays where it is
                 os.sched_setaffinity(side.process.pid, {program.cpu})
 
-    def begin(self) -> None:
-        """Start both sides unless they have been started. Raises SideFault if that failed."""
-        if not self.sides and not self._fault:
-            self.start_sides()
-        if self._fault:
-            raise self._fault
+    def end(self) -> None:
+        """End both sides; they have measured nothing, and may start again."""
+        for side in self.sides:
+            side.killed()
+            side.left_behind()
+        self.sides.clear()
+        self.start += 1
 
     def next_case(self) -> str:
         """Advance both sides; return the benchmark that they have reached, "" after the last."""
@@ -219,7 +168,7 @@ class Pair:
 
     def end_for(self, fault: SideFault, name: str) -> Finding:
         """End both sides, and return that a fault cost the benchmark `name`."""
-        status = 0
+        status, left_behind = 0, False
         for side in self.sides:
             by_force = side.index == fault.side and fault.ended_for
             with contextlib.suppress(SideFault):
@@ -227,8 +176,15 @@ class Pair:
                     side.ended()
             ended = side.killed()
             status = ended if side.index == fault.side else status
+            left_behind |= side.left_behind()
         return Finding(
-            self.number, name, None, 0, fault.side, fault.ended_for, status, start=self.start
+            self.number,
+            name,
+            of=fault.side,
+            ended_for=fault.ended_for,
+            status=status,
+            start=self.start,
+            left_behind=left_behind,
         )
 
 
@@ -236,17 +192,25 @@ def findings(plan: Plan) -> Iterator[Finding]:
     """Yield at least one finding for each benchmark, in the order of measurement.
 
     A program starts while the one before ends, which saves half of the time that ending takes.
+    After a program of which a side failed, the others are not measured: what that side left on the
+    GPU would disturb them.
     """
     pairs = [Pair(plan, number, [*one.names]) for number, one in enumerate(plan.programs)]
     for pair, following in itertools.zip_longest(pairs, pairs[1:]):
-        yield from _of_program(pair, following)
+        sound = yield from _of_program(pair, following)
+        if not sound:
+            if following is not None:
+                following.end()
+            return
 
 
-def _of_program(pair: Pair, following: Pair | None) -> Iterator[Finding]:
+def _of_program(pair: Pair, following: Pair | None) -> Generator[Finding, None, bool]:
     """Measure a program; start the `following` one as soon as nothing is left to measure.
 
-    A fault costs the benchmark that was running; both sides then start again with the rest.
+    A fault costs the benchmark that was running; both sides then start again with the rest. Return
+    whether there was none.
     """
+    sound = True
     while True:
         name = ""
         try:
@@ -256,13 +220,16 @@ def _of_program(pair: Pair, following: Pair | None) -> Iterator[Finding]:
                 pair.left.remove(name)
                 name = ""
                 yield found
-                if following is not None and not pair.left:
-                    following.start_sides()
+                if following is not None and sound and not pair.left:
+                    following.begin_early()
             if not pair.left:
-                return
+                left_behind = [side.left_behind() for side in pair.sides]
+                if any(left_behind):
+                    yield dataclasses.replace(found, left_behind=True)
+                return sound
             raise SideFault(0)  # neither side has them
         except SideFault as fault:
-            told = pair.end_for(fault, name)
+            told, sound = pair.end_for(fault, name), False
         if name:
             pair.left.remove(name)
             yield told
@@ -272,9 +239,9 @@ def _of_program(pair: Pair, following: Pair | None) -> Iterator[Finding]:
         elif not pair.measured:  # starting again would fail again
             for one in pair.left:
                 yield dataclasses.replace(told, name=one, began=False)
-            return
+            return False
         if not pair.left:
-            return
+            return False
         pair = Pair(pair.plan, pair.number, pair.left, pair.start + 1)
 
 

@@ -40,7 +40,7 @@ class Observer(Protocol):
 
 
 def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[TurnResult]:
-    """Run the plan and return one result per turn; its JSON is on disk before the next begins.
+    """Run the plan and return one result per turn.
 
     A benchmark that failed in a lane does not run there again: its row is an error anyway, and a
     hang would cost its deadline in every round. A disturbed benchmark is repeated once in all
@@ -52,10 +52,12 @@ def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[
 def one_by_one(
     plan: Plan, observer: Observer, journal: Journal | None = None
 ) -> Iterator[TurnResult]:
-    """Like `run`, but yield the results of each program as soon as its turns have ended.
+    """Like `run`, but yield the results of each program as soon as they are in the journal.
 
-    Results in the `journal` do not run again unless they were disturbed. Raises UserError if the
-    journal cannot be written, and PersistentThrottling if the GPU stays slow.
+    That is when its turns have ended; in lock-step, when the round has ended. Only then are they
+    looked at: whether they are disturbed, or the GPU stays slow. Results in the `journal` do not
+    run again unless they were disturbed. Raises UserError if the journal cannot be written, and
+    PersistentThrottling if the GPU stays slow.
     """
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
@@ -167,6 +169,7 @@ class _Run:
         outcome = replace(outcome, binary=replace(turn.binary, names=names))
         if not (left := outcome.missing):
             return outcome
+        self.observer.begins(turn)
         alone = turn_result.deliver(self.plan, turn, left, self.observer.runs)
         return with_repeated(outcome, alone)
 

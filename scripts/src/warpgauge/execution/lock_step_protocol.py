@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program in lock-step and its socket (fixtures/README.md describes the protocol)."""
+"""What the runner, the driver and the programs in lock-step tell each other.
+
+fixtures/README.md describes what driver and program say.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import selectors
@@ -11,7 +15,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from warpgauge.system.process_tree import ProcessTree
 
 # Time for a side to end by itself: it only has a file left to write.
 _ENDING_S = 10.0
@@ -19,6 +26,61 @@ _ENDING_S = 10.0
 _LONGEST_LINE = 64 * 1024  # bytes; a name may be long
 _MOST_OUTPUT = 1 << 30  # bytes of standard error; a loop could otherwise fill the disk
 _LOOK_S = 0.5  # interval between checks of that size
+
+
+@dataclass(frozen=True)
+class Program:
+    """Both sides' commands, and what to measure. Index 0 is the base, 1 the candidate.
+
+    Start number k of a side reports to its prefix and ``<k>.json``; its standard error goes to
+    ``<k>.err``. Nothing overwrites the output of an earlier process.
+    """
+
+    commands: list[list[str]]
+    reports: list[str]  # prefixes
+    names: list[str]  # the sides are told to skip any others
+    cpu: int | None  # core for both sides; None for any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The programs of a round, which are measured one after the other."""
+
+    programs: list[Program]
+    results: str
+    order: list[int]  # in which the sides of a program start
+    seed: int
+    deadline_s: float  # for each answer of a side
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read the JSON of ``dataclasses.asdict``."""
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return cls(**{**told, "programs": [Program(**one) for one in told["programs"]]})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a benchmark: the log ratio of the candidate's time to the base's, or a fault.
+
+    `log_ratio` is None if a side could not measure the benchmark; that side's row says why. A fault
+    is that of side `of`: the driver ended it because of `ended_for`, or it ended by itself with
+    `status`, `after_last` if its last benchmark was over. If `began` is false, no benchmark was
+    running, so none is to blame, and none can be measured in lock-step.
+    """
+
+    program: int  # index in Plan.programs
+    name: str
+    log_ratio: float | None = None
+    slices: int = 0
+    of: int | None = None
+    ended_for: str = ""
+    status: int | None = None
+    after_last: bool = False
+    began: bool = True
+    start: int = 1  # start number of the sides' processes
+    seconds: float = 0.0  # since the finding before
+    left_behind: bool = False  # the program left a process behind, which was killed
 
 
 class SideFault(Exception):
@@ -49,6 +111,7 @@ class Side:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
             theirs.close()
             # A child that outlives it may hold its socket open.
@@ -119,6 +182,13 @@ class Side:
         self.process.kill()
         self._open.close()
         return self.process.wait()
+
+    def left_behind(self) -> bool:
+        """End what it left running after its end, and return whether there was something."""
+        family = ProcessTree(self.process.pid)
+        found = bool(family.running())
+        family.end()
+        return found
 
     def number(self, words: Sequence[str], place: int) -> float:
         """Return the positive number at `place` in `words`. Raises SideFault."""
