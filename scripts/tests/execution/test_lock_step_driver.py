@@ -126,10 +126,8 @@ def test_a_program_starts_while_the_one_before_ends_and_works_when_that_is_gone(
     slow = {"cases": {"a": 1}, "ends": log, "is": "first"}
     after = {"cases": {"a": 2}, "starts": log, "works": log, "is": "second"}
     told = [*findings(several(tmp_path, (slow, {"a": 1}), (after, {"a": 1})))]
-    assert [(one.program, one.name, one.log_ratio) for one in told] == [
-        (0, "a", 0.0),
-        (1, "a", pytest.approx(math.log(0.5))),
-    ]
+    ratios = {(one.program, one.name): one.log_ratio for one in told}
+    assert ratios == {(0, "a"): 0.0, (1, "a"): pytest.approx(math.log(0.5))}
     order = (tmp_path / "log").read_text().splitlines()
     assert order == ["second starts", "second greets", "first ends", "second works"]
 
@@ -155,7 +153,7 @@ def test_a_program_that_cannot_start_beside_another_starts_when_that_is_gone(
     first = {"cases": {"a": 1}, "takes": room}
     after = {"cases": {"b": 1}, "needs": room}
     told = [*findings(several(tmp_path, (first, {"a": 1}), (after, {"b": 1})))]
-    assert [(one.name, one.log_ratio, one.start) for one in told] == [("a", 0, 1), ("b", 0, 2)]
+    assert {(one.name, one.log_ratio, one.start) for one in told} == {("a", 0, 1), ("b", 0, 2)}
 
 
 def test_what_a_program_leaves_behind_is_ended_before_the_next_one_works(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ import fake_binary
 from clone import GitRepository
 from kills import left_running
 from warpgauge.execution import lock_step
-from warpgauge.execution.plan import Plan
+from warpgauge.execution.plan import Plan, order
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import run_file, runner
 from warpgauge.measurement.journal import Journal
@@ -352,7 +352,7 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
     deliver, delivered, stop_after = lock_step.deliver, 0, 2
 
-    def counted(*given: Any) -> list[list[TurnResult]]:  # noqa: ANN401
+    def counted(*given: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
         nonlocal delivered
         if delivered == stop_after:
             raise KeyboardInterrupt
@@ -367,6 +367,43 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
     _, candidate = (json.loads(path.read_text()) for path in clone.runs())
     for row in candidate["benchmarks"]:
         assert row["pair_ratios"] == pytest.approx([2.0] * delivered, rel=1e-3)
+
+
+class Interrupted(Seen):
+    """Ctrl-C while the second program of the first round runs."""
+
+    def __init__(self, folder: Path, second: str) -> None:
+        super().__init__()
+        self._folder, self._second = folder, second
+
+    def runs(self, benchmark: str) -> None:
+        if benchmark.startswith(f"{self._second}/"):
+            [results] = self._folder.glob("**/*.results")
+            while '"ended": true' not in results.read_text():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+
+def test_a_round_that_is_interrupted_keeps_the_programs_that_have_ended(folder: Path) -> None:
+    make(folder)
+    make_second(folder)
+    once = plan(folder, processes=1, sides=SIDES)
+    first, second = dict.fromkeys(turn.binary.family for turn in order(once)[0])
+    assert {first, second} == {"gemm", "sync"}
+    hangs = dict.fromkeys(TIMES if second == "gemm" else SECOND, "hang")
+    times = TIMES if second == "gemm" else SECOND
+    fake_binary.make(folder / "base", second, times, ill=hangs, lock_steps=True)
+    journal = Journal(folder / "x.journal")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(once, Interrupted(folder, second), journal)
+    assert left_running(str(folder)) == []
+    assert len([*journal.folder.glob("*.json")]) == len(SIDES)
+    before = (folder / "base" / f"bench_{first}.count").stat().st_size
+    fake_binary.make(folder / "base", second, times, lock_steps=True)
+    run = Run(once, runner.run(once, Seen(), journal), Seen())
+    assert (folder / "base" / f"bench_{first}.count").stat().st_size == before
+    for name in ("gemm/a", "sync/e"):
+        assert run.ratios(name) == [pytest.approx(1.1, rel=1e-3)]
 
 
 @pytest.mark.parametrize("ill", ["", "crash", "no room beside another"])

@@ -8,9 +8,10 @@ import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from warpgauge.execution import lock_step_driver as driver
@@ -18,7 +19,7 @@ from warpgauge.execution import lock_step_protocol as protocol
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names, Row, is_untried
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.lock_step_protocol import Finding
+from warpgauge.execution.lock_step_protocol import Finding, findings_in
 from warpgauge.execution.plan import Plan, Turn, command, of_round, seed_of, sequence
 from warpgauge.execution.turn_result import Running, TurnResult, require_room
 from warpgauge.files.document import Failure, failure_of
@@ -184,12 +185,13 @@ class _Program:
 
 def deliver(
     plan: Plan, asked: Sequence[tuple[Sequence[Turn], Names]], begins: Begins, running: Running
-) -> list[list[TurnResult]]:
+) -> Iterator[list[TurnResult]]:
     """Measure programs of one round in lock-step: of each, both turns and the names they share.
 
-    The first turn's process starts first. Return one outcome per turn. A benchmark that both sides
-    measured gets a row and, in the candidate's outcome, a ratio; one in which a side failed gets a
-    fault. All others are missing (`TurnResult.missing`) and must be measured by themselves.
+    The first turn's process starts first. Yield one outcome per turn of each program, in order; if
+    interrupted, first those of programs that have ended well. A benchmark that both sides measured
+    gets a row and, in the candidate's outcome, a ratio; one in which a side failed gets a fault.
+    All others are missing (`TurnResult.missing`) and must be measured by themselves.
     """
     programs = [_Program(plan, turns, names) for turns, names in asked]
     run, begun = 0, set[str]()
@@ -203,11 +205,21 @@ def deliver(
     while left := [one for one in programs if one.left]:
         run += 1
         before = [one.left for one in left]
-        found, ending = _driven(plan, left, run, show)
+        results = plan.folder / f"round{left[0].turns[0].round}" / f"pairs{run}.results"
+        try:
+            ending = _driven(left, run, results, show)
+        except BaseException:
+            for program, of_it in zip(left, findings_in(results, len(left)), strict=True):
+                told = of_it.values()
+                if any(one.ended for one in told) and all(one.of is None for one in told):
+                    program.take(run, of_it)
+            ended = takewhile(lambda one: not one.left and not one.reasons, programs)
+            yield from (one.outcomes() for one in ended)
+            raise
+        found = findings_in(results, len(left))
         for program, of_it in zip(left, found, strict=True):
             program.take(run, of_it)
-        last = [one for one, of_it in zip(left, found, strict=True) if of_it or one is left[0]][-1]
-        last.seconds += ending.seconds - sum(one.seconds for of in found for one in of.values())
+        left[0].seconds += ending.seconds - sum(one.seconds for of in found for one in of.values())
         for program, of_it, names in zip(left, found, before, strict=True):
             if program is not left[0] and not of_it:
                 break  # it did not work: the driver ended before
@@ -221,8 +233,8 @@ def deliver(
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             end = "cannot be killed" if ending.runs_on else "was killed"
-            last.remarks.append(f"a program in lock-step left a process behind, which {end}")
-    return [one.outcomes() for one in programs]
+            left[0].remarks.append(f"a program in lock-step left a process behind, which {end}")
+    yield from (one.outcomes() for one in programs)
 
 
 def _folder(plan: Plan, turn: Turn) -> Path:
@@ -235,12 +247,11 @@ def _folder(plan: Plan, turn: Turn) -> Path:
 
 
 def _driven(
-    plan: Plan, programs: Sequence[_Program], run: int, show: Callable[[_Program, str], None]
-) -> tuple[list[dict[str, Finding]], Ending]:
-    """Run the driver; return its findings by program and benchmark, and how it ended."""
-    sides = programs[0].sides
-    first, folder = sides[0].turn, plan.folder / f"round{sides[0].turn.round}"
-    planned, results = folder / f"pairs{run}.plan", folder / f"pairs{run}.results"
+    programs: Sequence[_Program], run: int, results: Path, show: Callable[[_Program, str], None]
+) -> Ending:
+    """Run the driver, which writes its findings to `results`; return how it ended."""
+    plan, sides, first = programs[0].plan, programs[0].sides, programs[0].sides[0].turn
+    planned = results.with_suffix(".plan")
     told = protocol.Plan(
         programs=[one.driven(run) for one in programs],
         results=str(results),
@@ -256,7 +267,7 @@ def _driven(
     def show_next() -> None:
         """Report the benchmark that runs now, and the first ones of programs passed since."""
         nonlocal shown
-        until = sum(map(len, _found(results, len(programs)))) + 1
+        until = sum(map(len, findings_in(results, len(programs)))) + 1
         for program, name in each[shown:until]:
             show(program, name)
         shown = max(shown, until)
@@ -268,7 +279,7 @@ def _driven(
     ending = process.run(
         driver.command(planned),
         patience,
-        folder,
+        results.parent,
         plan.environment,
         watched=results,
         grown=show_next,
@@ -279,17 +290,7 @@ def _driven(
     bad = ending.ended_for or ending.status or ending.left_behind
     if bad and any(one.binary.needs_gpu for one in programs):
         plan.freed(ending)
-    return _found(results, len(programs)), ending
-
-
-def _found(results: Path, programs: int) -> list[dict[str, Finding]]:
-    """Return the findings so far of each program."""
-    found: list[dict[str, Finding]] = [{} for _ in range(programs)]
-    with suppress(OSError, ValueError):  # a killed driver leaves an incomplete line
-        for line in results.read_text(encoding="utf-8").splitlines():
-            one = Finding(**json.loads(line))
-            found[one.program][one.name] = one
-    return found
+    return ending
 
 
 def _outcome(side: _Side, names: Names, seconds: float) -> TurnResult:

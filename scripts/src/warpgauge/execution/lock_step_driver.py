@@ -224,8 +224,7 @@ def _of_program(pair: Pair, following: Pair | None) -> Generator[Finding, None, 
                     following.begin_early()
             if not pair.left:
                 left_behind = [side.left_behind() for side in pair.sides]
-                if any(left_behind):
-                    yield dataclasses.replace(found, left_behind=True)
+                yield dataclasses.replace(found, ended=True, left_behind=any(left_behind))
                 return sound
             raise SideFault(0)  # neither side has them
         except SideFault as fault:

@@ -80,7 +80,18 @@ class Finding:
     began: bool = True
     start: int = 1  # start number of the sides' processes
     seconds: float = 0.0  # since the finding before
+    ended: bool = False  # the program's last: both sides have ended well
     left_behind: bool = False  # the program left a process behind, which was killed
+
+
+def findings_in(results: Path, programs: int) -> list[dict[str, Finding]]:
+    """Return the findings so far of each program, by benchmark."""
+    found: list[dict[str, Finding]] = [{} for _ in range(programs)]
+    with contextlib.suppress(OSError, ValueError):  # a killed driver leaves an incomplete line
+        for line in results.read_text(encoding="utf-8").splitlines():
+            one = Finding(**json.loads(line))
+            found[one.program][one.name] = one
+    return found
 
 
 class SideFault(Exception):

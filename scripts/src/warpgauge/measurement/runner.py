@@ -54,10 +54,10 @@ def one_by_one(
 ) -> Iterator[TurnResult]:
     """Like `run`, but yield the results of each program as soon as they are in the journal.
 
-    That is when its turns have ended; in lock-step, when the round has ended. Only then are they
-    looked at: whether they are disturbed, or the GPU stays slow. Results in the `journal` do not
-    run again unless they were disturbed. Raises UserError if the journal cannot be written, and
-    PersistentThrottling if the GPU stays slow.
+    That is when its turns have ended; in lock-step, when the round has ended or is interrupted, and
+    only then is it seen whether they were disturbed, or the GPU stays slow. Results in the journal
+    do not run again unless they were disturbed. Raises UserError if the journal cannot be written,
+    and PersistentThrottling if the GPU stays slow.
     """
     rounds = order(plan)
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
