@@ -206,6 +206,7 @@ def deliver(
         run += 1
         before = [one.left for one in left]
         results = plan.folder / f"round{left[0].turns[0].round}" / f"pairs{run}.results"
+        results.unlink(missing_ok=True)  # of an earlier attempt in this round
         try:
             ending = _driven(left, run, results, show)
         except BaseException:
@@ -260,7 +261,6 @@ def _driven(
         deadline_s=plan.deadline_s,
     )
     planned.write_text(json.dumps(asdict(told)), encoding="utf-8")
-    results.unlink(missing_ok=True)  # of an earlier run in the same folder
     each = [(one, name) for one in programs for name in one.left]
     shown = 0
 
