@@ -38,8 +38,7 @@ def check(
     warned = remarked = 0
     for folder in readable:
         whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
-        uuids = [session.gpu_uuid or "" for session in folder.whole.sessions.values()]
-        gpus = max(uuid.count(",") + 1 for uuid in uuids)
+        gpus = max(session.gpus for session in folder.whole.sessions.values())
         asked = selection.able(everything if whole else built, Probe({}, gpus=gpus))
         wanted = [one for one in asked if one.skipped is None]
         warnings, remarks = [*_findings(folder, now, stale_days)], [*_drowned(folder.whole)]

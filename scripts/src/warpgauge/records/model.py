@@ -42,6 +42,11 @@ class Session:
         return self.context.get("gpu_uuid") or None
 
     @property
+    def gpus(self) -> int:
+        """How many GPUs measured together; 1 if the context names none."""
+        return (self.gpu_uuid or "").count(",") + 1
+
+    @property
     def gpu_name(self) -> str | None:
         return self.context.get("gpu_name") or None
 

@@ -91,8 +91,7 @@ def _under_policy(
         return comparison
     names = [verdict.name for verdict in comparison.verdicts]
     # On several GPUs only the programs that need them run.
-    sessions = comparison.candidate.sessions.values()
-    several_gpus = any("," in (session.gpu_uuid or "") for session in sessions)
+    several_gpus = any(one.gpus > 1 for one in comparison.candidate.sessions.values())
 
     def asked(pattern: str) -> bool:
         """Return whether the run covers a pattern; it may match more than what was left out."""
