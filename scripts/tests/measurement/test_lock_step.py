@@ -379,7 +379,9 @@ class Interrupted(Seen):
     def runs(self, benchmark: str) -> None:
         if benchmark.startswith(f"{self._second}/"):
             [results] = self._folder.glob("**/*.results")
+            until = time.monotonic() + 20.0
             while '"ended": true' not in results.read_text():
+                assert time.monotonic() < until, "the first program did not end"
                 time.sleep(0.01)
             raise KeyboardInterrupt
 

@@ -265,7 +265,7 @@ def _driven(
     shown = 0
 
     def show_next() -> None:
-        """Report the benchmark that runs now, and the first ones of programs passed since."""
+        """Report the benchmarks that have begun since the last call."""
         nonlocal shown
         until = sum(map(len, findings_in(results, len(programs)))) + 1
         for program, name in each[shown:until]:
