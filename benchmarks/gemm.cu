@@ -176,10 +176,12 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_stmatrix/bf16",
      {{"n", {4096, 8192}, {256, 512, 1024, 2048}}},
      wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix)},
+    {"gemm/wgmma_serpentine/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_serpentine)},
+    {"gemm/wgmma_dependent_launch/bf16", from_2048,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_dependent_launch)},
     {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
     {"gemm/wgmma_best/bf16", every_size, wgmma_rung<bf16>(kernels::gemm_wgmma_best)},
     {"gemm/wgmma_best/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_best)},
-    {"gemm/wgmma_stmatrix/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_stmatrix)},
     {"gemm/wgmma_k_major/tf32", from_2048,
      wgmma_k_major<float, float>(tf32, cublas_ceiling<float>(tf32))},
     {"gemm/wgmma_k_major/e4m3", from_2048,
@@ -254,33 +256,31 @@ const GpuBenchmark with_few_rows[] = {
     {"gemm/cublaslt_best_skinny/bf16", few_rows_in_full, cublaslt_best(rows_times_square)},
     {"gemm/wgmma_split_k/bf16", few_rows_in_full,
      wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, rows_times_square)},
-    {"gemm/wgmma_split_k/f16", few_rows_in_full,
-     wgmma_rung<f16>(kernels::gemm_wgmma_split_k, rows_times_square)},
     {"gemm/wgmma_best_skinny/bf16", few_rows_in_full,
      wgmma_rung<bf16>(kernels::gemm_wgmma_best, rows_times_square)},
-    {"gemm/wgmma_stream_k_skinny/bf16", few_rows_in_full, wgmma_stream_k<bf16>(rows_times_square)},
 };
 
 // Many rows times a small matrix: bound by reading A and writing C.
 const Axes many_rows{{"m", {}, {65'536}}, {"n", {}, {128, 512}}};
 const GpuBenchmark with_many_rows[] = {
     {"gemm/cublas_tall/bf16", many_rows, by_cublas<bf16>(rows_times_square)},
-    {"gemm/wgmma_stmatrix_tall/bf16", many_rows,
-     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, rows_times_square)},
+    {"gemm/wgmma_best_tall/bf16", many_rows,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_best, rows_times_square)},
 };
 
 // Shapes of a transformer: one token, the next tokens of a few sequences, prompts.
 const Axes tokens{{"m", {}, {1, 16, 128, 512, 4096}}, {"n", {}, {4096, 14'336}}};
+const Axes projection_tokens{{"m", {}, {1, 16, 128, 512, 4096}}, {"n", {}, {4096, 6144}}};
 const GpuBenchmark in_transformers[] = {
     {"gemm/cublas_feed_forward/bf16", tokens, by_cublas<bf16>(feed_forward)},
     {"gemm/cublaslt_best_feed_forward/bf16", tokens, cublaslt_best(feed_forward)},
-    {"gemm/wgmma_stmatrix_feed_forward/bf16", tokens,
-     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, feed_forward)},
-    {"gemm/wgmma_split_k_feed_forward/bf16", tokens,
-     wgmma_rung<bf16>(kernels::gemm_wgmma_split_k, feed_forward)},
     {"gemm/wgmma_stream_k_feed_forward/bf16", tokens, wgmma_stream_k<bf16>(feed_forward)},
     {"gemm/wgmma_best_feed_forward/bf16", tokens,
      wgmma_rung<bf16>(kernels::gemm_wgmma_best, feed_forward)},
+    {"gemm/cublas_projection/bf16", projection_tokens, by_cublas<bf16>(projection)},
+    {"gemm/cublaslt_best_projection/bf16", projection_tokens, cublaslt_best(projection)},
+    {"gemm/wgmma_best_projection/bf16", projection_tokens,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_best, projection)},
 };
 
 const GpuBenchmark with_one_row[] = {
@@ -293,8 +293,8 @@ const Axes sustained_sizes{{"n", {}, {4096, 8192}}};
 const GpuBenchmark sustained[] = {
     {"gemm/cublas_sustained/bf16", sustained_sizes,
      by_cublas<bf16>(square, of_elements<bf16>(), CacheState::sustained)},
-    {"gemm/wgmma_stmatrix_sustained/bf16", sustained_sizes,
-     wgmma_rung<bf16>(kernels::gemm_wgmma_stmatrix, square, CacheState::sustained)},
+    {"gemm/wgmma_best_sustained/bf16", sustained_sizes,
+     wgmma_rung<bf16>(kernels::gemm_wgmma_best, square, CacheState::sustained)},
 };
 
 }  // namespace

@@ -43,6 +43,12 @@ inline kernels::GemmShape feed_forward(const GpuCase& gpu) {
   return {gpu.param("m"), n, std::size_t{4096} * 14'336 / n};
 }
 
+/// The product before or after attention in such a layer: m tokens, n features out of 4096, or the
+/// queries, keys and values of 6144.
+inline kernels::GemmShape projection(const GpuCase& gpu) {
+  return {gpu.param("m"), gpu.param("n"), 4096};
+}
+
 /// The bounds of a product of this shape: arithmetic at the ceiling's rate, and memory traffic:
 /// reading B if A and C are small, otherwise copying. Without a ceiling there are no bounds.
 inline Limits limits_of(kernels::GemmShape shape, const std::optional<ComputeCeiling>& ceiling) {

@@ -34,10 +34,10 @@ void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t
     if (splits_terms<Choice>(shape)) {
       gemm_wgmma_split_k(a, b, c, shape, stream);
     } else if constexpr (std::is_same_v<Choice, LargestTile>) {
-      gemm_wgmma_stmatrix(a, b, c, shape, stream);
+      gemm_wgmma_dependent_launch(a, b, c, shape, stream);
     } else {
-      launch_persistent<T, typename Choice::Tile, typename Choice::Store, GroupOrder<8>,
-                        Choice::cluster>(launcher, a, b, c, shape, stream);
+      launch_persistent<T, typename Choice::Tile, typename Choice::Store, SerpentineOrder<8>,
+                        Choice::cluster>(launcher, a, b, c, shape, stream, Start::early);
     }
   });
 }

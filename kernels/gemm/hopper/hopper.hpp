@@ -63,18 +63,31 @@ void gemm_wgmma_l2_order(const T* a, const T* b, T* c, GemmShape shape, cudaStre
 template <class T>
 void gemm_wgmma_stmatrix(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// Alternative to the rung before: two consumers take turns, each with its own tile. Tiles of
+/// Every other turn goes through its tiles and terms backwards, so the L2 still has what it needs
+/// first. The order of an output's terms depends on its tile's turn, so on the shape and the number
+/// of multiprocessors.
+template <class T>
+void gemm_wgmma_serpentine(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
+/// The kernel may start before the one before it in the stream has ended, and waits for that end
+/// before its first load.
+template <class T>
+void gemm_wgmma_dependent_launch(const T* a, const T* b, T* c, GemmShape shape,
+                                 cudaStream_t stream);
+
+/// Alternative to gemm_wgmma_stmatrix: two consumers take turns, each with its own tile. Tiles of
 /// 256 x 128.
 template <class T>
 void gemm_wgmma_ping_pong(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// For few tiles: the blocks of a cluster split the k terms of one tile. Tiles of 64 x 256 for up
-/// to 64 rows, otherwise of 128 x 256.
+/// For few tiles: the blocks of a cluster split the k terms of one tile. Tiles of 64 x 128 or
+/// 64 x 256 for up to 64 rows, otherwise of 128 x 256.
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_stmatrix or, between them, whole
-/// tiles of 64 x 64 (in clusters of two that share B), 64 x 128, 64 x 256, 128 x 128 or 128 x 192.
+/// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_dependent_launch or, between them,
+/// the latter with tiles of 64 x 64 (in clusters of two that share B), 64 x 128, 64 x 256, 128 x
+/// 128 or 128 x 192.
 template <class T>
 void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
@@ -100,11 +113,11 @@ class GemmWgmmaStreamK {
   DeviceArray<unsigned> ready_;  ///< 0 before and after each launch
 };
 
-/// gemm_wgmma_stmatrix with both inputs contiguous along k ("TN"), the only layout that wgmma
-/// accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either float
-/// and float, multiplied as TF32 truncated to 11 bits; or __nv_fp8_e4m3 and __nv_bfloat16, summed
-/// in the tensor cores alone, which keep about 14 bits (as cuBLASLt's faster, less exact mode). k
-/// of In and n of Out are multiples of 16 bytes; otherwise as above. Tiles of 256 x 256.
+/// gemm_wgmma_dependent_launch with both inputs contiguous along k ("TN"), the only layout that
+/// wgmma accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either
+/// float and float, multiplied as TF32 truncated to 11 bits; or __nv_fp8_e4m3 and __nv_bfloat16,
+/// summed in the tensor cores alone, which keep about 14 bits (as cuBLASLt's faster, less exact
+/// mode). k of In and n of Out are multiples of 16 bytes; otherwise as above. Tiles of 256 x 256.
 template <class In, class Out>
 void gemm_wgmma_k_major(const In* a, const In* b_transposed, Out* c, GemmShape shape,
                         cudaStream_t stream);
@@ -116,10 +129,10 @@ struct WgmmaRung {
   void (*launch)(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 };
 
-/// The ladder, slowest first; then the alternative to its last rung, the kernel for few tiles and
-/// the choice by shape.
+/// The ladder, slowest first; then an alternative rung, the kernel for few tiles and the choice by
+/// shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 12> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -129,6 +142,8 @@ inline constexpr std::array<WgmmaRung<T>, 12> wgmma_ladder{{
     {"gemm_wgmma_tma_store", gemm_wgmma_tma_store},
     {"gemm_wgmma_l2_order", gemm_wgmma_l2_order},
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
+    {"gemm_wgmma_serpentine", gemm_wgmma_serpentine},
+    {"gemm_wgmma_dependent_launch", gemm_wgmma_dependent_launch},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
     {"gemm_wgmma_best", gemm_wgmma_best},

@@ -194,6 +194,60 @@ TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithManyTerms) {
   }
 }
 
+// Up to 16 rows, whose stages hold no others, and up to 64; wide tiles, because narrow ones would
+// be more than run at once, and narrow ones; with an edge in the columns and in the last split's
+// terms.
+TEST_F(GemmWgmmaTest, FewRowsAreExactWithEachTile) {
+  using T = __nv_bfloat16;
+  for (const GemmShape shape :
+       {GemmShape{2, 12'296, 520}, {40, 12'296, 520}, {16, 520, 2600}, {9, 24, 1000}}) {
+    const auto launch = [=](const T* a, const T* b, T* c, cudaStream_t stream) {
+      gemm_wgmma_split_k(a, b, c, shape, stream);
+    };
+    expect_of<T>({{"gemm_wgmma_split_k", launch}}, small_integers<T>, shape, expect_exact<T>);
+  }
+}
+
+// Each product multiplies the one before by a matrix that moves every column one further. A kernel
+// that starts early and does not wait for the one before reads something else.
+TEST_F(GemmWgmmaTest, EachProductReadsTheOneBefore) {
+  using T = __nv_bfloat16;
+  constexpr GemmShape shape{600, 264, 264};
+  constexpr int products = 7;
+  std::vector<T> moves(shape.k * shape.n, T(0.0F));
+  for (std::size_t k = 0; k < shape.k; ++k) {
+    moves[k * shape.n + (k + 1) % shape.n] = T(1.0F);
+  }
+  const std::vector<T> start = small_integers<T>(shape.m * shape.k, 1);
+  std::vector<double> expected(start.size());
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const std::size_t column = i % shape.n;
+    const std::size_t from = (column + shape.n - products) % shape.n;
+    expected[i] = static_cast<float>(start[i - column + from]);
+  }
+  const DeviceArray<T> a(start);
+  const DeviceArray<T> b(moves);
+  for (const Rung<T>& rung : rungs_for<T>(shape)) {
+    SCOPED_TRACE(rung.name);
+    const auto expect_chain = [&](const auto& run) {
+      GuardedOutput<T> odd(start.size());
+      GuardedOutput<T> even(start.size());
+      run([&] {
+        const T* from = a.data();
+        for (int i = 0; i < products; ++i) {
+          T* const to = i % 2 == 0 ? odd.data() : even.data();
+          rung.launch(from, b.data(), to, stream());
+          from = to;
+        }
+      });
+      synchronize();
+      expect_same(odd.values(), expected);
+    };
+    expect_chain([](const auto& chain) { chain(); });
+    expect_chain([&](const auto& chain) { capture_and_replay(stream(), chain); });
+  }
+}
+
 // Stream-K without and with shared tiles, one of them shared by many clusters; clusters with parts
 // of two tiles; edges in rows, columns and terms. An object's later launches give the same bits,
 // whatever the timing.

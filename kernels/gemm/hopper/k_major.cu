@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm_wgmma_stmatrix for TF32 and e4m3. Bound by the wgmma rate at the clock that the power limit
-// allows: half (TF32) and twice (e4m3) the rate of 16-bit types, with the same bytes per stage.
+// gemm_wgmma_dependent_launch for TF32 and e4m3. Bound by the wgmma rate at the clock that the
+// power limit allows: half (TF32) and twice (e4m3) the rate of 16-bit types, with the same bytes
+// per stage.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/l2_order.cuh"
 
@@ -13,8 +14,8 @@ void gemm_wgmma_k_major(const In* a, const In* b_transposed, Out* c, GemmShape s
   using Tile = WgmmaTile<128, 256, 4, 2, box_row_bytes / sizeof(In), true>;
   using Writer = std::conditional_t<std::is_same_v<Out, float>, FloatWriter, MatrixWriter>;
   using Store = BoxStore<Writer, 2>;
-  launch_persistent<KMajor<In>, Tile, Store, GroupOrder<8>, 2>("gemm_wgmma_k_major", a,
-                                                               b_transposed, c, shape, stream);
+  launch_persistent<KMajor<In>, Tile, Store, SerpentineOrder<8>, 2>(
+      "gemm_wgmma_k_major", a, b_transposed, c, shape, stream, Start::early);
 }
 
 template void gemm_wgmma_k_major(const float*, const float*, float*, GemmShape, cudaStream_t);

@@ -89,17 +89,34 @@ unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
   return (clusters - 1) / turns + 1;
 }
 
-/// Blocks per tile: the largest power of two with at most one block per multiprocessor and at least
-/// four stages of 64 terms per block.
-unsigned blocks_of_tile(unsigned tiles, std::size_t terms) {
-  constexpr unsigned most = 4;  // clusters of 8 were slower in every shape: kernels/README.md
-  unsigned blocks = 1;
-  while (blocks < most && std::size_t{tiles} * blocks * 2 <= sm_count() &&
-         terms >= std::size_t{blocks} * 2 * 4 * 64) {
-    blocks *= 2;
+/// A launch's configuration without its grid, and what that points to.
+struct Configuration {
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  cudaLaunchConfig_t config{};
+  unsigned cluster_blocks;
+
+  Configuration(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments))
+      : cluster_blocks(launch.cluster * launch.splits) {
+    WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(launch.shared_bytes)));
+    config.blockDim = {launch.threads, 1, 1};
+    config.dynamicSmemBytes = launch.shared_bytes;
+    config.attrs = attributes.data();
+    if (cluster_blocks > 1) {
+      cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {cluster_blocks, 1, 1};
+    }
+    if (launch.start == Start::early) {
+      cudaLaunchAttribute& early = attributes[config.numAttrs++];
+      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      early.val.programmaticStreamSerializationAllowed = 1;
+    }
   }
-  return blocks;
-}
+  Configuration(const Configuration&) = delete;
+  Configuration& operator=(const Configuration&) = delete;
+};
 
 }  // namespace
 
@@ -119,6 +136,18 @@ Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void
   return tiles;
 }
 
+unsigned clusters_at_once(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments)) {
+  Configuration of(launch, kernel);
+  if (of.cluster_blocks == 1) {
+    return sm_count();
+  }
+  of.config.gridDim = {of.cluster_blocks, 1, 1};
+  int clusters = 0;
+  WARPGAUGE_CHECK(
+      cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &of.config));
+  return static_cast<unsigned>(clusters);
+}
+
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream) {
   if (shape.m == 0 || shape.n == 0) {
@@ -126,8 +155,9 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   }
   const Tiles tiles = require_wgmma_product(launch, a, b, c, shape);
   WgmmaArguments arguments{
-      .a_map =
-          tensor_map(launch.launcher, a, shape.m, shape.k, launch.tile_rows, launch.input_bytes),
+      .a_map = tensor_map(launch.launcher, a, shape.m, shape.k,
+                          launch.a_box_rows > 0 ? launch.a_box_rows : launch.tile_rows,
+                          launch.input_bytes),
       .b_map = tensor_map(launch.launcher, b, launch.b_is_k_major ? shape.n : shape.k,
                           launch.b_is_k_major ? shape.k : shape.n, launch.b_box_rows,
                           launch.input_bytes),
@@ -139,29 +169,18 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
       .tile_rows = tiles.rows * launch.cluster,
       .tile_columns = tiles.columns,
       .split = launch.split};
-  WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(launch.shared_bytes)));
   unsigned clusters = tiles.blocks();
   if (launch.split.clusters > 0) {
     clusters = launch.split.clusters;
   } else if (launch.persistent) {
     clusters = persistent_clusters(tiles.blocks(), launch.cluster);
   }
-  const unsigned cluster_blocks =
-      launch.splits_terms ? blocks_of_tile(tiles.blocks(), shape.k) : launch.cluster;
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {cluster_blocks, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = {clusters * cluster_blocks, 1, 1};
-  config.blockDim = {launch.threads, 1, 1};
-  config.dynamicSmemBytes = launch.shared_bytes;
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = cluster_blocks > 1 ? 1 : 0;
+  Configuration of(launch, kernel);
+  of.config.gridDim = {clusters * of.cluster_blocks, 1, 1};
+  of.config.stream = stream;
   void* parameters[]{&arguments};
-  WARPGAUGE_CHECK(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters));
+  WARPGAUGE_CHECK(
+      cudaLaunchKernelExC(&of.config, reinterpret_cast<const void*>(kernel), parameters));
 }
 
 }  // namespace hopper

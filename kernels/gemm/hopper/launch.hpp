@@ -28,16 +28,22 @@ struct WgmmaArguments {
   SplitTiles split;
 };
 
+/// When a kernel starts: after those before it in the stream, or while they still run. Then it
+/// calls wait_for_kernels_before() before it uses global memory.
+enum class Start { in_order, early };
+
 /// Launch parameters of a rung.
 struct WgmmaLaunch {
   const char* launcher;              ///< prefix of error messages
   unsigned tile_rows, tile_columns;  ///< outputs per block
   unsigned threads = 0;
   unsigned shared_bytes = 0;
-  bool persistent = false;    ///< at most as many blocks as run at once, instead of one per tile
+  bool persistent = false;  ///< at most as many blocks as run at once, instead of one per tile
+  Start start = Start::in_order;
   unsigned cluster = 1;       ///< blocks per cluster; their tiles lie one below the other
-  bool splits_terms = false;  ///< clusters of 1 to 4 blocks make one tile together
+  unsigned splits = 1;        ///< blocks per cluster that make one tile together, if cluster is 1
   bool b_is_k_major = false;  ///< B is [n,k]
+  unsigned a_box_rows = 0;    ///< rows of a box of A; 0: those of a tile
   unsigned b_box_rows = 64;   ///< rows of a box of B
   unsigned input_bytes = 2;   ///< size of an element of A and B
   unsigned output_bytes = 2;
@@ -53,9 +59,13 @@ Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape);
 Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
                             GemmShape shape);
 
-/// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide. A
-/// box of A has the rows of a tile; one of C has 64 rows. Conditions and exceptions: see
-/// hopper.hpp.
+/// How many clusters the device runs at once, for a kernel of one block per multiprocessor: fewer
+/// than its multiprocessors hold, because those of a cluster belong to one group of them (30
+/// clusters of four on an H200 of 132 multiprocessors). Throws std::runtime_error if CUDA fails.
+unsigned clusters_at_once(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments));
+
+/// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide;
+/// one of C has 64 rows. Conditions and exceptions: see hopper.hpp.
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
                   const void* b, void* c, GemmShape shape, cudaStream_t stream);
 

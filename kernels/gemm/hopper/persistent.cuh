@@ -13,6 +13,9 @@ struct TilePlace {
 
 /// Goes down one column of tiles after the other.
 struct ColumnOrder {
+  /// Whether a block's every other tile adds its terms from the last to the first.
+  static constexpr bool turns_back = false;
+
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned) {
     return {index % rows, index / rows};
   }
@@ -25,6 +28,9 @@ inline constexpr unsigned consumer_registers = 240;
 
 /// The producer runs ahead into the next tile while the consumers store this one. The tiles of a
 /// cluster's blocks lie one below the other, and the blocks work on the same columns together.
+///
+/// The kernels before this one may still run until wait_for_kernels_before(). All threads call it,
+/// so no load or store of global memory comes before their end.
 template <class In, class Out, class Tile, class Store, class Order, unsigned Cluster>
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
@@ -39,17 +45,26 @@ __global__ __launch_bounds__(
   if (threadIdx.x == Tile::consumer_threads) {
     prefetch_maps(arguments);
   }
+  // Before the barrier, because place() divides: after it, the first load would wait for that.
+  unsigned index = blockIdx.x / Cluster;
+  TilePlace place = Order::place(index, rows, arguments.tile_columns);
+  asm volatile("" : "+r"(place.row), "+r"(place.column));
   ring.init();
+  wait_for_kernels_before();
+  const auto advance = [&] {
+    index += step;
+    place = Order::place(index, rows, arguments.tile_columns);
+  };
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
     if constexpr (Tile::consumers == 2) {
       release_registers<producer_registers>();
     }
     if (threadIdx.x == Tile::consumer_threads) {
-      for (unsigned index = blockIdx.x / Cluster; index < tiles; index += step) {
-        const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+      for (bool backwards = false; index < tiles; advance()) {
         produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
-                     place.column * Tile::n, rank);
+                     place.column * Tile::n, rank, backwards);
+        backwards = Order::turns_back && !backwards;
       }
       if constexpr (Cluster > 1) {
         ring.drain();  // consumers have already waited for the others' writes to this block
@@ -62,8 +77,7 @@ __global__ __launch_bounds__(
     const unsigned own_row = warpgroup * Tile::consumer_m;
     const unsigned stages = stages_of(arguments.k, Tile::terms);
     float sums[Tile::blocks][Tile::sums] = {};
-    for (unsigned index = blockIdx.x / Cluster; index < tiles; index += step) {
-      const TilePlace place = Order::place(index, rows, arguments.tile_columns);
+    for (; index < tiles; advance()) {
       consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
 #pragma unroll
       for (unsigned block = 0; block < Tile::blocks; ++block) {
@@ -81,7 +95,7 @@ __global__ __launch_bounds__(
 template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1, class In,
           class Out>
 void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, GemmShape shape,
-                       cudaStream_t stream) {
+                       cudaStream_t stream, Start start = Start::in_order) {
   constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
   static_assert(bytes <= 232'448, "of compute capability 9.0");
   launch_wgmma({.launcher = launcher,
@@ -90,6 +104,7 @@ void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, G
                 .threads = Tile::consumer_threads + warpgroup_threads,
                 .shared_bytes = bytes,
                 .persistent = true,
+                .start = start,
                 .cluster = Cluster,
                 .b_is_k_major = Tile::b_is_k_major,
                 .b_box_rows = Tile::template b_box_rows<Cluster>,

@@ -152,16 +152,17 @@ __device__ inline void store_two(unsigned address, float first, float second) {
                : "memory");
 }
 
-/// Loads two floats from `address` in the shared memory of block `rank` of the cluster.
-__device__ inline float2 load_from_cluster(unsigned address, unsigned rank) {
-  float2 loaded;
+/// Loads four floats from `address`, aligned to 16 bytes, in the shared memory of block `rank` of
+/// the cluster.
+__device__ inline float4 load_from_cluster(unsigned address, unsigned rank) {
+  float4 loaded;
   asm volatile(
       "{\n"
       " .reg .b32 remote;\n"
-      " mapa.shared::cluster.u32 remote, %2, %3;\n"
-      " ld.shared::cluster.v2.f32 {%0, %1}, [remote];\n"
+      " mapa.shared::cluster.u32 remote, %4, %5;\n"
+      " ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
       "}"
-      : "=f"(loaded.x), "=f"(loaded.y)
+      : "=f"(loaded.x), "=f"(loaded.y), "=f"(loaded.z), "=f"(loaded.w)
       : "r"(address), "r"(rank)
       : "memory");
   return loaded;
@@ -171,6 +172,12 @@ __device__ inline float2 load_from_cluster(unsigned address, unsigned rank) {
 /// GPU-wide fence; fence_barriers() publishes the barriers.
 __device__ inline void synchronize_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed;\n barrier.cluster.wait;" ::: "memory");
+}
+
+/// Waits until the kernels before this one in the stream have completed and their writes are
+/// visible. Returns at once in a kernel that the launch did not allow to start before that.
+__device__ inline void wait_for_kernels_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 /// Lowers or raises this warpgroup's registers per thread. All its threads must execute this. A

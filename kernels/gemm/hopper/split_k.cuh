@@ -10,13 +10,16 @@ namespace warpgauge::kernels::hopper {
 inline constexpr unsigned split_k_producer_registers = 40;
 inline constexpr unsigned split_k_consumer_registers = 232;
 
+inline constexpr unsigned most_splits = 4;  ///< blocks per cluster
+
 /// Each block has a producer and consumers, as in gemm_wgmma_ring_kernel, for an equal share of one
 /// tile's stages, which differ by at most one. The launch sees to it that no share is empty.
 ///
 /// Hand-over of sums: once a block's products are complete, nothing accesses its ring any more, and
 /// its consumers write the sums there. After a cluster barrier (release and acquire) the consumers
 /// of each block add up its share of the rows, always in rank order. A second cluster barrier keeps
-/// each block's shared memory alive until all blocks have read it.
+/// each block's shared memory alive until all blocks have read it. Rows outside C are not passed
+/// on.
 template <class T, class Tile>
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
@@ -24,7 +27,7 @@ __global__ __launch_bounds__(
   static_assert(Tile::consumers <= 2 && Tile::blocks == 1);
   // Eight floats of padding: the four rows that half a warp writes lie in different banks.
   constexpr unsigned row_floats = Tile::n + 8;
-  static_assert(Tile::m * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
+  static_assert(Tile::a_rows * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
   const unsigned memory = tile_memory();
   Ring<Tile> ring{memory};
   const unsigned split = cluster_size();
@@ -61,52 +64,95 @@ __global__ __launch_bounds__(
   consume_tile<T>(sums, ring, warpgroup * Tile::consumer_m * box_row_bytes, stages);
   // The wgmmas of all consumers must have read the ring before any warp overwrites it.
   synchronize_threads<Tile::consumer_threads>(1);
-  const unsigned own = memory + ((threadIdx.x / 32 * 16 + lane / 4) * row_floats + lane % 4 * 2) *
-                                    static_cast<unsigned>(sizeof(float));
+  const unsigned rows = min(Tile::a_rows, arguments.m - row);
+  const unsigned first_row = threadIdx.x / 32 * 16;  // of this warp
+  if (first_row < rows) {
+    const unsigned own = memory + ((first_row + lane / 4) * row_floats + lane % 4 * 2) *
+                                      static_cast<unsigned>(sizeof(float));
 #pragma unroll
-  for (unsigned j = 0; j < Tile::sums / 4; ++j) {
+    for (unsigned j = 0; j < Tile::sums / 4; ++j) {
 #pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
-      store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
+        store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
+      }
     }
   }
   exchange_in_cluster();
-  // Neighbouring threads handle neighbouring pairs of columns; a block handles every split-th row.
-  constexpr unsigned pairs = Tile::n / 2;
-  const unsigned rows = min(Tile::m, arguments.m - row);
-  for (unsigned i = threadIdx.x; i < (rows + split - 1) / split * pairs;
+  // Neighbouring threads handle neighbouring columns, four each; a block handles every split-th
+  // row.
+  constexpr unsigned fours = Tile::n / 4;
+  for (unsigned i = threadIdx.x; i < (rows + split - 1) / split * fours;
        i += Tile::consumer_threads) {
-    const unsigned in_row = i / pairs * split + rank;
-    const unsigned in_column = i % pairs * 2;
+    const unsigned in_row = i / fours * split + rank;
+    const unsigned in_column = i % fours * 4;
     if (in_row >= rows || column + in_column >= arguments.n) {
       continue;
     }
     const unsigned from = memory + (in_row * row_floats + in_column) * 4;
-    float low = 0;
-    float high = 0;
-    for (unsigned other = 0; other < split; ++other) {
-      const float2 part = load_from_cluster(from, other);
-      low += part.x;
-      high += part.y;
+    float4 parts[most_splits];  // all loads begin before the first addition waits
+#pragma unroll
+    for (unsigned other = 0; other < most_splits; ++other) {
+      parts[other] = other < split ? load_from_cluster(from, other) : float4{};
     }
-    *reinterpret_cast<unsigned*>(static_cast<T*>(arguments.c) +
-                                 (std::size_t{row + in_row} * arguments.n + column + in_column)) =
-        round_two<T>(low, high);
+    float4 sum = parts[0];
+#pragma unroll
+    for (unsigned other = 1; other < most_splits; ++other) {
+      sum.x += parts[other].x;
+      sum.y += parts[other].y;
+      sum.z += parts[other].z;
+      sum.w += parts[other].w;
+    }
+    *reinterpret_cast<uint2*>(static_cast<T*>(arguments.c) +
+                              (std::size_t{row + in_row} * arguments.n + column + in_column)) = {
+        round_two<T>(sum.x, sum.y), round_two<T>(sum.z, sum.w)};
   }
   exchange_in_cluster();
 }
 
-template <class T, class Tile>
+/// How the terms of a tile are split.
+template <class Tile>
+WgmmaLaunch split_k_launch(const char* launcher, unsigned splits) {
+  return {.launcher = launcher,
+          .tile_rows = Tile::m,
+          .tile_columns = Tile::n,
+          .threads = Tile::consumer_threads + warpgroup_threads,
+          .shared_bytes = Tile::ring_bytes,
+          .splits = splits,
+          .a_box_rows = Tile::a_rows};
+}
+
+/// Launches with the tile and the number of splits by which the most blocks work at once. If
+/// several do, with the fewest splits, because these exchange the fewest sums. A split has at least
+/// four stages.
+template <class T, class... Tiles>
 void launch_split_k(const char* launcher, const T* a, const T* b, T* c, GemmShape shape,
                     cudaStream_t stream) {
-  launch_wgmma({.launcher = launcher,
-                .tile_rows = Tile::m,
-                .tile_columns = Tile::n,
-                .threads = Tile::consumer_threads + warpgroup_threads,
-                .shared_bytes = Tile::ring_bytes,
-                .splits_terms = true},
-               gemm_wgmma_split_k_kernel<T, Tile>, a, b, c, shape, stream);
+  if (shape.m == 0 || shape.n == 0) {
+    return;
+  }
+  struct Choice {
+    WgmmaLaunch launch;
+    void (*kernel)(WgmmaArguments);
+    std::size_t blocks;
+  };
+  const auto choice_of = [&]<class Tile>(unsigned splits) {
+    Choice choice{split_k_launch<Tile>(launcher, splits), gemm_wgmma_split_k_kernel<T, Tile>, 0};
+    const unsigned tiles = require_wgmma_product(choice.launch, a, b, c, shape).blocks();
+    const bool at_once = tiles <= clusters_at_once(choice.launch, choice.kernel);
+    const bool long_enough = splits == 1 || shape.k >= std::size_t{splits} * 4 * stage_k;
+    choice.blocks = at_once && long_enough ? std::size_t{tiles} * splits : 0;
+    return choice;
+  };
+  Choice best{};
+  for (const unsigned splits : {1U, 2U, most_splits}) {
+    for (const Choice& choice : {choice_of.template operator()<Tiles>(splits)...}) {
+      if (best.kernel == nullptr || choice.blocks > best.blocks) {
+        best = choice;
+      }
+    }
+  }
+  launch_wgmma(best.launch, best.kernel, a, b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels::hopper

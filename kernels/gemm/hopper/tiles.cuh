@@ -14,17 +14,20 @@ namespace warpgauge::kernels::hopper {
 /// A block makes an M x N tile of C from a ring of `Stages` stages. `Consumers` warpgroups multiply
 /// equal numbers of rows. A stage has 128 bytes per row of A. A stage of B has the same size
 /// row-major (64 terms of N 2-byte columns) and K-major (N columns of 128 bytes).
+///
+/// If A has at most `ARows` < M rows, a stage holds only those. wgmma then takes the first bytes of
+/// B for the other rows; nothing may read the sums of those.
 template <unsigned M, unsigned N, unsigned Stages, unsigned Consumers, unsigned StageK = stage_k,
-          bool BIsKMajor = false>
+          bool BIsKMajor = false, unsigned ARows = M>
 struct WgmmaTile {
-  static constexpr unsigned m = M, n = N, stages = Stages, consumers = Consumers;
+  static constexpr unsigned m = M, n = N, stages = Stages, consumers = Consumers, a_rows = ARows;
   static constexpr unsigned terms = StageK;  ///< per stage
   static constexpr bool b_is_k_major = BIsKMajor;
   static constexpr unsigned consumer_m = M / Consumers;
   static constexpr unsigned consumer_threads = Consumers * warpgroup_threads;
   static constexpr unsigned blocks = consumer_m / wgmma_m;  ///< of 64 rows per consumer
   static constexpr unsigned sums = N / 2;                   ///< per thread and block of 64 rows
-  static constexpr unsigned a_bytes = M * box_row_bytes;
+  static constexpr unsigned a_bytes = ARows * box_row_bytes;
   static constexpr unsigned b_boxes = N / box_columns;
   static constexpr unsigned stage_bytes = a_bytes + b_boxes * b_box_bytes;
   static constexpr unsigned ring_bytes = Stages * (stage_bytes + 2 * barrier_bytes);
@@ -35,6 +38,7 @@ struct WgmmaTile {
                                                                   : stage_k / Cluster;
   static_assert(M % (Consumers * wgmma_m) == 0 && N % box_columns == 0);
   static_assert(stage_bytes % pattern_bytes == 0, "the swizzle is a function of the address");
+  static_assert(ARows <= M && M * box_row_bytes <= stage_bytes, "wgmma reads M rows");
 };
 
 /// The block's dynamic shared memory, aligned to the swizzle pattern.
@@ -181,14 +185,17 @@ __device__ inline unsigned stages_of(unsigned terms, unsigned of_stage = stage_k
   return (terms + of_stage - 1) / of_stage;
 }
 
-/// Loads all stages of a tile. Call from one thread.
+/// Loads all stages of a tile, the last one first if `backwards`. Call from one thread.
 template <class Tile, unsigned Cluster>
 __device__ inline void produce_tile(const WgmmaArguments& arguments, Ring<Tile, Cluster>& ring,
-                                    unsigned row, unsigned column, unsigned rank = 0) {
-  for (unsigned k = 0; k < arguments.k; k += Tile::terms) {
+                                    unsigned row, unsigned column, unsigned rank = 0,
+                                    bool backwards = false) {
+  unsigned k = backwards ? (stages_of(arguments.k, Tile::terms) - 1) * Tile::terms : 0;
+  for (unsigned i = 0; i < arguments.k; i += Tile::terms) {
     ring.wait_until_empty();
     load_stage<Tile, Cluster>(arguments, ring.a(), ring.full(), row, column, k, rank);
     ring.advance();
+    k = backwards ? k - Tile::terms : k + Tile::terms;
   }
 }
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles and terms there and back: the tiles of a turn begin with those bytes of A or B that the L2
+// still has from the turn before. Fewer bytes from device memory leave more power to the products.
+// Bound as the rung before.
+#include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/gemm/hopper/l2_order.cuh"
+#include "kernels/gemm/hopper/persistent.cuh"
+
+namespace warpgauge::kernels {
+
+template <class T>
+void gemm_wgmma_serpentine(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream) {
+  using Tile = hopper::WgmmaTile<128, 256, 4, 2>;
+  using Store = hopper::BoxStore<hopper::MatrixWriter, 2>;
+  hopper::launch_persistent<T, Tile, Store, hopper::SerpentineOrder<8>, 2>("gemm_wgmma_serpentine",
+                                                                           a, b, c, shape, stream);
+}
+
+template void gemm_wgmma_serpentine(const __half*, const __half*, __half*, GemmShape, cudaStream_t);
+template void gemm_wgmma_serpentine(const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*,
+                                    GemmShape, cudaStream_t);
+
+}  // namespace warpgauge::kernels
