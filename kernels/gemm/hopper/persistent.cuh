@@ -60,7 +60,7 @@ __global__ __launch_bounds__(
     if constexpr (Tile::consumers == 2) {
       release_registers<producer_registers>();
     }
-    if (threadIdx.x == Tile::consumer_threads) {
+    if (warp_index() == Tile::consumer_threads / 32) {
       for (bool backwards = false; index < tiles; advance()) {
         produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
                      place.column * Tile::n, rank, backwards);

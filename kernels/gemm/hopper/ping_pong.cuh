@@ -39,7 +39,7 @@ __global__ __launch_bounds__(
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == ping_pong_consumers) {
     release_registers<producer_registers>();
-    if (threadIdx.x == ping_pong_consumers * warpgroup_threads) {
+    if (warp_index() == ping_pong_consumers * warpgroup_threads / 32) {
       for (unsigned index = first; index < tiles; index += step) {
         const TilePlace place = Order::place(index, rows, arguments.tile_columns);
         produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,

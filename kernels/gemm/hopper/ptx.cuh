@@ -66,6 +66,25 @@ __device__ inline void wait(unsigned barrier, unsigned parity) {
       : "memory");
 }
 
+/// The warp's index in its block. Unlike threadIdx.x / 32, the compiler knows that it is the same
+/// in the whole warp.
+__device__ inline unsigned warp_index() {
+  return __shfl_sync(~0U, threadIdx.x / 32, 0);
+}
+
+/// Chooses one thread of a whole warp, the same at each call.
+__device__ inline bool elect_one() {
+  unsigned elected = 0;
+  asm volatile(
+      "{\n"
+      " .reg .pred one;\n"
+      " elect.sync _|one, 0xFFFFFFFF;\n"
+      " selp.u32 %0, 1, 0, one;\n"
+      "}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
 // Copies with tensor maps. x and y are the column and row of the box's first element. Elements
 // outside the matrix read as zero, still count as bytes, and are never written.
 

@@ -24,7 +24,7 @@ __global__ __launch_bounds__(
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
     release_registers<Roles::producer>();
-    if (threadIdx.x == Tile::consumer_threads) {
+    if (warp_index() == Tile::consumer_threads / 32) {
       produce_tile(arguments, ring, row, column);
     }
   } else {

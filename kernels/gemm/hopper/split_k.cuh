@@ -46,12 +46,8 @@ __global__ __launch_bounds__(
     if constexpr (Tile::consumers == 2) {
       release_registers<split_k_producer_registers>();
     }
-    if (threadIdx.x == Tile::consumer_threads) {
-      for (unsigned i = first; i < first + stages; ++i) {
-        ring.wait_until_empty();
-        load_stage<Tile>(arguments, ring.a(), ring.full(), row, column, i * stage_k);
-        ring.advance();
-      }
+    if (warp_index() == Tile::consumer_threads / 32) {
+      produce(arguments, ring, row, column, 0, first * stage_k, stages);
     }
     exchange_in_cluster();
     exchange_in_cluster();

@@ -155,18 +155,13 @@ __global__ __launch_bounds__(
     if constexpr (Tile::consumers == 2) {
       release_registers<stream_k_producer_registers>();
     }
-    if (threadIdx.x == Tile::consumer_threads) {
+    if (warp_index() == Tile::consumer_threads / 32) {
       Segments segments(arguments, tiles, cluster, clusters, stages);
       Segment segment;
       while (segments.next(segment)) {
         const TilePlace place = Order::place(segment.tile, rows, arguments.tile_columns);
-        for (unsigned i = segment.first; i < segment.first + segment.stages; ++i) {
-          ring.wait_until_empty();
-          load_stage<Tile, Cluster>(arguments, ring.a(), ring.full(),
-                                    (place.row * Cluster + rank) * Tile::m, place.column * Tile::n,
-                                    i * Tile::terms, rank);
-          ring.advance();
-        }
+        produce(arguments, ring, (place.row * Cluster + rank) * Tile::m, place.column * Tile::n,
+                rank, segment.first * Tile::terms, segment.stages);
       }
       if constexpr (Cluster > 1) {
         ring.drain();

@@ -31,18 +31,21 @@ bool tiles_fit(GemmShape shape, unsigned part = 1) {
 
 /// Calls use(ClusterTile) with the smallest tile of which each multiprocessor computes at most one:
 /// it leaves the fewest multiprocessors without work. If no tile is large enough for that, the
-/// largest tile needs the fewest bytes from the L2. Clusters of 64 x 64 are for more than 64 rows,
-/// because otherwise one block has none, and for more than half of the multiprocessors: with fewer
-/// they have not been measured. Source of the order: the measurements in kernels/README.md.
-/// Requires m and n > 0.
+/// largest tile needs the fewest bytes from the L2. Clusters that share B are for more than 64
+/// rows, because otherwise one block has none; those of 64 x 64 for more than half of the
+/// multiprocessors: with fewer they have not been measured. Source of the order: the measurements
+/// in kernels/README.md. Requires m and n > 0.
 template <class Use>
 void with_tile_for(GemmShape shape, const Use& use) {
   using Shared64x64 = ClusterTile<WgmmaTile<64, 64, 13, 1>, 2>;
   using Tile64x128 = ClusterTile<WgmmaTile<64, 128, 8, 1>, 1>;
+  using Shared64x128 = ClusterTile<WgmmaTile<64, 128, 8, 1>, 2>;
   using Tile128x128 = ClusterTile<WgmmaTile<128, 128, 6, 2>, 1>;
   using Tile128x192 = ClusterTile<WgmmaTile<128, 192, 4, 2>, 1>;
   if (shape.m > 64 && tiles_fit<Shared64x64>(shape) && !tiles_fit<Shared64x64>(shape, 2)) {
     use(Shared64x64{});
+  } else if (shape.m > 64 && tiles_fit<Shared64x128>(shape)) {
+    use(Shared64x128{});
   } else if (tiles_fit<Tile64x128>(shape)) {
     use(Tile64x128{});
   } else if (shape.m <= 128) {
