@@ -53,7 +53,9 @@ __global__ __launch_bounds__(
   wait_for_kernels_before();
   const auto advance = [&] {
     index += step;
-    place = Order::place(index, rows, arguments.tile_columns);
+    if (index < tiles) {
+      place = Order::place(index, rows, arguments.tile_columns);
+    }
   };
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
