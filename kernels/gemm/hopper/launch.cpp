@@ -89,34 +89,32 @@ unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
   return (clusters - 1) / turns + 1;
 }
 
-/// A launch's configuration without its grid, and what that points to.
-struct Configuration {
-  std::array<cudaLaunchAttribute, 2> attributes{};
-  cudaLaunchConfig_t config{};
-  unsigned cluster_blocks;
+unsigned cluster_blocks(const WgmmaLaunch& launch) {
+  return launch.cluster * launch.splits;
+}
 
-  Configuration(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments))
-      : cluster_blocks(launch.cluster * launch.splits) {
-    WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(launch.shared_bytes)));
-    config.blockDim = {launch.threads, 1, 1};
-    config.dynamicSmemBytes = launch.shared_bytes;
-    config.attrs = attributes.data();
-    if (cluster_blocks > 1) {
-      cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
-      cluster.id = cudaLaunchAttributeClusterDimension;
-      cluster.val.clusterDim = {cluster_blocks, 1, 1};
-    }
-    if (launch.start == Start::early) {
-      cudaLaunchAttribute& early = attributes[config.numAttrs++];
-      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      early.val.programmaticStreamSerializationAllowed = 1;
-    }
+/// The configuration without its grid. It points to `attributes`.
+cudaLaunchConfig_t configuration_of(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments),
+                                    std::array<cudaLaunchAttribute, 2>& attributes) {
+  WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(launch.shared_bytes)));
+  cudaLaunchConfig_t config{};
+  config.blockDim = {launch.threads, 1, 1};
+  config.dynamicSmemBytes = launch.shared_bytes;
+  config.attrs = attributes.data();
+  if (cluster_blocks(launch) > 1) {
+    cudaLaunchAttribute& cluster = attributes.at(config.numAttrs++);
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {cluster_blocks(launch), 1, 1};
   }
-  Configuration(const Configuration&) = delete;
-  Configuration& operator=(const Configuration&) = delete;
-};
+  if (launch.start == Start::early) {
+    cudaLaunchAttribute& early = attributes.at(config.numAttrs++);
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+  }
+  return config;
+}
 
 }  // namespace
 
@@ -137,14 +135,15 @@ Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void
 }
 
 unsigned clusters_at_once(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments)) {
-  Configuration of(launch, kernel);
-  if (of.cluster_blocks == 1) {
+  if (cluster_blocks(launch) == 1) {
     return sm_count();
   }
-  of.config.gridDim = {of.cluster_blocks, 1, 1};
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  cudaLaunchConfig_t config = configuration_of(launch, kernel, attributes);
+  config.gridDim = {cluster_blocks(launch), 1, 1};
   int clusters = 0;
   WARPGAUGE_CHECK(
-      cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &of.config));
+      cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config));
   return static_cast<unsigned>(clusters);
 }
 
@@ -175,12 +174,12 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   } else if (launch.persistent) {
     clusters = persistent_clusters(tiles.blocks(), launch.cluster);
   }
-  Configuration of(launch, kernel);
-  of.config.gridDim = {clusters * of.cluster_blocks, 1, 1};
-  of.config.stream = stream;
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  cudaLaunchConfig_t config = configuration_of(launch, kernel, attributes);
+  config.gridDim = {clusters * cluster_blocks(launch), 1, 1};
+  config.stream = stream;
   void* parameters[]{&arguments};
-  WARPGAUGE_CHECK(
-      cudaLaunchKernelExC(&of.config, reinterpret_cast<const void*>(kernel), parameters));
+  WARPGAUGE_CHECK(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters));
 }
 
 }  // namespace hopper

@@ -5,6 +5,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "kernels/arguments.hpp"
 #include "kernels/gemm/gemm.hpp"
 
@@ -30,7 +32,7 @@ struct WgmmaArguments {
 
 /// When a kernel starts: after those before it in the stream, or while they still run. Then it
 /// calls wait_for_kernels_before() before it uses global memory.
-enum class Start { in_order, early };
+enum class Start : std::uint8_t { in_order, early };
 
 /// Launch parameters of a rung.
 struct WgmmaLaunch {
