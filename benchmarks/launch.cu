@@ -211,12 +211,11 @@ Operation programmatic_chain(GpuCase& gpu) {
 
 // Device time of the chain as nodes of a graph, without and with programmatic dependent launch:
 // sixteen times the gap between two kernels. Of one link: the time from one kernel to the next on a
-// stream, and the call.
+// stream, where that is no overlap, and the call.
 const GpuBenchmark links[] = {
     {"launch/chain_graph_device", {}, replayed(plain_chain<chain_kernels>)},
     {"launch/chain_programmatic_device", {}, replayed(programmatic_chain<chain_kernels>)},
     {"launch/link_device", {in_full_suite}, queued(plain_chain<1>)},
-    {"launch/link_programmatic_device", {in_full_suite}, queued(programmatic_chain<1>)},
     {"launch/link_programmatic", {in_full_suite}, issued(programmatic_chain<1>)},
 };
 

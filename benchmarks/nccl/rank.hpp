@@ -71,17 +71,17 @@ class RankServer {
   static constexpr std::size_t most_operations = 1 << 20;
   static constexpr std::uint64_t longest_lead = 1'000'000'000;
 
-  void issue() const {
-    for (std::size_t i = 0; i < work_.operations; ++i) {
-      member_->issue(*operation_, Iteration(gpu_->stream(), work_.first + i));
-    }
+  void issue(std::size_t operation) const {
+    member_->issue(*operation_, Iteration(gpu_->stream(), work_.first + operation));
   }
 
   void prepare(const RankWork& work) {
     work_ = work;
     graph_.reset();
     if (work.captured) {
-      graph_.emplace(Graph::capture(gpu_->stream(), [this] { issue(); }), gpu_->stream());
+      graph_.emplace(Graph::capture_copies(gpu_->stream(), work_.operations,
+                                           [this](std::size_t operation) { issue(operation); }),
+                     gpu_->stream());
     }
     gpu_->synchronize();
   }
@@ -94,7 +94,9 @@ class RankServer {
           if (graph_) {
             graph_->launch(gpu_->stream());
           } else {
-            issue();
+            for (std::size_t i = 0; i < work_.operations; ++i) {
+              issue(i);
+            }
           }
         },
         nullptr);

@@ -75,6 +75,12 @@ NOT_TRIED = "not_tried"
 # The largest error of an output element against its reference, for random input values.
 MAX_ERROR = "max_error"
 
+# Only of an operation that no graph can hold: how far its device time may be off, in seconds.
+TIME_ERROR = "time_error_seconds"
+
+# By what share an empty kernel was slower around the measurement than when its process began.
+CANARY = "canary_change"
+
 # 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
 FIXED_INPUTS = "fixed_inputs"
 
@@ -83,7 +89,7 @@ FIXED_INPUTS = "fixed_inputs"
 OF_THE_MOMENT = frozenset(
     (
         *"power_watts temperature_celsius clock_event_reasons memory_used_bytes discarded".split(),
-        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR),
+        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR, CANARY),
     )
 )
 
@@ -91,7 +97,7 @@ OF_THE_MOMENT = frozenset(
 KNOWN = frozenset(
     (
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
-        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS),
+        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, TIME_ERROR, "programmatic_edges"),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
