@@ -25,6 +25,7 @@ from warpgauge.files.document import failure_of
 from warpgauge.measurement import progress, run_file, runner
 from warpgauge.measurement.run_file import JsonRow
 from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.counters import TIME_ERROR
 from warpgauge.system import interrupts, packages, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
@@ -195,6 +196,7 @@ class Fidelity:
             traced_ns=row["real_time"],
             busy_ns=busy.nanoseconds,
             regions=busy.regions,
+            stated_error_ns=1e9 * row.get(TIME_ERROR, 0.0),
         )
 
     def _rows(
@@ -246,7 +248,9 @@ def _work(row: JsonRow) -> cupti_trace.Work:
     if "operations" not in row or "samples" not in row:
         raise trace_file.TraceFault("it does not say how many operations and samples it timed")
     kernels = int(row["kernels"]) if "kernels" in row else None
-    return cupti_trace.Work(int(row["operations"]), int(row["samples"]), kernels)
+    return cupti_trace.Work(
+        int(row["operations"]), int(row["samples"]), kernels, has_gaps=TIME_ERROR in row
+    )
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -46,6 +47,12 @@ def test_what_a_time_may_differ_by(
     plain: float, traced: float, busy: float, kernels: int, truth: Truth
 ) -> None:
     assert finding("a", plain, traced, busy, kernels).truth is truth
+
+
+def test_a_row_that_states_its_error_is_held_to_that() -> None:
+    off = replace(finding("a", 2500.0, 2600.0, 1000.0), stated_error_ns=1600.0)
+    assert off.truth is Truth.WITHIN
+    assert replace(off, stated_error_ns=1400.0).truth is Truth.OUTSIDE
 
 
 def test_what_is_proved_wrong_outranks_what_is_unknown() -> None:
