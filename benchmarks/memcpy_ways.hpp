@@ -39,7 +39,7 @@ inline void moves(GpuCase& gpu, Way way, std::size_t bytes) {
 }
 
 /// The default suite measures `values`; the full suite every size from `least` to `most`.
-inline Axes bytes(const std::vector<std::size_t>& values, std::size_t least, std::size_t most) {
+inline Axes bytes(const std::vector<AxisValue>& values, std::size_t least, std::size_t most) {
   Axis axis{"bytes", values};
   for (const std::size_t size :
        {std::size_t{1}, 4 * kibi, 64 * kibi, mebi, 16 * mebi, 256 * mebi, gibi}) {

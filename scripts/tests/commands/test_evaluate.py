@@ -218,6 +218,22 @@ def test_the_values_of_an_axis_can_be_chosen(kernels: Kernels) -> None:
     assert told["base_alone"] == []
 
 
+def test_points_are_matched_by_text_and_floating_point_too(kernels: Kernels) -> None:
+    for family, time in (("old", 1000.0), ("new", 500.0)):
+        points = ("order:row/alpha:0.5", "order:column/alpha:1e-9")
+        kernels.make(family, {f"f32/{point}": time for point in points})
+    status, told = kernels.told("old/f32", "new/f32")
+    assert status is ExitStatus.OK
+    assert [one["axes"] for one in told["points"]] == [
+        {"order": "row", "alpha": "0.5"},
+        {"order": "column", "alpha": "1e-9"},
+    ]
+    _, told = kernels.told("old/f32", "new/f32", "--axis=order=row,d_1.x+y")
+    assert [one["axes"]["order"] for one in told["points"]] == ["row", "d_1.x+y"] * 2
+    _, told = kernels.told("old/f32", "new/f32", "--axis=alpha=-2.5")
+    assert {one["axes"]["alpha"] for one in told["points"]} == {"-2.5"}
+
+
 def test_points_of_the_full_suite_are_measured_too(kernels: Kernels) -> None:
     kernels.make("old", faster(1.0), full_suite=["old/f32/n:64"])
     kernels.make("new", faster(2.0))
@@ -291,6 +307,9 @@ def test_a_manifest_is_refused_before_anything_is_built(
     monkeypatch.delattr(build, "build")
     with pytest.raises(UserError, match="quack"):
         kernels.run("old/f32", "a.toml:quack")
+    for value in ("0.5", "row"):
+        with pytest.raises(UserError, match="the axis 'n' of a manifest takes non-negative int"):
+            kernels.run("old/f32", "a.toml:slow", f"--axis=n={value}")
 
 
 @pytest.mark.usefixtures("manifests")
@@ -378,6 +397,8 @@ def test_without_a_gpu_nothing_is_measured(
         (["old/f3", "new/f32"], "old/f3: bench_old has no such variant: did you mean 'old/f32'"),
         (["old/f32", "new/f32", "--axis=n"], "'n' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", f"--axis=n={10**18}"], "0' is not NAME=VALUE,..."),
+        (["old/f32", "new/f32", "--axis=n=a/b"], "'n=a/b' is not NAME=VALUE,..."),
+        (["old/f32", "new/f32", "--axis=n=1,"], "'n=1,' is not NAME=VALUE,..."),
         (["old/f32", "new/f32", "--axis=m=8"], "--axis m: old/f32 has no such axis, only n"),
         (["old/f32", "new/f32", "--axis=n=8", "--axis=n=64"], "--axis n is given twice"),
         (["old/f32", "new/f64"], "have no point of their axes in common"),

@@ -115,6 +115,16 @@ def test_values_replace_those_of_the_suite(reductions: Repository) -> None:
     ] == "100 1Ki 2Ki 4Ki".split()
 
 
+def test_an_axis_of_floating_point_is_shown_and_drawn(reductions: Repository) -> None:
+    reductions.binary("scale", {f"scale/a/alpha:{text}": 50.0 for text in ("1e-9", "0.5", "1")})
+    argv = ["scale", "--x=alpha", "--csv=a.csv", "--svg=a.svg"]
+    assert swept(reductions, *argv) is ExitStatus.OK
+    assert [one["x"] for one in rows("a.csv")] == ["1e-09", "0.5", "1"]
+    ElementTree.fromstring(Path("a.svg").read_text())
+    assert swept(reductions, *argv, "--values=2,0.25,-1") is ExitStatus.OK
+    assert [one["x"] for one in rows("a.csv")] == ["-1", "0.25", "2"]
+
+
 def test_a_value_that_a_benchmark_refuses_is_a_gap_with_the_reason_below(
     reductions: Repository,
 ) -> None:
@@ -174,6 +184,12 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --values=8..4", "'8..4'"),
         ("reduce --x=n --values=0..4", "'0..4'"),
         ("reduce --x=n --values=4,2..8", "has a value twice"),
+        ("reduce --x=n --values=0.5,0.50", "has a value twice"),
+        ("reduce --x=n --values=nan", "'nan'"),
+        ("reduce --x=n --values=1e999", "'1e999'"),
+        ("reduce --x=n --values=0.5Ki", "'0.5Ki'"),
+        ("reduce --x=n --values=1,", "''"),
+        ("words --x=order", "the axis 'order' of 'words' holds text"),
         ("reduce --x=n --values=9999Pi", "is larger than 2^63 - 1"),
         ("reduce --x=n --from=a.json --values=4", "--values"),
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
@@ -189,6 +205,7 @@ def test_a_fault_is_one_sentence_before_anything_is_measured(
     reductions: Repository, argv: str, said: str
 ) -> None:
     Path("suite.txt").write_text("mine")
+    reductions.binary("words", {"words/a/order:row": 3.0, "words/a/order:column": 3.0})
     with pytest.raises(UserError) as refusal:
         swept(reductions, *argv.split())
     assert refusal.value.status is ExitStatus.BAD_USAGE
@@ -265,10 +282,17 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
     assert drawn({"a": 0.5}) == []  # of a time there is none
 
 
-def test_values_are_read_as_they_are_written() -> None:
-    given = parse(["f", "--x=n", "--values=3,4Ki..16Ki,1Gi"])
-    assert given.values == (3, 4096, 8192, 16384, 2**30)
-    assert parse(["f", "--x=n", "--values=3..13"]).values == (3, 6, 12)
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3,4Ki..16Ki,1Gi", (3, 4096, 8192, 16384, 2**30)),
+        ("3..13", (3, 6, 12)),
+        ("-1,0.1,1e-9,1e300", (-1, 0.1, 1e-9, 1e300)),
+        ("0.5..3", (0.5, 1, 2)),
+    ],
+)
+def test_values_are_read_as_they_are_written(text: str, values: tuple[float, ...]) -> None:
+    assert parse(["f", "--x=n", f"--values={text}"]).values == values
 
 
 _KERNELS = """\
@@ -340,3 +364,6 @@ def test_values_of_a_manifests_axis_are_in_its_plan(reductions: Repository) -> N
     assert swept(reductions, "kernels.toml", "--x=n", "--values=32") is ExitStatus.OK
     cases = [line for line in Path("plan").read_text().splitlines() if line.startswith("case ")]
     assert cases == ["case external/scale/f32/n:32"]
+    for values in ("0.5", "-4"):
+        with pytest.raises(UserError, match="the axis 'n' of a manifest takes non-negative int"):
+            swept(reductions, "kernels.toml", "--x=n", f"--values={values}")

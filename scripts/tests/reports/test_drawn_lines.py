@@ -121,6 +121,21 @@ def test_values_between_powers_of_two_are_their_own_ticks() -> None:
     assert {"1000", "1001", "1002"} & set(plotted([Series("a", points, 0)]).texts())
 
 
+def test_floating_point_has_ticks_at_its_values() -> None:
+    series = Series("a", [Point(x, 1.0) for x in (0.25, 0.5, 1, 2.5)], 0)
+    assert {"0.25", "0.5", "1", "2.5"} <= set(plotted([series]).texts())
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(1e-300, 1.7e308), min_size=1, max_size=30, unique=True))
+@example([1e-300, 1.7e308])
+def test_any_floating_point_stays_in_the_frame(xs: list[float]) -> None:
+    drawn = plotted([Series("a", [Point(x, 1.0) for x in sorted(xs)], 0)])
+    (points,) = drawn.shapes("polyline", "line")
+    assert all(map(drawn.holds, points))
+    assert all(one[0] <= other[0] for one, other in pairwise(points))
+
+
 def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     name = "gemm/" + "w" * 80
     for count in (1, 30):

@@ -223,6 +223,14 @@ def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> 
         assert picture.count('points="') - picture.count('<polyline class="wg-bar') > 2
 
 
+def test_a_family_is_drawn_along_numbers_and_not_along_text() -> None:
+    rows = [verdict(f"scale/a/order:{order}/alpha:{alpha}", seconds=1e-6)
+            for order in ("row", "column", "tiled") for alpha in ("1e-9", "0.5", "1")]  # fmt: skip
+    picture = render(comparison(rows)).partition("<h2>Sweeps")[2].partition("</section>")[0]
+    assert re.findall("<summary>([^<]*) <", picture) == ["scale over alpha"]
+    assert "scale/a/order:row</text>" in picture
+
+
 def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
     def row(name: str, intensity: float, limit: float, fraction: float) -> Verdict:
         speed = fraction * limit

@@ -102,7 +102,20 @@ def test_a_command_of_a_build_servers_log_is_broken_wherever_it_stands() -> None
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1000, "1000"), (1024, "1Ki"), (1536, "1536"), (3 << 20, "3Mi"), (2**63, "8Ei")],
+    [
+        (0, "0"),
+        (1000, "1000"),
+        (1024, "1Ki"),
+        (1536, "1536"),
+        (3 << 20, "3Mi"),
+        (2**63, "8Ei"),
+        (0.5, "0.5"),
+        (1e-9, "1e-09"),
+        (1024.0, "1024"),
+        (1e300, "1e+300"),
+    ],
 )
-def test_a_size_is_written_in_the_largest_unit_that_it_is_whole_in(value: int, text: str) -> None:
+def test_a_size_is_written_in_the_largest_unit_that_it_is_whole_in(
+    value: int | float, text: str
+) -> None:
     assert binary(value) == text

@@ -63,6 +63,49 @@ def test_a_word_without_a_slash_is_a_family_and_another_the_beginning_of_names()
     assert chosen("f.") == []
 
 
+def test_an_axis_of_floating_point_is_in_the_order_of_its_numbers(loaded: Loader) -> None:
+    texts = ["1", "1e-9", "-0.25", "0.1", "1e300", "1e-05", "2.5"]
+    found = along(loaded, [f"f/a/alpha:{text}/m:4" for text in texts], "alpha")
+    (variant,) = found.variants
+    assert variant.name == "f/a"
+    assert found.values == [-0.25, 1e-9, 1e-5, 0.1, 1, 2.5, 1e300]
+    assert [type(value) for value in found.values] == [float] * 4 + [int] + [float] * 2
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_number_is_read_and_filtered_as_such(value: float) -> None:
+    name = f"f/alpha:{value!r}"
+    assert sweep.numbers_of(name) == {"alpha": value}
+    assert re.search(sweep.expression(["f"], "alpha"), name)
+
+
+def test_text_is_no_number() -> None:
+    texts = ["row", "4x", "0x10", "nan", "inf", "-", ".", "e5", "1e", "1.5.2", "1-2", "1e999", "+"]
+    assert all(sweep.numbers_of(f"f/order:{text}") == {} for text in texts)
+    assert all(sweep.axes_of(f"f/order:{text}") == ["order"] for text in texts)
+
+
+def test_an_axis_of_text_is_one_of_the_other_axes(loaded: Loader) -> None:
+    names = [f"f/a/order:{order}/n:{n}" for order in ("row", "column") for n in (4, 8)]
+    names += ["f/b/order:row/n:4"]
+    found = [one.name for one in along(loaded, names).variants]
+    assert found == ["f/a/order:row", "f/a/order:column", "f/b"]
+
+
+def test_what_has_text_on_the_axis_is_no_point_of_the_sweep(loaded: Loader) -> None:
+    (variant,) = along(loaded, ["f/a/n:4", "f/a/n:all", "f/a/n:1e999"]).variants
+    assert [*variant.points] == [4]
+
+
+def test_a_sweep_over_text_is_refused_with_the_axis() -> None:
+    names = ["f/order:row/n:4", "f/order:column/n:4", "g/order:1"]
+    with pytest.raises(UserError, match="'order' of 'f' holds text"):
+        sweep.require_some(names, ["f"], "order")
+    sweep.require_some(names, ["g"], "order")
+    with pytest.raises(UserError, match="its axes are 'n', 'order'"):
+        sweep.require_some(names, ["f"], "k")
+
+
 def test_what_is_not_there_is_told_with_what_is() -> None:
     names = ["reduce/sum/n:4", "gemm/m:4/n:4", "sync/idle"]
     sweep.require_some(names, ["reduce", "gemm/m"], "n")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel, parse
-from warpgauge.commands.external_kernels import ExternalKernels
+from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.execution import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.execution.discovery import Probe
@@ -24,6 +24,7 @@ from warpgauge.system.layout import Output
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.evaluation import Evaluation, evaluated
+from warpgauge.verdict.sweep import number
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
     """Load a kernel at the values of `axes`; None for a family's variant. Raises UserError."""
     if kernel.manifest is None:
         return None
-    values = {axis: [*map(int, values)] for axis, values in axes.items()}
-    return ExternalKernels.of(kernel.manifest, [kernel.name], values)
+    integers = {axis: manifest_values(axis, map(number, own)) for axis, own in axes.items()}
+    return ExternalKernels.of(kernel.manifest, [kernel.name], integers)
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:

@@ -42,7 +42,8 @@ exit status:
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kKMG]i?B|B|)", re.ASCII)
-_AXIS = re.compile(r"([A-Za-z_]\w*)=(\d{1,18}(?:,\d{1,18})*)", re.ASCII)
+_VALUE = r"(?:\d{1,18}|\d*[A-Za-z_.+-][\w.+-]*)"  # an integer, or what has more than digits
+_AXIS = re.compile(rf"([A-Za-z_]\w*)=({_VALUE}(?:,{_VALUE})*)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ def _kernel(text: str) -> Kernel:
 
 def _axis(text: str) -> tuple[str, tuple[str, ...]]:
     if found := _AXIS.fullmatch(text):
-        return found[1], tuple(dict.fromkeys(str(int(one)) for one in found[2].split(",")))
+        values = (str(int(one)) if one.isdecimal() else one for one in found[2].split(","))
+        return found[1], tuple(dict.fromkeys(values))
     raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE,..., e.g. n=1024,2048")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,20 @@ from warpgauge.external.case import Case
 from warpgauge.external.plan import Axes
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import typed
 from warpgauge.verdict.comparability import BASELINES, MANIFEST
 
 # Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")
+
+
+def manifest_values(axis: str, values: Iterable[int | float | None]) -> list[int]:
+    """Return the values of an axis if a manifest can have them. Raises UserError."""
+    found = [*values]
+    integers = [one for one in found if isinstance(one, int) and one >= 0]
+    if len(integers) < len(found):
+        raise UserError(f"the axis {typed(axis)} of a manifest takes non-negative integers only")
+    return integers
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge.commands.external_kernels import ExternalKernels
+from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
 from warpgauge.execution import discovery
@@ -159,7 +159,8 @@ class _SweepCommand(MeasuringCommand):
 
     def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:
         """Return bench_external with one plan for the kernels of all manifests."""
-        axes = {self.options.axis: self.options.values} if self.options.values else None
+        values = manifest_values(self.options.axis, self.options.values)
+        axes = {self.options.axis: values} if values else None
         cases = [
             case
             for manifest, names in self.kernels.values()

@@ -23,6 +23,7 @@ from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
+from warpgauge.verdict.sweep import number
 
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
@@ -43,7 +44,7 @@ class SweepOptions(Options):
     what: tuple[str, ...]  # families or prefixes of names
     manifests: tuple[Path, ...]  # manifests of kernels
     axis: str
-    values: tuple[int, ...]  # replace the suite's values, unless empty
+    values: tuple[float, ...]  # replace the suite's values, unless empty
     measured: Path | None  # an existing run to show
     csv: Path | None
     svg: Path | None
@@ -89,7 +90,8 @@ def command_line() -> Parser:
     add("--x", dest="axis", metavar="AXIS", type=_axis, required=True, help="name of the axis, "
         "e.g. n")
     add("--values", metavar="V,...", type=_values, default=(), help="values of the axis, e.g. "
-        "4096,1Mi, or a range of doubled values, e.g. 4Ki..64Mi; default: the suite's values")
+        "4096,1Mi or 0.5,1, or a range of doubled values, e.g. 4Ki..64Mi; default: the suite's "
+        "values")
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
         help="full: every benchmark; default: a selection that covers each cost once")
     arguments.add_programs(what)
@@ -138,15 +140,15 @@ def _axis(text: str) -> str:
     return text
 
 
-def _values(text: str) -> tuple[int, ...]:
-    """Parse ``4096,1Mi``, and ``4Ki..64Mi``, a range that doubles; the order is kept."""
-    found: list[int] = []
+def _values(text: str) -> tuple[float, ...]:
+    """Parse ``4096,1Mi``, ``0.5,1``, and ``4Ki..64Mi``, which doubles; the order is kept."""
+    found: list[float] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
         ends = [_value(one) for one in ([first, last] if dots else [first])]
         if dots and not 0 < ends[0] <= ends[1]:
             raise argparse.ArgumentTypeError(
-                f"{typed(part)} does not increase from a value of at least 1"
+                f"{typed(part)} does not increase from a value above 0"
             )
         while ends[0] <= ends[-1]:
             found.append(ends[0])
@@ -158,11 +160,11 @@ def _values(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _value(text: str) -> int:
+def _value(text: str) -> float:
     parts = _VALUE.fullmatch(text)
-    if parts is None:
-        raise argparse.ArgumentTypeError(f"{typed(text)} is not a value, e.g. 4096 or 4Ki")
-    value = int(parts[1]) * _UNITS[parts[2]]
-    if value > _LARGEST:
+    value = number(text) if parts is None else int(parts[1]) * _UNITS[parts[2]]
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{typed(text)} is not a value, e.g. 4096, 4Ki or 0.5")
+    if isinstance(value, int) and value > _LARGEST:
         raise argparse.ArgumentTypeError(f"{typed(text)} is larger than 2^63 - 1")
     return value

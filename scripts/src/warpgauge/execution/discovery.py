@@ -235,7 +235,7 @@ def probe(
     return Probe({}, faults=tuple(faults))
 
 
-def with_axis(binary: Binary, axis: str, values: Sequence[int], scratch: Path) -> Binary:
+def with_axis(binary: Binary, axis: str, values: Sequence[float], scratch: Path) -> Binary:
     """Return the program with these values for an axis, wherever a benchmark has it."""
     told = f"--axis={axis}={','.join(map(str, values))}"
     found = listed(binary.path, scratch, own=(*binary.arguments, told))

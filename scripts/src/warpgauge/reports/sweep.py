@@ -21,7 +21,7 @@ from warpgauge.system.layout import print_facts, print_text, wrapped_name
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
-_NOTHING: Mapping[str, Mapping[int, float]] = MappingProxyType({})
+_NOTHING: Mapping[str, Mapping[float, float]] = MappingProxyType({})
 
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 
@@ -57,7 +57,7 @@ def print_table(sweep: Sweep, console: Console) -> None:
         print_text(console, f"\n{inert(fault)}", style="yellow")
 
 
-def _column(variant: Variant, values: Sequence[int]) -> list[str]:
+def _column(variant: Variant, values: Sequence[float]) -> list[str]:
     """Return the name, on as many lines as needed, and a cell per value, all of one width."""
     points = [variant.points.get(value) for value in values]
     pairs = [_pair(point) for point in points]
@@ -136,12 +136,12 @@ _DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_s
 
 
 def svg(sweep: Sweep, *, log_y: bool = False) -> str:
-    """Return the SVG document. Raise UserError if all values are zero, which no axis can show."""
+    """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
     return picture.document(drawn(sweep, log_y=log_y), lines.MARK)
 
 
 def drawn(
-    sweep: Sweep, before: Mapping[str, Mapping[int, float]] = _NOTHING, *, log_y: bool = False
+    sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING, *, log_y: bool = False
 ) -> str:
     """Return the SVG element, as for `svg`; the axis of times is always logarithmic.
 
@@ -149,7 +149,7 @@ def drawn(
     """
     measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
     if not measured:
-        raise UserError(f"nothing to plot: the only value of {inert(sweep.axis)} is 0")
+        raise UserError(f"nothing to plot: no value of {inert(sweep.axis)} is above 0")
     able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
     what = able[0] if able else _Quantity("time of an operation")
     curves, older = [], []
@@ -185,14 +185,14 @@ def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]
     return unit, lambda value: f"{value / size:.4g}"
 
 
-def _drawn(variant: Variant) -> dict[int, Measured | None]:
+def _drawn(variant: Variant) -> dict[float, Measured | None]:
     """Return the points at values above zero, None for a gap; empty if all are gaps."""
     points = {value: point for value, point in variant.points.items() if value > 0}
     found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
     return found if any(found.values()) else {}
 
 
-def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity) -> Point:
+def _drawn_point(variant: Variant, value: float, point: Measured, what: _Quantity) -> Point:
     y = what.of(point, point.time)
     ends = sorted(what.of(point, seconds) for seconds in point.interval or ())
     told = f"{variant.name}, {binary(value)}: {duration(point.time)}"
@@ -206,7 +206,7 @@ def _drawn_point(variant: Variant, value: int, point: Measured, what: _Quantity)
 
 def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
     """Return each distinct ceiling once, named after its variants unless there is only one."""
-    groups: list[tuple[dict[int, float], list[int]]] = []
+    groups: list[tuple[dict[float, float], list[int]]] = []
     for index, variant in enumerate(sweep.variants):
         if not (own := _ceiling(variant, what)):
             continue
@@ -228,7 +228,7 @@ def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
     ]
 
 
-def _ceiling(variant: Variant, what: _Quantity) -> dict[int, float]:
+def _ceiling(variant: Variant, what: _Quantity) -> dict[float, float]:
     """Return for each value the rate at which the limit would be reached."""
     return {
         value: what.of(point, point.time) / fraction
@@ -237,7 +237,7 @@ def _ceiling(variant: Variant, what: _Quantity) -> dict[int, float]:
     }
 
 
-def _agree(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+def _agree(one: Mapping[float, float], other: Mapping[float, float]) -> bool:
     shared = one.keys() & other.keys()
     return bool(shared) and all(abs(one[x] / other[x] - 1) <= _SAME_CEILING for x in shared)
 

@@ -115,8 +115,10 @@ def quantity(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}"
 
 
-def binary(value: int) -> str:
-    """Format an integer with the largest exact binary prefix: ``4Ki``, ``64Mi``, ``1000``."""
+def binary(value: int | float) -> str:
+    """Format an int with the largest exact binary prefix (``4Ki``, ``1000``), a float as it is."""
+    if isinstance(value, float):
+        return f"{value!r}".removesuffix(".0")
     count, unit = value, ""
     for bigger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
         if not count or count % 1024:

@@ -21,7 +21,9 @@ from warpgauge.verdict import disturbance
 # Characters that are special in Python's regular expressions and in POSIX extended ones, which the
 # benchmarks read.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
-_AXIS = re.compile(r"([^:/]+):([0-9]{1,15})")
+_AXIS = re.compile(r"([^:/]+):([A-Za-z0-9_.+-]+)")
+# As a number stands in a name; it means the same in both kinds of regular expressions.
+_NUMBER = r"-?[0-9]{1,22}(\.[0-9]{1,22})?(e[+-]?[0-9]{1,3})?"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Variant:
     """A benchmark's points by the axis's value; values that it lacks are absent."""
 
     name: str
-    points: Mapping[int, Measured | Gap]
+    points: Mapping[float, Measured | Gap]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Sweep:
     faults: tuple[str, ...] = field(default=())
 
     @property
-    def values(self) -> list[int]:
+    def values(self) -> list[float]:
         return sorted({value for variant in self.variants for value in variant.points})
 
     @property
@@ -79,10 +81,10 @@ _SKIPPED = "skipped"
 
 
 def expression(what: Iterable[str], axis: str) -> str:
-    """Return the filter for benchmarks with this axis; `what` are families or name prefixes."""
+    """Return the filter for numbers on this axis; `what` are families or name prefixes."""
     escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
     begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
-    return f"^({begins}){escaped[-1].rstrip('/')}:[0-9]{{1,15}}(/|$)"
+    return f"^({begins}){escaped[-1].rstrip('/')}:{_NUMBER}(/|$)"
 
 
 def families(what: Iterable[str]) -> set[str]:
@@ -95,7 +97,7 @@ def _beginning(word: str) -> str:
 
 
 def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
-    """Raise UserError, listing what exists, unless each of `what` has names with the axis."""
+    """Raise UserError, listing what exists, unless each of `what` has numbers on the axis."""
     known = list(names)
     for word in what:
         found = [name for name in known if name.startswith(_beginning(word))]
@@ -108,6 +110,9 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
         if axis not in axes:
             has = f"its axes are {listed(axes)}" if axes else "it has no axis"
             raise UserError(f"no benchmark of {typed(word)} has the axis {typed(axis)}: {has}")
+        if not any(axis in numbers_of(name) for name in found):
+            fault = f"the axis {typed(axis)} of {typed(word)} holds text"
+            raise UserError(f"{fault}: a sweep is over numbers")
 
 
 def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
@@ -117,7 +122,8 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     """
     wanted = re.compile(expression(what, axis))
     rows = [row for row in record.rows.values() if wanted.search(row.name)]
-    variants: dict[str, dict[int, Measured | Gap]] = defaultdict(dict)
+    rows = [row for row in rows if axis in numbers_of(row.name)]
+    variants: dict[str, dict[float, Measured | Gap]] = defaultdict(dict)
     for row, (name, value) in zip(rows, named([row.name for row in rows], axis), strict=True):
         if value in variants[name]:
             fault = f"{row.name} is the second benchmark of {name} at {axis} = {value}"
@@ -142,11 +148,25 @@ def axes_of(name: str) -> list[str]:
     return [found[1] for part in name.split("/") if (found := _AXIS.fullmatch(part))]
 
 
-def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
-    """Return the variant and the value of each name.
+def numbers_of(name: str) -> dict[str, float]:
+    """Return the axes in a name that hold numbers: ``n`` and 1024 in ``gemm/naive/n:1024``."""
+    parts = map(_AXIS.fullmatch, name.split("/"))
+    numbers = {found[1]: number(found[2]) for found in parts if found is not None}
+    return {axis: value for axis, value in numbers.items() if value is not None}
 
-    An axis that has several values, or that some names lack, stays in the variant's name at its
-    place in the benchmark's name.
+
+def number(text: str) -> float | None:
+    """Return the number that stands in a name, an int if written as one; None for other text."""
+    if re.fullmatch(_NUMBER, text) is None or not math.isfinite(float(text)):
+        return None
+    return float(text) if set(text) & set(".e") else int(text)
+
+
+def named(names: Iterable[str], axis: str) -> list[tuple[str, float]]:
+    """Return the variant and the value of each name; all have a number on the axis.
+
+    Another axis that has several values, or that some names lack, stays in the variant's name at
+    its place in the benchmark's name.
     """
     split = [_split(name, axis) for name in names]
     # Counts the names of each stem, and how many of them have a given axis at a given value.
@@ -158,11 +178,11 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, int]]:
     return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
 
 
-def _split(name: str, axis: str) -> tuple[str, list[str], int]:
+def _split(name: str, axis: str) -> tuple[str, list[str], float]:
     """Return `name` without any axis, its parts except `axis`, and the value of `axis`."""
     parts = name.split("/")
-    at = next(i for i, part in enumerate(parts) if axes_of(part) == [axis])
-    value = int(parts.pop(at).rpartition(":")[2])
+    at = next(i for i, part in enumerate(parts) if axis in numbers_of(part))
+    value = numbers_of(parts.pop(at))[axis]
     return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,7 +31,7 @@ _BEFORE = "baseline, pale"
 class Point:
     """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
 
-    x: int
+    x: float
     y: float
     low: float | None = None
     high: float | None = None
@@ -99,7 +100,7 @@ def drawn(series: Sequence[Series], labels: Labels, *, log_y: bool = False) -> s
     body = [
         picture.title(labels.title, left),
         *axes.beside(y, y_ticks, labels.y_text, x),
-        *axes.below(x, _x_ticks(xs, _WIDTH), lambda value: binary(int(value)), y),
+        *axes.below(x, _x_ticks(xs, x), binary, y),
         axes.frame(x, y),
         *axes.titles(x, y, labels.x, labels.y),
         *(band for one in series for band in _bands(x, y, one)),
@@ -109,14 +110,21 @@ def drawn(series: Sequence[Series], labels: Labels, *, log_y: bool = False) -> s
     return picture.element(body, width, height, labels.title)
 
 
-def _horizontal(xs: Sequence[int], left: float) -> Axis:
+def _horizontal(xs: Sequence[float], left: float) -> Axis:
     """Return an axis slightly longer than the lines at both ends."""
-    room = 0.03 * math.log2(xs[-1] / xs[0]) or 0.5
-    return Axis(xs[0] / 2**room, xs[-1] * 2**room, left, left + _WIDTH, logarithm)
+    room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
+    low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
+    return Axis(low, high, left, left + _WIDTH, logarithm)
 
 
-def _x_ticks(xs: Sequence[int], room: float) -> list[int]:
-    """Return powers of two, spaced as their labels need, or the values if these lie between."""
+def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
+    """Return powers of two, spaced as their labels need, or the values if these lie between.
+
+    Of floating-point numbers, return those whose labels have room.
+    """
+    if any(isinstance(one, float) for one in xs):
+        return x.spread(xs, binary)
+    room = x.end - x.start
     first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
     # 2^10 and 2^20 belong to every step.
     for step in (1, 2, 5, 10):
@@ -129,7 +137,7 @@ def _x_ticks(xs: Sequence[int], room: float) -> list[int]:
     return list(xs[::many])
 
 
-def _letters(value: int) -> int:
+def _letters(value: float) -> int:
     return len(binary(value))
 
 

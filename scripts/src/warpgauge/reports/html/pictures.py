@@ -15,7 +15,7 @@ from warpgauge.reports.html.markup import heading, scrolled, shown
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, axes_of, interval, named
+from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, interval, named, numbers_of
 
 # An axis is drawn if it has _VALUES values, in variants with at least _OF_A_VARIANT each.
 _VALUES, _OF_A_VARIANT = 3, 2
@@ -23,7 +23,7 @@ _LINES, _SWEEPS = 8, 30  # the most lines that can be told apart; the most pictu
 
 _SHORTEST, _LONGEST = 1e-15, 1e9  # seconds
 
-_Points = Mapping[int, Verdict]
+_Points = Mapping[float, Verdict]
 
 
 def sweeps(comparison: Comparison) -> Iterator[str]:
@@ -36,7 +36,7 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
     ]
     found: list[tuple[str, str, dict[str, _Points]]] = []
     for family, members in by_family(verdicts).items():
-        for axis in dict.fromkeys(axis for one in members for axis in axes_of(one.name)):
+        for axis in dict.fromkeys(axis for one in members for axis in numbers_of(one.name)):
             if len(found) < _SWEEPS and (variants := _variants(members, axis)):
                 found.append((family, axis, variants))
     if found:
@@ -56,8 +56,8 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
     """Return the variants to draw, by name; none if the axis has too few values."""
-    members = [one for one in family if axis in axes_of(one.name)]
-    points: dict[str, dict[int, Verdict]] = {}
+    members = [one for one in family if axis in numbers_of(one.name)]
+    points: dict[str, dict[float, Verdict]] = {}
     for one, (name, value) in zip(members, named([one.name for one in members], axis), strict=True):
         if value > 0:
             points.setdefault(name, {})[value] = one
