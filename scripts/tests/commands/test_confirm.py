@@ -11,13 +11,16 @@ import pytest
 from conftest import Loader
 
 import builders
+import comparisons
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.execution import build
 from warpgauge.measurement import confirm
+from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.comparison import Outcome
 
 
 def processes(run: Path) -> list[int]:
@@ -175,3 +178,11 @@ def test_the_base_is_the_newest_session_that_was_compared_with(loaded: Loader) -
     for gpu, commit in (("GPU-1", "21" * 20), ("GPU-2", "22" * 20), ("GPU-3", "22" * 20)):
         run = loaded(builders.run([builders.row("a")], gpu_uuid=gpu))
         assert confirm.commit_of(baseline, only_session(run)) == commit
+
+
+def test_a_pair_that_both_sides_skip_clears_nothing() -> None:
+    slower = comparisons.verdict("a/b", Outcome.REGRESSION, 0.5)
+    skipped = comparisons.verdict("a/b", Outcome.SKIPPED, reason="needs 2 GPUs")
+    both = Looks(comparisons.comparison([skipped]), {"pairs": 4})
+    found = confirm.combined(comparisons.comparison([slower]), both)
+    assert found.exit_status is ExitStatus.REGRESSION

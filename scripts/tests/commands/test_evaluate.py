@@ -367,8 +367,8 @@ def test_kernels_get_as_many_gpus_as_they_need_or_are_refused(
     context = json.loads(Path("there.json").read_text())["context"]
     assert (context["gpu_uuid"], context["gpu_name"]) == (",".join(gpus), "NVIDIA Fake x2")
     refused = {
-        ("ring/f32", "faster_ring/f32"): "needs 2 GPUs, but 1 is given: --device 0,1 gives two",
-        ("old/f32", "ring/f32"): "needs 2 GPUs, but 1 is given: --device 0,1 gives two",
+        ("ring/f32", "faster_ring/f32"): "needs 2 GPUs: --device 0,1",
+        ("old/f32", "ring/f32"): "needs 2 GPUs: --device 0,1",
         ("old/f32", "new/f32", "--device=0,1"): "needs only one GPU: name one of them",
     }
     for argv, why in refused.items():

@@ -110,6 +110,7 @@ def of_every_kind() -> Comparison:
             verdict("sync/idle", Outcome.ERROR, reason="wrong result"),
             verdict("sync/gone", Outcome.MISSING, reason="missing from the candidate"),
             verdict("sync/new", Outcome.NEW),
+            verdict("sync/peer", Outcome.SKIPPED, reason="needs 2 GPUs"),
             verdict("launch/empty", accepted="slower since the new driver"),
             verdict("launch/one", ratio=0.001),
             verdict("launch/two", ratio=-0.002),

@@ -19,7 +19,7 @@ SLOWER = Outcome.REGRESSION
 def test_every_outcome_is_counted_and_the_worst_named() -> None:
     assert str(headline(of_every_kind())) == (
         "2 regressions, 1 improvement; 2 of 10 unchanged (at most +0.30 %), 1 accepted, "
-        "1 inconclusive, 1 not comparable, 1 failed, 1 missing, 1 new. "
+        "1 inconclusive, 1 not comparable, 1 failed, 1 missing, 1 new, 1 skipped. "
         "Worst: gemm/naive/n:64 (+30.0 %)."
     )
     inert = str(headline(comparison([verdict("a\x1b[2J\n", SLOWER, 0.1)])))

@@ -82,7 +82,7 @@ SKIPPED: Json = {"name": "f", "skipped": True, "skip_message": "no GPU"}
         (failed("f"), failed("f"), Outcome.ERROR),
         (failed("f"), None, Outcome.ERROR),
         (None, failed("f"), Outcome.ERROR),
-        (HERE, SKIPPED, Outcome.ERROR),
+        (HERE, SKIPPED, Outcome.MISSING),
         (HERE, HALF_DONE, Outcome.ERROR),  # with a tempting time
     ],
 )

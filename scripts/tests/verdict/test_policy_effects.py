@@ -233,7 +233,8 @@ NEEDED = required("^gemm/", "the ceiling of all others")
 @pytest.mark.parametrize("outcome", Outcome)
 def test_what_is_required_must_have_been_measured(outcome: Outcome) -> None:
     verdicts = applied(NEEDED, verdict("gemm/a", outcome)).verdicts
-    measured = outcome not in (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
+    lacking = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED)
+    measured = outcome not in lacking
     assert len(verdicts) == (1 if measured else 2)
     if not measured:
         reason = "required by baselines/policy.toml: the ceiling of all others"
@@ -252,6 +253,14 @@ def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
         "matches was measured"
     )
     assert second == other
+
+
+def test_a_required_name_that_was_skipped_is_missing() -> None:
+    skipped = verdict("sync/a", Outcome.SKIPPED, reason="needs 2 GPUs")
+    (one,) = applied(required("sync/a"), skipped).verdicts
+    assert one.outcome is Outcome.MISSING
+    assert one.required
+    assert "needs 2 GPUs" in one.reason
 
 
 WHY = "noise; under baselines/policy.toml's minimum effect of 25 %"

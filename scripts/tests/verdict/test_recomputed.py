@@ -8,11 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import Loader
 
 import simulated_pairs
+from builders import Json, failed, row, run
+from warpgauge.records.model import Clock
 from warpgauge.reports import comparison_json
 from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.judge import judge
+from warpgauge.verdict.note import Kind
 from warpgauge.verdict.recomputed import recomputed
 
 PAIRS = (4, 8, 28)
@@ -47,3 +53,40 @@ def test_every_honest_outcome_is_made_again(noise: str, tmp_path: Path) -> None:
                 seen.add((one.outcome, bool(one.accepted)))
             assert again.exit_status is told.exit_status
     assert len(seen) >= 2
+
+
+SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
+SIDES = [None, row("a/skip"), failed("a/skip"), SKIP]
+
+
+@pytest.mark.parametrize("base", SIDES)
+@pytest.mark.parametrize("cand", SIDES)
+def test_what_was_skipped_or_failed_is_so_again(
+    loaded: Loader, base: Json | None, cand: Json | None
+) -> None:
+    sides = {"base": base, "candidate": cand}
+    told = judge(
+        *(
+            loaded(run([row("a/b"), *([one] if one else [])], pair_side=side, pair_id="1"))
+            for side, one in sides.items()
+        )
+    )
+    read = comparison_json.load(comparison_json.render(told))
+    again = recomputed(read, ComparisonSettings(), {})
+    assert [one.outcome for one in again.verdicts] == [one.outcome for one in told.verdicts]
+    assert again.exit_status is told.exit_status
+    assert [note for note in again.notes if note.kind is Kind.SKIPPED] == [
+        note for note in told.notes if note.kind is Kind.SKIPPED
+    ]
+
+
+def test_who_claims_to_have_skipped_what_a_baseline_has_did_not_measure_it(loaded: Loader) -> None:
+    sides = (
+        loaded(run([row("a/b"), SKIP], pair_side=side, pair_id="1"))
+        for side in ("base", "candidate")
+    )
+    told = judge(*sides)
+    clocks = {"a/skip": Clock.DEVICE}
+    again = recomputed(told, ComparisonSettings(), clocks, expected=["a/skip"])
+    assert [one.outcome for one in again.verdicts if one.name == "a/skip"] == [Outcome.MISSING]
+    assert not any(note.kind is Kind.SKIPPED for note in again.notes)

@@ -12,6 +12,7 @@ from conftest import Loader
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.reports.advice import next_step
+from warpgauge.reports.terminal.report import plain
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -19,11 +20,13 @@ from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
 from warpgauge.verdict.policy import Expected, Policy, Required
 
+QUIET = ComparisonSettings(process_scatter=1e-4)
 SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
 
 
 SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
 STEADY = row("a/b")
+IN_ROUNDS = row("a/b", process_rounds=[1, 2, 3, 4, 5, 6, 7])
 IN_TURNS = {"pair_id": "1"}
 FULL: Json = {"full_suite": 1.0}
 
@@ -45,36 +48,65 @@ PLAIN = google([google_row("a/b", 1000.0), SKIPPED_BY_GOOGLE])
 
 
 @pytest.mark.parametrize(
-    ("base", "candidate", "harmless"),
+    ("base", "candidate", "outcome"),
     [
-        (recorded("a/b"), run([STEADY, SKIP]), True),
-        (recorded("a/b", "a/skip"), run([STEADY, SKIP]), False),
-        (run([STEADY, SKIP]), run([STEADY, SKIP]), True),
-        (run([STEADY, SKIP], pair_side="base", **IN_TURNS),
-         run([STEADY, SKIP], pair_side="candidate", **IN_TURNS), True),
-        (run([STEADY]), run([STEADY, SKIP]), False),
-        (run([STEADY, row("a/skip")]), run([STEADY, SKIP]), False),
-        (run([STEADY, failed("a/skip")]), run([STEADY, SKIP]), False),
-        (run([STEADY, SKIP]), run([STEADY, failed("a/skip")]), False),
-        (run([STEADY, SKIP]), run([STEADY, row("a/skip")]), False),
+        (recorded("a/b"), run([STEADY, SKIP]), Outcome.SKIPPED),
+        (recorded("a/b", "a/skip"), run([STEADY, SKIP]), Outcome.MISSING),
+        (run([STEADY, SKIP]), run([STEADY, SKIP]), Outcome.SKIPPED),
+        (run([IN_ROUNDS, SKIP], pair_side="base", **IN_TURNS),
+         run([IN_ROUNDS, SKIP], pair_side="candidate", **IN_TURNS), Outcome.SKIPPED),
+        (run([STEADY]), run([STEADY, SKIP]), Outcome.SKIPPED),
+        (run([STEADY, SKIP]), run([STEADY]), Outcome.SKIPPED),
+        (run([STEADY, row("a/skip")]), run([STEADY, SKIP]), Outcome.MISSING),
+        (run([STEADY, failed("a/skip")]), run([STEADY, SKIP]), Outcome.ERROR),
+        (run([STEADY, SKIP]), run([STEADY, failed("a/skip")]), Outcome.ERROR),
+        (run([STEADY, SKIP]), run([STEADY, row("a/skip")]), Outcome.NEW),
         # The field decides, and no message.
-        (recorded("a/b"), run([STEADY, SAYS_SKIPPED]), False),
-        (run([STEADY, SKIP]), run([STEADY, SAYS_SKIPPED]), False),
-        (recorded("a/b"), run([STEADY, SKIPPED_BY_GOOGLE]), True),
-        (PLAIN, PLAIN, True),
-        (run([STEADY, SKIP]), PLAIN, True),
-        (google([google_row("a/b", 1000.0)]), PLAIN, False),
+        (recorded("a/b"), run([STEADY, SAYS_SKIPPED]), Outcome.ERROR),
+        (run([STEADY, SKIP]), run([STEADY, SAYS_SKIPPED]), Outcome.ERROR),
+        (recorded("a/b"), run([STEADY, SKIPPED_BY_GOOGLE]), Outcome.SKIPPED),
+        (PLAIN, PLAIN, Outcome.SKIPPED),
+        (google([google_row("a/b", 1000.0)]), PLAIN, Outcome.SKIPPED),
+        (PLAIN, google([google_row("a/b", 1000.0), google_row("a/skip", 9.0)]), Outcome.NEW),
+        (google([google_row("a/b", 1000.0), google_row("a/skip", 9.0)]), PLAIN, Outcome.MISSING),
     ],
 )  # fmt: skip
-def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
-    loaded: Loader, base: Json, candidate: Json, harmless: bool
+def test_a_skip_is_no_error_and_silent_nowhere(
+    loaded: Loader, base: Json, candidate: Json, outcome: Outcome
 ) -> None:
-    found = judge(loaded(base), loaded(candidate))
-    errors = [one.name for one in found.verdicts if one.outcome is Outcome.ERROR]
-    noted = any(note.kind is Kind.SKIPPED for note in found.notes)
-    assert errors == ([] if harmless else ["a/skip"])
-    assert noted is harmless
-    assert harmless or found.exit_status is ExitStatus.NOT_MEASURED
+    found = judge(loaded(base), loaded(candidate), QUIET)
+    outcomes = {one.name: one.outcome for one in found.verdicts}
+    assert outcomes == {"a/b": Outcome.PASS, "a/skip": outcome}
+    assert any(note.kind is Kind.SKIPPED for note in found.notes) is (outcome is Outcome.SKIPPED)
+    passes = outcome in (Outcome.SKIPPED, Outcome.NEW)
+    assert found.exit_status is (ExitStatus.OK if passes else ExitStatus.NOT_MEASURED)
+
+
+def test_skips_are_told_once_a_reason(loaded: Loader) -> None:
+    def skip(name: str, reason: str) -> Json:
+        return {**failed(name, reason), "skipped": 1.0}
+
+    skips = [skip("p/a", "needs 2 GPUs"), skip("p/b", "no room"), skip("q/c", "needs 2 GPUs")]
+    found = judge(loaded(recorded("a/b")), loaded(run([STEADY, *skips])))
+    notes = [note.values for note in found.notes if note.kind is Kind.SKIPPED]
+    assert notes == [
+        {"names": ("p/a", "q/c"), "reasons": ("needs 2 GPUs",)},
+        {"names": ("p/b",), "reasons": ("no room",)},
+    ]
+    shown = plain(found)
+    assert shown.count("needs 2 GPUs") == shown.count("no room") == 1
+
+
+def test_nothing_but_skips_is_no_comparison(loaded: Loader) -> None:
+    both = loaded(run([SKIP]))
+    assert judge(both, both).exit_status is ExitStatus.NOT_MEASURED
+
+
+def test_a_policy_requires_a_time_of_what_was_skipped(loaded: Loader) -> None:
+    settings = ComparisonSettings(policy=policy("a/skip"), today=date(2027, 1, 1))
+    found = judge(loaded(recorded("a/b")), loaded(run([STEADY, SKIP])), settings)
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert found.count(Outcome.MISSING) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +118,7 @@ def test_a_skip_is_only_a_note_where_nobody_expects_a_time(
         # What the machine could run comes first, unless the comparison leaves it out.
         (["a/b", "a/c", "a/skip"], [SKIP, failed("a/c"), STEADY], None, "--filter '^a/c$'"),
         (["a/b", "a/c", "a/skip"], [SKIP, failed("a/c"), STEADY], "a/b", None),
-        (["a/b", "a/c", "a/skip"], [SKIP, row("a/c"), STEADY], None, "--filter '^a/skip$'"),
+        (["a/b", "a/c", "a/skip"], [SKIP, row("a/c"), STEADY], None, None),
     ],
 )
 def test_the_failure_to_see_again_is_one_that_the_machine_could_run(
@@ -94,7 +126,8 @@ def test_the_failure_to_see_again_is_one_that_the_machine_could_run(
 ) -> None:
     sides = loaded(recorded(*names)), loaded(run(rows))
     found = judge(*sides, ComparisonSettings(filter=filter))
-    assert any("a/skip" in str(note) for note in found.notes) is (filter == "a/")
+    noted = any(note.kind is Kind.SKIPPED for note in found.notes)
+    assert noted is (filter == "a/")
     assert step in steps(found) if step else "failure" not in steps(found)
 
 

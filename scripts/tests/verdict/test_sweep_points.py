@@ -156,7 +156,7 @@ def test_what_has_no_time_is_a_gap_with_its_reason(loaded: Loader) -> None:
     found = sweep.of(loaded(run(rows)), ["f"], "n")
     gaps = {gap.benchmark: (gap.word, gap.reason) for gap in found.gaps}
     assert gaps["f/n:2"] == ("ERROR", "out of device memory")
-    assert gaps["f/n:4"] == ("skipped", "skipped: needs another GPU")
+    assert gaps["f/n:4"] == ("skipped", "needs another GPU")
     assert gaps["f/n:8"][0] == "INVALID"
     assert found.status is ExitStatus.NOT_MEASURED
     skipped = sweep.of(loaded(run([rows[0], rows[2]])), ["f"], "n")

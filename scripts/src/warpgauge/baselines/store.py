@@ -21,7 +21,7 @@ from warpgauge.files.atomic import replace_all
 from warpgauge.files.document import Document, read, rows_of
 from warpgauge.files.json_file import Object
 from warpgauge.records.load import holds_results, load_document
-from warpgauge.records.model import Record, Row, Session
+from warpgauge.records.model import Record, Row, Session, skips
 from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
@@ -75,7 +75,7 @@ class Recorded:
             f"{SESSIONS_KEPT}"
             for one in self.dropped
         ]
-        told += [f"left out: {one.name}, {one.error}" for one in self.skipped]
+        told += skips(self.skipped)
         if self.newest is not self.session:
             told.append(
                 f"counters and labels are still those of session {self.newest.key}, the newest"

@@ -108,7 +108,8 @@ def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
     if baseline is None:
         return found
     missing = (one for one in found.verdicts if one.outcome is Outcome.MISSING)
-    gone = [one.name for one in missing if not one.required and one.name not in baseline.rows]
+    known = baseline.rows.keys() | found.candidate.rows.keys()  # the candidate may have skipped it
+    gone = [one.name for one in missing if not one.required and one.name not in known]
     if not gone:
         return found
     note = Note(Kind.REMOVED, names=tuple(gone))

@@ -21,7 +21,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.override import Override
-from warpgauge.verdict.pairing import pair
+from warpgauge.verdict.pairing import pair, skip_notes
 
 AnyFormat = Format[str] | Format[bytes]
 
@@ -184,11 +184,8 @@ def _picture(text: str, path: Path) -> AnyFormat:
 
 
 def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:
-    """Return a comparison in which rows with a valid time are NEW; others say why they have none.
-
-    Rows that this machine skipped are left out.
-    """
+    """Return a comparison in which rows with a valid time are NEW; others say what they lack."""
     nothing = Record(run.path, Source.BASELINE, {}, {})
-    asked = [row.name for row in run.rows.values() if not row.skipped]
-    _, verdicts, _ = pair(nothing, run, asked, allow)
-    return Comparison(nothing, run, tuple(verdicts), refusal="There is nothing to compare with.")
+    _, verdicts, _ = pair(nothing, run, run.rows, allow)
+    skips, why = tuple(skip_notes(verdicts)), "There is nothing to compare with."
+    return Comparison(nothing, run, tuple(verdicts), skips, refusal=why)

@@ -66,9 +66,8 @@ def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
         if not binary.needs_gpu:
             found.append(binary)
         elif probe.no_gpu is None and binary.gpus > probe.gpus:
-            why = f"needs {binary.gpus} GPUs, but 1 is given: --device 0,1 gives two"
-            if probe.gpus > 1:
-                why = f"needs {binary.gpus} GPUs, but {probe.gpus} are given"
+            device = ",".join(map(str, range(binary.gpus)))
+            why = f"needs {binary.gpus} GPUs: --device {device}"
             found.append(replace(binary, skipped=why))
         elif probe.no_gpu is None and (probe.gpus == 1 or binary.gpus > 1):
             found.append(binary)

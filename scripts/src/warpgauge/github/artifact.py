@@ -47,7 +47,7 @@ CPU_LIMIT_S = 12.0
 _OF_PAIRS = frozenset(
     (
         *(Kind.INJECTED, Kind.ALTERNATED, Kind.LEFT_OUT, Kind.KERNELS_VARY, Kind.RESOURCES),
-        *(Kind.FILTERED, Kind.OF_FULL_SUITE, Kind.SKIPPED, Kind.USED_UP, Kind.REMOVED, Kind.NEWER),
+        *(Kind.FILTERED, Kind.OF_FULL_SUITE, Kind.USED_UP, Kind.REMOVED, Kind.NEWER),
     )
 )
 _SESSIONS = (("baseline", "sessions"), ("candidate", "sessions"))

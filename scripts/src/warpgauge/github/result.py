@@ -20,7 +20,7 @@ from warpgauge.records.model import Row
 from warpgauge.reports.provenance import place
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.recomputed import recomputed
 
 UNTOUCHED = "nothing that is measured changed"
@@ -193,7 +193,7 @@ class Result:
                 f"status {found.exit_status.value}"
             )
             raise Refused("Its result was refused: it does not match how its job ended", misfit)
-        there = {verdict.name for verdict in told.verdicts}
+        there = {one.name for one in told.verdicts if one.outcome is not Outcome.SKIPPED}
         with refusing("The baseline of its commit, or the filter, cannot be read"):
             expected = self.terms.expected(gpu, [r for n, r in known.items() if n not in there])
         with refusing(artifact.DAMAGED):

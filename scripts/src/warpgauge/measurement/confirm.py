@@ -222,7 +222,7 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
 
 
 def _counts(screened: Verdict, paired: Verdict) -> bool:
-    if paired.outcome is Outcome.NEW:
+    if paired.outcome in (Outcome.NEW, Outcome.SKIPPED):
         return False
     measured = paired.outcome is Outcome.INCONCLUSIVE or paired.outcome not in UNMEASURED
     return measured or screened.outcome is not Outcome.REGRESSION

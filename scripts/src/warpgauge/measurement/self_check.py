@@ -75,7 +75,8 @@ class SelfCheck:
         """Every benchmark with a result, except the host's controls, which decide nothing."""
         without = self.failed
         verdicts = (one for one in self.comparison.verdicts if one.family != CONTROLS)
-        return [Case(one, self.extra[one.name]) for one in verdicts if one.name not in without]
+        run = (one for one in verdicts if one.outcome is not Outcome.SKIPPED)
+        return [Case(one, self.extra[one.name]) for one in run if one.name not in without]
 
     @property
     def failed(self) -> list[str]:

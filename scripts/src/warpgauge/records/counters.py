@@ -88,7 +88,8 @@ FIXED_INPUTS = "fixed_inputs"
 # Baselines do not keep them.
 OF_THE_MOMENT = frozenset(
     (
-        *"power_watts temperature_celsius clock_event_reasons memory_used_bytes discarded".split(),
+        *"power_watts temperature_celsius memory_clock_hz clock_event_reasons".split(),
+        *("memory_used_bytes", "discarded"),
         *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR, CANARY),
     )
 )
@@ -99,6 +100,7 @@ KNOWN = frozenset(
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
         *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, TIME_ERROR, "programmatic_edges"),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
+        *("jit_kernels", "opaque_nodes"),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
 )

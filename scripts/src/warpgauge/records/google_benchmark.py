@@ -171,7 +171,7 @@ def _twice(place: Place) -> UserError:
 
 def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
     if (failure := benchmark.failure) is not None:
-        label, error = benchmark.label, str(failure)
+        label, error = benchmark.label, failure.message
         return Row(name, {}, Clock.HOST, label=label, error=error, skipped=failure.skipped)
     if benchmark.times:
         times, counters = tuple(benchmark.times), _middle(benchmark.counters)

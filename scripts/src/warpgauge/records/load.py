@@ -208,9 +208,8 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
         clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
         failure = failure_of(row)
         if failure is not None:
-            rows[name] = Row(
-                name, {}, clock, counters, label, str(failure), skipped=failure.skipped
-            )
+            why, skipped = failure.message, failure.skipped
+            rows[name] = Row(name, {}, clock, counters, label, why, skipped=skipped)
             continue
         unit = unit_of(row, place)
         told = seconds(row.get("real_time"), unit, "real_time", place)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+from warpgauge.system.text import plural
 
 DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 
@@ -114,6 +117,12 @@ class Record:
     def single_process(self) -> bool:
         """Whether a row's times are repetitions within one process, as in a single plain file."""
         return self.source is Source.GOOGLE_BENCHMARK and not self.files
+
+
+def skips(rows: Iterable[Row]) -> list[str]:
+    """Return a line for each reason why rows were skipped: ``14 benchmarks skipped: …``."""
+    reasons = Counter(row.error for row in rows if row.skipped)
+    return [f"{plural(count, 'benchmark')} skipped: {why}" for why, count in reasons.items()]
 
 
 class _OfAFamily(Protocol):

@@ -57,7 +57,9 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
         return (Step("To reproduce the failure:", command(comparison, failed)),)
-    if comparison.refusal is None and comparison.count(Outcome.MISSING) and not in_pairs:
+    missing = (one.name for one in comparison.verdicts if one.outcome is Outcome.MISSING)
+    gone = [name for name in missing if name not in comparison.candidate.rows]
+    if comparison.refusal is None and gone and not in_pairs:
         words = (
             "Restore the missing benchmarks, or remove them from the baseline in the same commit."
         )
@@ -107,11 +109,11 @@ def _bound(comparison: Comparison) -> Step:
 
 
 def _first_failed(comparison: Comparison) -> Verdict | None:
-    """Return a row that failed in the candidate, preferably one that was not skipped, or None."""
-    rows = {name: row for name, row in comparison.candidate.rows.items() if row.error is not None}
-    errors = [verdict for verdict in comparison.verdicts if verdict.outcome is Outcome.ERROR]
-    failed = (verdict for verdict in errors if verdict.name in rows)
-    return min(failed, key=lambda verdict: rows[verdict.name].skipped, default=None)
+    """Return the first row that failed in the candidate, or None."""
+    rows = comparison.candidate.rows.values()
+    failed = {row.name for row in rows if row.error is not None and not row.skipped}
+    errors = (verdict for verdict in comparison.verdicts if verdict.outcome is Outcome.ERROR)
+    return next((verdict for verdict in errors if verdict.name in failed), None)
 
 
 def accept(comparison: Comparison) -> tuple[Step, ...]:

@@ -10,6 +10,7 @@ from warpgauge.reports.workflow_commands import command
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Kind
 
 # The most annotations of a kind that GitHub shows for a step.
 _SHOWN = 10
@@ -36,6 +37,8 @@ def render(comparison: Comparison) -> str:
         for kind, outcomes in _KINDS.items():
             if verdict.outcome in outcomes or (kind == _ACCEPTED and verdict.is_accepted):
                 found[kind].append(_annotation(comparison, kind, verdict))
+    skips = (note for note in comparison.notes if note.kind is Kind.SKIPPED)
+    found["notice"] += [command("notice", _PLAIN, str(note)) for note in skips]
     return "".join(f"{line}\n" for kind, lines in found.items() for line in _cut(kind, lines))
 
 

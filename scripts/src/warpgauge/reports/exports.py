@@ -78,11 +78,12 @@ class Export:
     def left_out(self, comparison: Comparison) -> str:
         """Return which benchmarks `render` leaves out and why, in words, or "" if none."""
         found: dict[str, list[str]] = {}
-        for verdict in comparison.verdicts:
+        expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
+        for verdict in expected:
             if reason := self.unfit(verdict):
                 found.setdefault(reason, []).append(verdict.name)
         told = "; ".join(f"{named(names)}: {reason}" for reason, names in found.items())
-        return told if comparison.verdicts else "there is no benchmark"
+        return told if expected else "there is no benchmark"
 
 
 def _google_benchmark(comparison: Comparison, reader: str) -> str:

@@ -31,6 +31,7 @@ _REST = {
     Outcome.ERROR: "failed",
     Outcome.MISSING: "missing",
     Outcome.NEW: "new",
+    Outcome.SKIPPED: "skipped",
 }
 
 

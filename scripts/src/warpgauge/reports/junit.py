@@ -2,8 +2,9 @@
 """A comparison as JUnit XML, the one report that every CI system reads.
 
 REGRESSION is a <failure>. ERROR, MISSING, INVALID and INCONCLUSIVE are <error>s and not <skipped>:
-an unmeasured benchmark is no pass, but GitLab, Jenkins and the reporters for GitHub leave a job
-with skipped tests green. A refused comparison is a further <error>, so that no report is empty.
+what lacks the time that is expected is no pass, but GitLab, Jenkins and the reporters for GitHub
+leave a job with skipped tests green. SKIPPED, of which no time is expected, is <skipped>. A refused
+comparison is a further <error>, so that no report is empty.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def _case(verdict: Verdict) -> ElementTree.Element:
     if verdict.outcome is Outcome.REGRESSION or verdict.is_unmeasured:
         tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
         _tell(case, tag, verdict.outcome.value, sentence(verdict))
+    elif verdict.outcome is Outcome.SKIPPED:
+        _tell(case, "skipped", verdict.outcome.value, sentence(verdict))
     elif verdict.outcome is Outcome.PASS:  # with the bound of the pass
         ElementTree.SubElement(case, "system-out").text = sentence(verdict)
     return case
@@ -59,6 +62,6 @@ def _tell(case: ElementTree.Element, tag: str, type: str, words: str) -> Element
 
 
 def _count(element: ElementTree.Element) -> None:
-    for key, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for key, tag in tags.items():
         element.set(key, str(len(element.findall(f".//{tag}"))))
-    element.set("skipped", "0")

@@ -23,6 +23,7 @@ class Outcome(Enum):
     ERROR = "ERROR"
     MISSING = "MISSING"
     NEW = "NEW"
+    SKIPPED = "SKIPPED"  # this machine cannot run it, and nobody expects a time
     PASS = "PASS"
 
 

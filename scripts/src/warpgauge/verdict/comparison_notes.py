@@ -58,13 +58,6 @@ def of(
         yield Note(Kind.OF_FULL_SUITE, benchmarks=of_full_suite)
 
 
-def of_skips(skipped: Sequence[Row]) -> Iterator[Note]:
-    """Yield a note on benchmarks that were skipped and have no baseline time."""
-    if skipped:
-        reasons = tuple(dict.fromkeys(row.error or "" for row in skipped))
-        yield Note(Kind.SKIPPED, names=_names(skipped), reasons=reasons)
-
-
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
     """Yield a note for each clock compared with sessions of this GPU but of another system."""
     for clock in Clock:

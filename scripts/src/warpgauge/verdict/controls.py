@@ -67,8 +67,8 @@ def is_control(one: Row | Verdict) -> bool:
 
 
 def judged(comparison: Comparison) -> int:
-    """Return how many benchmarks were judged, without new ones and the host's controls."""
-    rest = comparison.count(Outcome.NEW) + sum(map(is_quiet, comparison.verdicts))
+    """Return how many benchmarks were judged: not new or skipped ones, nor the host's controls."""
+    rest = comparison.count(Outcome.NEW, Outcome.SKIPPED) + sum(map(is_quiet, comparison.verdicts))
     return len(comparison.verdicts) - rest
 
 

@@ -117,6 +117,7 @@ def evaluated(
     points = tuple(
         Point(one, base.rows[one.name], candidate.rows[one.name], memory_limit)
         for one in comparison.verdicts
+        if one.outcome is not Outcome.SKIPPED
     )
     mean = _geometric_mean(points, base, candidate)
     before, after = map(tuple, alone)

@@ -28,7 +28,7 @@ from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome,
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.controls import controls, is_control
 from warpgauge.verdict.outcomes import Confirming, Screening
-from warpgauge.verdict.pairing import Pairing, harmless_skips, pair
+from warpgauge.verdict.pairing import Pairing, pair, skip_notes
 
 _DEFAULT = ComparisonSettings()
 
@@ -39,10 +39,7 @@ def judge(
     """Compare two records. Raise UserError for a filter that is not a regular expression."""
     request = Request(settings.filter, candidate, baseline)
     rows = {**baseline.rows, **candidate.rows}
-    asked = request.covered(list(rows))
-    harmless = {row.name: row for row in harmless_skips(baseline, candidate)}
-    skipped = [harmless[name] for name in asked if name in harmless]
-    names = [name for name in asked if name not in harmless]
+    names = request.covered(list(rows))
     if settings.policy is not None:
         settings.policy.require_quick([*names, *request.left_out])
     refusal = comparability.refusal(baseline, candidate, settings.allow)
@@ -63,7 +60,7 @@ def judge(
         rule = Screening(settings, controls(pairings))
     judged = outcomes.judged(pairings, tests, rule)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
-    met, unasked = list(zip(pairings, judged, strict=True)), len(rows) - len(asked)
+    met, unasked = list(zip(pairings, judged, strict=True)), len(rows) - len(names)
     comparison = Comparison(
         baseline,
         candidate,
@@ -71,7 +68,7 @@ def judge(
         notes=(
             *comparison_notes.of_overrides(baseline, candidate, waived, settings.allow),
             *comparison_notes.of(baseline, candidate, met, request, unasked, rule.moved, settings),
-            *comparison_notes.of_skips(skipped),
+            *skip_notes(verdicts.values()),
             *comparison_notes.of_systems(pairings),
             *staleness.notes(baseline, candidate, settings.today),
         ),
@@ -114,7 +111,8 @@ def _under_policy(
 def _nothing_in_common(
     baseline: Record, candidate: Record, names: Sequence[str], request: Request
 ) -> str | None:
-    if any(name in baseline.rows and name in candidate.rows for name in names):
+    ours = (candidate.rows[name] for name in names if name in candidate.rows)
+    if any(row.name in baseline.rows and not row.skipped for row in ours):
         return None
     asked = f" that matches the filter {request.filters}" if request.filters else ""
     return f"The two sides have no benchmark in common{asked}, so nothing was compared."

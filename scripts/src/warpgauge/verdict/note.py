@@ -112,7 +112,7 @@ class Kind(Enum):
     )
     FILTERED = "{benchmarks:benchmark} skipped by `--filter` {filter}."
     OF_FULL_SUITE = "{benchmarks:benchmark} of the full suite skipped."
-    SKIPPED = "Not measured, and no time in the baseline: {names:names} ({reasons:names})."
+    SKIPPED = "{names:benchmarks} skipped: {reasons:names}."
     OTHER_SYSTEM = (
         "The system differs from the baseline's ({differences:names}): for {benchmarks:benchmark} "
         "of {clock:clock} time only changes of at least {minimum_effect:%} count."
@@ -254,6 +254,10 @@ _TYPES: Mapping[str, _Type] = {
     "": (str, lambda quote, name: quote(cut(name, LONGEST_NAME))),
     "sentence": (str, lambda quote, text: quote(cut(clause(text), LONGEST_TEXT))),
     "names": (Annotated[tuple[str, ...], Meta(min_length=1)], _names),
+    "benchmarks": (
+        Annotated[tuple[str, ...], Meta(min_length=1)],
+        lambda quote, names: plural(len(names), "benchmark"),
+    ),
     "commit": (str, lambda quote, commit: quote(short(commit)) or "unknown"),
     "override": (str, _override),
     "%": (_SIZE, lambda quote, size: percent(size, sign=False)),

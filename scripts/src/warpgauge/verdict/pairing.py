@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from warpgauge.records.counters import FULL_SUITE, SOURCE_LINE
@@ -14,6 +14,7 @@ from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparability import Comparability, references, same_clock, same_model
 from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
 
 
@@ -48,9 +49,11 @@ def pair(
     whose = "base" if are_paired(baseline, candidate) else "baseline"
     for name in names:
         base, cand = baseline.rows.get(name), candidate.rows.get(name)
-        if cand is None or any(row is not None and row.error is not None for row in (base, cand)):
+        known = None if base is None or base.skipped else base
+        if cand is None or any(row is not None and row.error is not None for row in (known, cand)):
             unpaired.append(_one_sided(name, base, cand, whose))
             continue
+        base = known
         incompatibilities = matches.incompatibilities(base, cand)
         if forbidden := unwaived(incompatibilities, allow):
             unpaired.append(_invalid(cand, forbidden))
@@ -64,17 +67,14 @@ def pair(
     return pairings, unpaired, waived
 
 
-def harmless_skips(baseline: Record, candidate: Record) -> list[Row]:
-    """Return the skipped rows that the other side lacks too.
-
-    That is, a baseline has no such row, or another result skipped it as well.
-    """
-
-    def is_expected(base: Row | None) -> bool:
-        return baseline.source is Source.BASELINE if base is None else base.skipped
-
-    skips = (row for row in candidate.rows.values() if row.skipped)
-    return [row for row in skips if is_expected(baseline.rows.get(row.name))]
+def skip_notes(verdicts: Iterable[Verdict]) -> Iterator[Note]:
+    """Yield a note for each reason why benchmarks were skipped."""
+    found: dict[str, list[str]] = {}
+    for one in verdicts:
+        if one.outcome is Outcome.SKIPPED:
+            found.setdefault(one.reason, []).append(one.name)
+    for why, names in found.items():
+        yield Note(Kind.SKIPPED, names=tuple(names), reasons=(why,))
 
 
 def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdict:
@@ -88,7 +88,15 @@ def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdic
 
 def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
     """Judge a benchmark without a time on one side; `whose` names the baseline's side."""
-    if cand is not None and cand.error is not None:
+    skip = base if cand is None else cand
+    if skip is not None and skip.skipped:
+        reason, counters = inert(skip.error or ""), skip.counters
+        if base is None or base.skipped:
+            return Verdict(name, Outcome.SKIPPED, skip.clock, reason=reason, counters=counters)
+        if base.error is None:
+            reason = f"in the {whose}, but skipped: {reason}"
+            return Verdict(name, Outcome.MISSING, base.clock, reason=reason, counters=counters)
+    elif cand is not None and cand.error is not None:
         # Rates of a failed row are dropped, but its source line and its suite are kept.
         kept = (SOURCE_LINE, FULL_SUITE)
         return Verdict(

@@ -62,7 +62,7 @@ def _of_expected(days: int, idle: bool) -> Kind | None:
 _MAY_NEED = (Outcome.REGRESSION, Outcome.INCONCLUSIVE)
 
 # Outcomes without a valid candidate time.
-_NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID)
+_NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED)
 
 
 class PolicyOutcome(NamedTuple):
@@ -146,5 +146,7 @@ def _missing(
         reason = f"required by {inert(policy.name)}: {why}"
         lost = Verdict(pattern, Outcome.MISSING, Clock.DEVICE)
         # A pattern that is also a benchmark's name already has a verdict.
-        found.append(replace(_adding(known.get(pattern, lost), reason), required=True))
+        own = known.get(pattern, lost)
+        outcome = Outcome.MISSING if own.outcome is Outcome.SKIPPED else own.outcome
+        found.append(replace(_adding(own, reason), outcome=outcome, required=True))
     return found

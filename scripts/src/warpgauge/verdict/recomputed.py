@@ -26,6 +26,8 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
 from warpgauge.verdict.controls import is_control
+from warpgauge.verdict.note import Kind
+from warpgauge.verdict.pairing import skip_notes
 from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
 _NOTHING = "Only the host's controls were compared."
@@ -43,8 +45,8 @@ def recomputed(
 ) -> Comparison:
     """Return `told`, recomputed. `clocks` are those of the known benchmarks.
 
-    An `expected` benchmark without a row is MISSING. Raise UserError, a clause that names the row,
-    for a row that contradicts itself.
+    An `expected` benchmark without a row, or skipped, is MISSING. Raise UserError, a clause that
+    names the row, for a row that contradicts itself.
     """
     refusal = told.refusal or comparability.refusal(told.baseline, told.candidate)
     if refusal is not None:
@@ -61,12 +63,13 @@ def recomputed(
     ]
     if all(one.change is None or is_control(one) for one in verdicts):
         told = replace(told, refusal=_NOTHING)
-    names = {one.name for one in verdicts}
-    verdicts += [
-        Verdict(name, Outcome.MISSING, clocks[name], reason=_REMOVED)
-        for name in expected
-        if name not in names
-    ]
+    names = {one.name for one in verdicts if one.outcome is not Outcome.SKIPPED}
+    lost = [name for name in expected if name not in names]
+    verdicts = [one for one in verdicts if one.name not in lost]
+    verdicts += [Verdict(one, Outcome.MISSING, clocks[one], reason=_REMOVED) for one in lost]
+    skips = skip_notes(verdicts)
+    notes = (note for note in told.notes if note.kind is not Kind.SKIPPED)
+    told = replace(told, notes=(*notes, *skips))
     if settings.policy is not None:
         found = policy_effects.apply(
             settings.policy,
@@ -82,7 +85,7 @@ def recomputed(
 
 def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) -> Verdict:
     base, cand = told.baseline.rows.get(verdict.name), told.candidate.rows.get(verdict.name)
-    if base is None or cand is None or base.error or cand.error:
+    if base is None or cand is None or base.error is not None or cand.error is not None:
         return _one_sided(verdict, base, cand)
     if verdict.outcome is Outcome.INVALID:
         return _untimed(verdict, Outcome.INVALID)
@@ -133,9 +136,13 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
 
 
 def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
-    if cand is None:
-        return _untimed(verdict, Outcome.MISSING)
-    if cand.error is not None or (base is not None and base.error is not None):
+    """Judge a benchmark without a time on one side, as `pairing.pair` does."""
+    known = None if base is None or base.skipped else base
+    if cand is None or cand.skipped:
+        if known is None:
+            return _untimed(verdict, Outcome.SKIPPED)
+        return _untimed(verdict, Outcome.ERROR if known.error is not None else Outcome.MISSING)
+    if cand.error is not None or known is not None:
         return _untimed(verdict, Outcome.ERROR)
     return replace(_untimed(verdict, Outcome.NEW), candidate_seconds=verdict.candidate_seconds)
 

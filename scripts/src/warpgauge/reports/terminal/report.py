@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Row, by_family
+from warpgauge.records.model import Record, Row, by_family, skips
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.decision_text import sentences
@@ -104,24 +104,24 @@ def _advice(comparison: Comparison, console: Console) -> None:
 def render_values(record: Record, console: Console) -> None:
     """Print every benchmark's time, rate and spread over processes, in blocks by family."""
     order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
-    limited = any("limit_fraction" in row.counters for row in record.rows.values())
+    rows = [row for row in record.rows.values() if not row.skipped]
+    limited = any("limit_fraction" in row.counters for row in rows)
     heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
-    cells = {
-        row.name: _value_cells(row, order, record.single_process, limited)
-        for row in record.rows.values()
-    }
+    cells = {row.name: _value_cells(row, order, record.single_process, limited) for row in rows}
     dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread are never dropped
     columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
     print_text(console, columns.line(heading), style="dim")
-    for family, rows in by_family(record.rows.values()).items():
+    for family, members in by_family(rows).items():
         print_text(console, Text(inert(family), "bold"))
-        for row in rows:
+        for row in members:
             print_text(console, columns.line(cells[row.name]))
             if row.error is not None:
                 print_text(console, inert(row.error), indent=6, style="yellow")
             if (disturbed := disturbance.of(row, record.sessions)) is not None:
                 fault = f"no result: {disturbed.fault}: {disturbed.remedy}"
                 print_text(console, fault, indent=6, style="yellow")
+    for line in skips(record.rows.values()):
+        print_text(console, f"\n{inert(line)}")
     spread = "standard deviation between processes"
     print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
 

@@ -25,6 +25,7 @@ _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
     Outcome.REGRESSION: "bold red",
     Outcome.IMPROVED: "bold green",
     Outcome.NEW: "cyan",
+    Outcome.SKIPPED: "dim",
     Outcome.PASS: "dim",
 }
 
@@ -53,8 +54,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console, show_all: bool) -
             print_text(console, title)
         for verdict in rows:
             print_text(console, columns.line(cells[verdict.name], left))
-            # For a missing row the outcome says enough.
-            reason = "" if verdict.outcome is Outcome.MISSING else verdict.reason
+            reason = verdict.reason
             bound = bound_words(verdict) if verdict.outcome is Outcome.INCONCLUSIVE else ""
             accepted = f"accepted: {verdict.accepted}" if verdict.accepted else ""
             explanation = "; ".join(filter(None, (*verdict.causes, bound, reason, accepted)))
@@ -116,8 +116,12 @@ _Block = tuple[Text | None, Sequence[Verdict]]
 
 
 def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], list[str]]:
-    """Return the families in order, and counts of what is not listed (none with `show_all`)."""
-    ranked = sorted(verdicts, key=rank)
+    """Return the families in order, and counts of what is not listed (none with `show_all`).
+
+    Notes tell of skipped rows.
+    """
+    told = [one for one in verdicts if show_all or one.outcome is not Outcome.SKIPPED]
+    ranked = sorted(told, key=rank)
     groups = by_family(ranked)
     if show_all:
         return [(_title(name, group), group) for name, group in groups.items()], []
