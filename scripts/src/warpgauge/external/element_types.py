@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 ElementType = Literal[
@@ -54,7 +55,9 @@ LARGEST_FLOAT: Mapping[str, float] = {
     "e5m2": 57344.0,
 }
 
-# Each floating-point type holds all integers below 2 to this power.
+_LARGEST_EXACT = 2**53  # integer of a double
+_NORMAL_REACH = 6  # the most deviations between the mean and a value that the engine draws
+# Each floating-point type holds all integers up to 2 to this power.
 _SIGNIFICAND_BITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "e4m3": 4, "e5m2": 3}
 
 
@@ -64,9 +67,33 @@ def integer_range(type: str) -> tuple[int, int] | None:
     return {"i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "u": (0, 2**bits - 1)}.get(type[0])
 
 
-def most_distinct(type: str) -> int:
-    """Return how many different values a buffer of this type may be asked to hold."""
-    return 1 << min(_SIGNIFICAND_BITS.get(type, 8 * SIZE_BYTES[type]), _SIGNIFICAND_BITS["f64"])
-
-
 SCALARS = tuple(one for one in SIZE_BYTES if one not in ("e4m3", "e5m2"))
+
+
+def distribution_fault(form: str, numbers: Sequence[float], type: str) -> str:
+    """Return why a buffer of this type cannot hold such values; "" if it can.
+
+    The engine keeps the parameters of a distribution as doubles.
+    """
+    whole = integer_range(type)
+    if not all(map(math.isfinite, numbers)):
+        return "cannot hold what is not finite"
+    if form == "distinct":
+        most = 2 ** min(8 * SIZE_BYTES[type] if whole else _SIGNIFICAND_BITS[type], 53)
+        fits = 1 <= numbers[0] <= most
+        return "" if fits else f"can hold 1 to {most} different values, not {numbers[0]}"
+    if form in ("uniform", "sorted") and numbers[0] > numbers[1]:
+        return f"cannot hold values from {numbers[0]} to {numbers[1]}"
+    if form == "normal":
+        mean, deviation = numbers
+        if deviation < 0:
+            return f"cannot hold a negative deviation, {deviation}"
+        reach = _NORMAL_REACH * deviation
+        numbers = () if whole else (mean - reach, mean + reach)  # integers are kept in range
+    low, high = whole or (-LARGEST_FLOAT[type], LARGEST_FLOAT[type])
+    for value in numbers:
+        if not low <= value <= high or (whole and value != int(value)):
+            return f"cannot hold {value}"
+        if whole and abs(value) > _LARGEST_EXACT:
+            return f"cannot be given {value}, which exceeds {_LARGEST_EXACT}"
+    return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -165,12 +164,9 @@ def _check_argument(one: Argument, place: Place) -> None:
     form = given[0]
     buffer = ("type", "count")
     read = (*buffer, "npy", "values")
-    allowed = {
-        **{"input": read, "in_place": read, "output": buffer, "scratch": buffer},
-        **{"value": ("type",), "null": ()},
-    }
+    allowed = {"input": read, "in_place": read, "value": ("type",), "null": ()}
     for key in read:
-        if getattr(one, key) is not None and key not in allowed[form]:
+        if getattr(one, key) is not None and key not in allowed.get(form, buffer):
             raise _key(place, key).error(f"is not a member of '{form}'", "remove it")
     if form == "null":
         return
@@ -206,25 +202,21 @@ def _check_values(one: Argument, values: Distribution, place: Place) -> None:
         raise place.error(f"has {many}", f"write one of {', '.join(_DISTRIBUTIONS)}")
     if one.npy is not None:
         raise place.error("stand beside 'npy'", "remove one of them")
-    for form, numbers in values.given.items():
-        if not all(isinstance(number, str) or math.isfinite(number) for number in numbers):
-            raise _key(place, form).error("is not finite", "write a finite number")
 
 
 def _check_names(kernel: Kernel, place: Place) -> None:
-    roles: dict[str, str] = {}
+    roles: dict[str, str | None] = {}
     for one in kernel.arguments:
         if one.buffer is None:
             continue
-        role = str(one.role)
-        before = roles.setdefault(one.buffer, role)
-        if before != role:
-            fault = f"{one.buffer!r} is both {before} and {role}"
+        before = roles.setdefault(one.buffer, None)
+        if before == one.role:
+            raise place.error(f"two buffers are named {one.buffer!r}", "rename one")
+        if before is not None:
+            fault = f"{one.buffer!r} is both {before} and {one.role}"
             remedy = "use two buffers, or in_place for a parameter that is read and written"
             raise place.error(fault, remedy)
-    for name, count in Counter(one.buffer for one in kernel.arguments).items():
-        if name is not None and count > 1:
-            raise place.error(f"two buffers are named {name!r}", "rename one")
+        roles[one.buffer] = one.role
 
 
 def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:

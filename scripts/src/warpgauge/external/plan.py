@@ -14,7 +14,12 @@ from typing import cast
 from warpgauge.execution.discovery import MOST_NAMES
 from warpgauge.external import npy
 from warpgauge.external.case import Buffer, Case, Elements, Extent, Launch, Verification
-from warpgauge.external.element_types import LARGEST_FLOAT, SIZE_BYTES, integer_range, most_distinct
+from warpgauge.external.element_types import (
+    LARGEST_FLOAT,
+    SIZE_BYTES,
+    distribution_fault,
+    integer_range,
+)
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
 from warpgauge.external.npy import Npy
@@ -30,7 +35,6 @@ _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 _LARGEST_BLOCK = (1024, 1024, 64)
 _MOST_THREADS, _MOST_BLOCKS_OF_CLUSTER = 1024, 16
 _LARGEST_SHARED_BYTES = 2**31 - 1
-_MOST_DEVIATIONS = 6  # of what the engine draws from a normal distribution
 
 Axes = Mapping[str, Sequence[int]]
 Point = Mapping[str, int]
@@ -180,27 +184,16 @@ class _Resolved:
         """
         if one.values is None:
             return ""
-        type, buffer = str(one.type), f"the buffer {one.buffer!r} of {one.type}"
         ((form, given),) = one.values.given.items()
-        place = self._place(*keys, form)
         numbers = [
             number
             if isinstance(number, float)
             else self._evaluated(number, *keys, form, low=-LARGEST)
             for number in given
         ]
-        if form == "distinct" and not 1 <= numbers[0] <= most_distinct(type):
-            fault = f"{buffer} cannot hold {numbers[0]} different values"
-            raise place.error(fault, f"write a number from 1 to {most_distinct(type)}")
-        if form in ("uniform", "sorted") and numbers[0] > numbers[1]:
-            raise place.error(f"{numbers[0]} exceeds {numbers[1]}", "write the smaller one first")
-        if form == "normal" and numbers[1] < 0:
-            raise place.error("the deviation is negative", "write a positive one")
-        low, high = _range(type)
-        for value in _ends(form, numbers, type):
-            if not low <= value <= high or (type not in LARGEST_FLOAT and value != int(value)):
-                fault = f"{buffer} cannot hold {value}"
-                raise place.error(fault, f"write values from {low} to {high}")
+        if wrong := distribution_fault(form, numbers, str(one.type)):
+            fault = f"the buffer {one.buffer!r} of {one.type} {wrong}"
+            raise self._place(*keys, form).error(fault, "correct it, or the buffer's type")
         return f"{form} {' '.join(str(n) if isinstance(n, int) else f'{n:.17g}' for n in numbers)}"
 
     def _npy(self, file: str, type: str, *keys: str | int) -> Npy:
@@ -296,24 +289,6 @@ class _Resolved:
             fault = f"{value} exceeds the largest {type}"
             raise self._place(*keys).error(fault, "write a smaller one")
         return f"value {type} {float(value):.17g}"
-
-
-def _range(type: str) -> tuple[float, float]:
-    """Return the range of the values of a distribution; its parameters are doubles."""
-    low, high = integer_range(type) or (-LARGEST_FLOAT[type], LARGEST_FLOAT[type])
-    return (low, high) if type in LARGEST_FLOAT else (max(low, -(2**53)), min(high, 2**53))
-
-
-def _ends(form: str, numbers: Sequence[float], type: str) -> Sequence[float]:
-    """Return the values of a distribution that the type must hold."""
-    if form == "distinct":
-        return ()
-    if form != "normal":
-        return numbers
-    if type not in LARGEST_FLOAT:
-        return ()  # normal integers are rounded, and kept within their type
-    mean, deviation = numbers
-    return mean - _MOST_DEVIATIONS * deviation, mean + _MOST_DEVIATIONS * deviation
 
 
 def _by(sizes: Sequence[int]) -> str:
