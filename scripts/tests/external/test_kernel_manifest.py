@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from manifests import KERNELS, write_manifest
+from manifests import IN_PLACE, KERNELS, write_manifest
 from refusal import told
 from warpgauge.external import kernel, manifest, plan
 from warpgauge.system.environment import ROOT
@@ -38,6 +38,9 @@ def test_the_published_schema_is_made_from_the_types() -> None:
     assert kernel.schema() == SCHEMA, "write json.dumps(kernel.schema(), indent=1) to it"
     validator = Draft202012Validator(SCHEMA)
     validator.validate(tomllib.loads(KERNELS))
+    validator.validate(tomllib.loads(IN_PLACE))
+    two = IN_PLACE.replace("constant = 0", "constant = 0, distinct = 2")
+    assert not validator.is_valid(tomllib.loads(two))
     for old, new in (("cubin =", "cubim ="), ("null = true", 'null = true, input = "x"')):
         assert not validator.is_valid(tomllib.loads(KERNELS.replace(old, new)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from manifests import KERNELS, write_manifest
+from manifests import IN_PLACE, KERNELS, write_manifest
 from warpgauge.external import manifest, plan
 from warpgauge.system.errors import UserError
 
@@ -104,35 +104,6 @@ def test_a_launch_has_what_the_manifest_says(tmp_path: Path) -> None:
         assert f"{line}\n" in written
     for value in ("i64 -1", "f16 256", "f64 inf"):
         assert f"argument value {value}\n" in written
-
-
-IN_PLACE = """\
-version = 1
-[kernels.twice]
-source = "naive.cu"
-symbol = "twice"
-type = "f32"
-axes = { n = [4096] }
-arguments = [
-  { in_place = "data", type = "f32", count = "n", values = { uniform = [0.5, "n"] } },
-  { scratch = "tmp", type = "u8", count = "2 * n" },
-  { in_place = "bins", type = "u32", count = 256, values = { constant = 0 } },
-]
-grid = [1]
-block = [256]
-verify.data = { reference = "plain", relative = 1e-6 }
-verify.bins = { reference = "plain" }
-[kernels.plain]
-reference_only = true
-source = "naive.cu"
-symbol = "plain"
-arguments = [
-  { in_place = "bins", type = "u32", count = 256 },
-  { in_place = "data", type = "f32", count = "n" },
-]
-grid = [1]
-block = [32]
-"""
 
 
 def test_buffers_are_also_read_and_written_or_scratch(tmp_path: Path) -> None:
