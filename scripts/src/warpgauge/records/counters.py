@@ -78,6 +78,9 @@ MAX_ERROR = "max_error"
 # 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
 FIXED_INPUTS = "fixed_inputs"
 
+# Bytes of the body's own device memory, which are the same in each iteration: maybe cached.
+UNROTATED_BYTES = "unrotated_bytes"
+
 # Counters and context keys about the moment of a measurement, or about the source at that time.
 # Baselines do not keep them.
 OF_THE_MOMENT = frozenset(
@@ -91,7 +94,7 @@ OF_THE_MOMENT = frozenset(
 KNOWN = frozenset(
     (
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
-        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS),
+        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, UNROTATED_BYTES),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
