@@ -120,8 +120,11 @@ template <class T> __global__ void copy(const T* x, T* y) {
   scale.more = "option -DTWO=2\noption -std=c++17\n";
   plan.add("source/\"größe\" f32/n:4096", scale);
   const std::pair<const char*, const char*> types[] = {
-      {"f32", "float"},           {"f64", "double"},         {"f16", "unsigned short"},
-      {"bf16", "unsigned short"}, {"e4m3", "unsigned char"}, {"i32", "int"},
+      {"f32", "float"},          {"f64", "double"},
+      {"f16", "unsigned short"}, {"bf16", "unsigned short"},
+      {"e4m3", "unsigned char"}, {"e5m2", "unsigned char"},
+      {"i64", "long long"},      {"i32", "int"},
+      {"u32", "unsigned"},       {"i8", "signed char"},
       {"u8", "unsigned char"}};
   for (const auto& [type, in_source] : types) {
     const Kernel copy{"source " + source, std::string("copy<") + in_source + ">"};
@@ -199,6 +202,69 @@ void add_files(Plan& plan) {
   plan.add("npy/missing", right, "cannot read /nowhere/x.npy", buffers("/nowhere/x.npy"));
 }
 
+/// Buffers that are read and written, buffers whose contents nobody reads afterwards, and values
+/// that a kernel cannot do without.
+void add_roles(Plan& plan) {
+  const std::string source = "source " + written("roles.cu", R"(
+#define I (blockIdx.x * blockDim.x + threadIdx.x)
+__global__ void twice(float* x) { x[I] *= 2; }
+__global__ void thrice(float* x) { x[I] *= 3; }
+__global__ void square(const long long* x, long long* y) { y[I] = x[I] * x[I]; }
+__global__ void count(const unsigned char* x, unsigned* bins) { atomicAdd(bins + x[I], 1u); }
+__global__ void count_alone(const unsigned char* x, unsigned* bins) {
+  for (int i = 0; i < 4096; ++i) ++bins[x[i]];
+}
+__global__ void reverse_blocks(const float* x, float* y, float* tmp) {
+  tmp[I] = x[I];
+  __syncthreads();
+  y[I] = tmp[blockIdx.x * blockDim.x + blockDim.x - 1 - threadIdx.x];
+}
+__global__ void reverse_directly(const float* x, float* y) {
+  y[I] = x[blockIdx.x * blockDim.x + blockDim.x - 1 - threadIdx.x];
+}
+__global__ void use_what_is_left(const float* x, float* y, const float* tmp) {
+  y[I] = tmp[I] == tmp[I] ? x[I] : 0;
+}
+)");
+  const auto kernel = [&](const std::string& symbol, const std::vector<std::string>& arguments) {
+    return Kernel{source, symbol, arguments};
+  };
+  const std::string in_place = "buffer in_place x f32 4096";
+  const std::string twice = kernel("twice", {"buffer x"}).text();
+  const std::string thrice = kernel("thrice", {"buffer x"}).text();
+  plan.add("in_place/f32", twice + "verify x reference 0 0\n" + twice, "", in_place + "\n");
+  plan.add("in_place/wrong", twice + "verify x reference 0 0\n" + thrice, "wrong result",
+           in_place + "\n");
+  plan.add("in_place/normal", twice + "verify x reference 0 0\n" + twice, "",
+           in_place + " normal 1 0.5\n");
+  plan.add("npy/f32/in_place", twice + "verify x npy " + floats("y.npy", 2) + " 128 0 0\n", "",
+           in_place + " " + floats("x 1.npy", 1) + " 128\n");
+  Kernel alone = kernel("count_alone", {"buffer x", "buffer bins"});
+  alone.grid = alone.block = "1 1 1";
+  plan.add("in_place/histogram",
+           kernel("count", {"buffer x", "buffer bins"}).text() + "verify bins reference 0 0\n" +
+               alone.text(),
+           "", "buffer input x u8 4096 uniform 0 255\nbuffer in_place bins u32 256 constant 0\n");
+
+  const std::vector<std::string> with_scratch{"buffer x", "buffer y", "buffer tmp"};
+  const std::string reversed =
+      kernel("reverse_blocks", with_scratch).text() + "verify y reference 0 0\n";
+  const std::string buffers =
+      "buffer input x f32 4096\nbuffer output y f32 4096\nbuffer scratch tmp f32 4096\n";
+  plan.add("scratch/f32", reversed + kernel("reverse_directly", {"buffer x", "buffer y"}).text(),
+           "", buffers);
+  plan.add("scratch/reference", reversed + kernel("reverse_blocks", with_scratch).text(), "",
+           buffers);
+  plan.add("scratch/left",
+           kernel("use_what_is_left", with_scratch).text() + "verify y reference 0 0\n" +
+               kernel("reverse_directly", {"buffer x", "buffer y"}).text(),
+           "output[0] is 0", buffers);
+
+  const std::string square = kernel("square", {"buffer x", "buffer y"}).text();
+  plan.add("square/i64", square + "verify y reference 0 0\n" + square, "",
+           "buffer input x i64 4096 uniform -1000000 1000000\nbuffer output y i64 4096\n");
+}
+
 void add_broken_images(Plan& plan, const Device& device) {
   const std::string other = device.compute_major == 8 ? "90" : "80";
   plan.add("image/architecture", plan.scale("cubin " + image("sm_" + other + ".cubin")),
@@ -270,6 +336,7 @@ TEST(BenchExternal, MeasuresWhatIsRightAndSaysOfTheRestWhatIsWrong) {
   add_images(plan);
   add_launches(plan, device.compute_major >= 9);
   add_files(plan);
+  add_roles(plan);
   add_broken_images(plan, device);
   add_broken_launches(plan);
   plan.add("last/f32/n:4096", plan.scale(plan.cubin()));

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,24 @@ def test_an_expected_array_is_saved_with_the_inputs_that_it_belongs_to(tmp_path:
     np.testing.assert_array_equal(np.load(tmp_path / "copy.y.npy"), X)
 
 
+def test_a_buffer_in_place_has_its_initial_and_its_expected_values(tmp_path: Path) -> None:
+    entry = _entry(tmp_path, {"in_place": ["x"], "scratch": ["y"], "verify": {"x": {"npy": Y}}})
+    assert entry.entry["arguments"] == [
+        {"in_place": "x", "type": "f32", "count": "4", "npy": tmp_path / "copy.x.initial.npy"},
+        {"scratch": "y", "type": "f32", "count": "4"},
+    ]
+    np.testing.assert_array_equal(np.load(tmp_path / "copy.x.initial.npy"), X)
+    np.testing.assert_array_equal(np.load(tmp_path / "copy.x.npy"), Y)
+
+
+def test_values_are_those_of_the_options(tmp_path: Path) -> None:
+    uniform = {"uniform": [0, "n - 1"]}
+    entry = _entry(tmp_path, {"outputs": ["y"], "values": {"x": uniform}})
+    write_manifest(tmp_path / "kernels.toml", [entry])
+    read: Any = toml_file.read(tmp_path / "kernels.toml")
+    assert read["kernels"]["copy"]["arguments"][0]["values"] == uniform
+
+
 @pytest.mark.parametrize("text", ['a"b\\c', "tab\tand\nline", "bell\x07del\x7f", "µ😀", "${x}#'"])
 def test_every_string_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
     kernel = KernelEntry(
@@ -100,6 +119,9 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
         _entry(folder, {"outputs": ["y", "z"]})
     with pytest.raises(UserError, match="no output parameter is named 'x'"):
         _entry(folder, {"outputs": ["y"], "verify": {"x": {"reference": "plain"}}})
+    for options in ({"in_place": ["z"]}, {"scratch": ["z"]}, {"values": {"z": {"constant": 1}}}):
+        with pytest.raises(UserError, match="no buffer parameter is named 'z'"):
+            _entry(folder, {"outputs": ["y"], **options})  # type: ignore[typeddict-item]
     with pytest.raises(UserError, match="give outputs"):
         _entry(folder, {})
     with pytest.raises(TypeError, match="output"):
@@ -107,8 +129,8 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
     with pytest.raises(UserError, match="'Copy' is not lower snake case"):
         Parameters("Copy", folder, {})
     parameters = Parameters("copy", folder, {})
-    with pytest.raises(UserError, match=r"parameter 'x': .* buffers of i64"):
-        parameters.buffer("x", np.zeros(4, "i8"))
+    with pytest.raises(UserError, match=r"parameter 'x': .* buffers of i16"):
+        parameters.buffer("x", np.zeros(4, "i2"))
     with pytest.raises(UserError, match="arrays of complex64"):
         parameters.buffer("x", np.zeros(4, "c8"))
     with pytest.raises(UserError, match="'three' has no dtype"):

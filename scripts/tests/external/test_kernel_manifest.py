@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from manifests import KERNELS, write_manifest
+from manifests import IN_PLACE, KERNELS, write_manifest
 from refusal import told
 from warpgauge.external import kernel, manifest, plan
 from warpgauge.system.environment import ROOT
@@ -38,6 +38,9 @@ def test_the_published_schema_is_made_from_the_types() -> None:
     assert kernel.schema() == SCHEMA, "write json.dumps(kernel.schema(), indent=1) to it"
     validator = Draft202012Validator(SCHEMA)
     validator.validate(tomllib.loads(KERNELS))
+    validator.validate(tomllib.loads(IN_PLACE))
+    two = IN_PLACE.replace("constant = 0", "constant = 0, distinct = 2")
+    assert not validator.is_valid(tomllib.loads(two))
     for old, new in (("cubin =", "cubim ="), ("null = true", 'null = true, input = "x"')):
         assert not validator.is_valid(tomllib.loads(KERNELS.replace(old, new)))
 
@@ -110,16 +113,37 @@ CIRCLE = KERNELS.replace(
                                             "expression"),
         ("n = [256, 4096]", "'n-1' = [5]", "kernels.scale.axes.n-1: is not a valid name"),
         (X, "3", "kernels.scale.arguments[0]: expected a table, got an integer"),
-        (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, value"),
+        (X, "{}", "kernels.scale.arguments[0]: is nothing; write one of input, output, in_pl"),
         (X, '{ input = "x", null = true }', "kernels.scale.arguments[0]: is input and null;"),
         (X, '{ inputs = "x" }', "kernels.scale.arguments[0]: has the unknown key 'inputs'; did"),
         (X, '{ input = "x", count = 1 }', "kernels.scale.arguments[0]: has no 'type'"),
         (X, '{ input = "x", type = "f32" }', "kernels.scale.arguments[0]: has no 'count'"),
-        (X, '{ input = "x", type = "i64", count = 1 }', "kernels.scale.arguments[0].type: no buff"),
+        (X, '{ input = "x", type = "i16", count = 1 }', "kernels.scale.arguments[0].type: no buff"),
         (X, '{ input = "x", type = "f31", count = 1 }', "kernels.scale.arguments[0].type: 'f31' "),
         (X, '{ value = 1, type = "f31" }', "kernels.scale.arguments[0].type: 'f31' is not known"),
-        (X, '{ input = "y", type = "f32", count = 1 }', "kernels.scale.arguments: 'y' is both an "
-                                                        "input"),
+        (X, '{ input = "y", type = "f32", count = 1 }', "kernels.scale.arguments: 'y' is both inp"),
+        (X, '{ input = "x", output = "x", type = "f32", count = 1 }', "kernels.scale.arguments[0]: "
+         "is input and output; write in_place = 'x'"),
+        (X, '{ input = "x", scratch = "x", type = "f32", count = 1 }', "kernels.scale.arguments[0]:"
+         " is input and scratch; write one of"),
+        (X, X + ', { in_place = "z", type = "f32", count = 1 }', "kernels.scale: the in_place 'z' "
+         "is not verified; add verify.z"),
+        ('{ output = "y"', '{ in_place = "y"', "kernels.scale.verify.y.reference: 'naive' has the "
+         "output 'y' of f32, but this"),
+        (X, X.replace("input", "scratch"), "kernels.scale.verify.y.reference: 'naive' has the in"),
+        (VERIFY, f"{VERIFY}\nverify.x = {{}}", "kernels.scale.verify.x: is no output of this ker"),
+        (X, X.replace("}", ", values = {} }"), "kernels.scale.arguments[0].values: has no distrib"),
+        (X, X.replace("}", ", values = 3 }"), "kernels.scale.arguments[0].values: expected a tabl"),
+        (X, X.replace("}", ", values = { unifrom = [0, 1] } }"), "kernels.scale.arguments[0].values"
+         ": has the unknown key 'unifrom'; did you mean 'uniform'?"),
+        (X, X.replace("}", ", values = { uniform = [0] } }"), "kernels.scale.arguments[0].values"
+         ".uniform: expected a list with a length of at"),
+        (X, X.replace("}", ", values = { distinct = 2, constant = 1 } }"), "kernels.scale.arguments"
+         "[0].values: has 'distinct' and 'constant'; write one"),
+        (X, X.replace("}", ', values = { constant = 1 }, npy = "x" }'), "kernels.scale.arguments[0]"
+         ".values: stand beside 'npy'"),
+        (X, X.replace("input", "scratch").replace("}", ", values = { constant = 1 } }"),
+         "kernels.scale.arguments[0].values: is not a member of 'scratch'"),
         (X, f"{X}, {X}", "kernels.scale.arguments: two buffers are named 'x'; rename one"),
         (X, '{ value = 1, type = "e4m3" }', "kernels.scale.arguments[0].type: no scalar is of"),
         (X, '{ value = 1.5, type = "i32" }', "kernels.scale.arguments[0].value: 1.5 is no i32"),
@@ -164,6 +188,14 @@ def test_what_is_wrong_is_one_sentence_with_its_key(
         manifest.load(write_manifest(tmp_path, KERNELS.replace(old, new, 1)))
         return
     assert fault(tmp_path, KERNELS.replace(old, new, 1)).startswith(said)
+
+
+def test_results_of_a_file_need_inputs_that_are_the_same_in_every_run(tmp_path: Path) -> None:
+    expected = KERNELS.replace(VERIFY, 'verify.y = { npy = "y" }')
+    constant = X.replace("}", ", values = { constant = 1 } }")
+    manifest.load(write_manifest(tmp_path, expected.replace(X, constant, 1)))
+    random = X.replace("}", ", values = { uniform = [0, 1] } }")
+    assert "cannot match the random data" in fault(tmp_path, expected.replace(X, random, 1))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

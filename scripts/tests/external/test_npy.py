@@ -43,7 +43,8 @@ def fault(path: Path, type: str) -> str:
     ("type", "dtype"),
     [
         ("f64", "<f8"), ("f32", "<f4"), ("f16", "<f2"), ("i32", "<i4"), ("u8", "|u1"),
-        ("bf16", "<u2"), ("bf16", "|V2"), ("e4m3", "|u1"), ("e4m3", "|V1"),
+        ("bf16", "<u2"), ("bf16", "|V2"), ("e4m3", "|u1"), ("e4m3", "|V1"), ("e5m2", "|V1"),
+        ("i64", "<i8"), ("u32", "<u4"), ("i8", "|i1"),
     ],
 )  # fmt: skip
 def test_elements_begin_behind_the_header(tmp_path: Path, type: str, dtype: str) -> None:

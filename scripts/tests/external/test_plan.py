@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from manifests import KERNELS, write_manifest
+from manifests import IN_PLACE, KERNELS, write_manifest
 from warpgauge.external import manifest, plan
 from warpgauge.system.errors import UserError
 
@@ -104,6 +104,70 @@ def test_a_launch_has_what_the_manifest_says(tmp_path: Path) -> None:
         assert f"{line}\n" in written
     for value in ("i64 -1", "f16 256", "f64 inf"):
         assert f"argument value {value}\n" in written
+
+
+def test_buffers_are_also_read_and_written_or_scratch(tmp_path: Path) -> None:
+    lines = planned(write_manifest(tmp_path, IN_PLACE)).splitlines()
+    assert [line for line in lines if line.startswith(("buffer", "verify"))] == [
+        "buffer in_place data f32 4096 uniform 0.5 4096",
+        "buffer scratch tmp u8 8192",
+        "buffer in_place bins u32 256 constant 0",
+        "verify data reference 9.9999999999999995e-07 0",
+        "verify bins reference 0 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "line"),
+    [
+        ("i64", '{ uniform = [-1, "n - 1"] }', "uniform -1 255"),
+        ("u32", "{ uniform = [0, 4294967295] }", "uniform 0 4294967295"),
+        ("i8", "{ sorted = [-128, 127] }", "sorted -128 127"),
+        ("e5m2", "{ normal = [0, 0.5] }", "normal 0 0.5"),
+        ("f64", "{ constant = 1e300 }", "constant 1.0000000000000001e+300"),
+        ("u8", "{ normal = [-3, 100.5] }", "normal -3 100.5"),
+        ("u8", "{ distinct = 256 }", "distinct 256"),
+    ],
+)
+def test_values_are_written_as_their_type_holds_them(
+    tmp_path: Path, type: str, values: str, line: str
+) -> None:
+    x = '"x", type = "f32", count = "n"'
+    text = KERNELS.replace("256, 4096", "256").replace(x, x.replace("f32", type))
+    text = text.replace('count = "n" }', f'count = "n", values = {values} }}', 1)
+    written = planned(write_manifest(tmp_path, text))
+    assert f"buffer input x {type} 256 {line}\n" in written
+
+
+@pytest.mark.parametrize(
+    ("type", "values", "said"),
+    [
+        ("u8", "{ uniform = [0, 256] }", "uniform: the buffer 'x' of u8 cannot hold 256"),
+        ("u32", "{ sorted = [-1, 9] }", "sorted: the buffer 'x' of u32 cannot hold -1"),
+        ("i32", "{ constant = 0.5 }", "constant: the buffer 'x' of i32 cannot hold 0.5"),
+        ("i64", "{ constant = inf }", "constant: the buffer 'x' of i64 cannot hold what is not"),
+        ("i64", '{ constant = "1 + n*n*n*n*n*n*n" }', "constant: the buffer 'x' of i64 cannot be"),
+        ("u8", "{ normal = [nan, 1] }", "normal: the buffer 'x' of u8 cannot hold what is not"),
+        ("f16", "{ normal = [0, 11000] }", "normal: the buffer 'x' of f16 cannot hold -66000"),
+        ("f32", "{ normal = [0, -1] }", "normal: the buffer 'x' of f32 cannot hold a negative"),
+        ("e4m3", "{ uniform = [0, 449] }", "uniform: the buffer 'x' of e4m3 cannot hold 449"),
+        ("u8", "{ distinct = 257 }", "distinct: the buffer 'x' of u8 can hold 1 to 256 different"),
+        ("e5m2", "{ distinct = 9 }", "distinct: the buffer 'x' of e5m2 can hold 1 to 8 different"),
+        ("f32", "{ distinct = 0 }", "distinct: the buffer 'x' of f32 can hold 1 to 16777216 diff"),
+        ("f32", "{ uniform = [2, 1] }", "uniform: the buffer 'x' of f32 cannot hold values from"),
+        ("f32", '{ constant = "k" }', "constant: 'k' names the unknown axis"),
+    ],
+)
+def test_values_that_no_buffer_can_have_are_one_sentence(
+    tmp_path: Path, type: str, values: str, said: str
+) -> None:
+    x = '"x", type = "f32", count = "n"'
+    text = KERNELS.replace("256, 4096", "256").replace(x, x.replace("f32", type))
+    text = text.replace('count = "n" }', f'count = "n", values = {values} }}', 1)
+    with pytest.raises(UserError) as caught:
+        planned(write_manifest(tmp_path, text))
+    _, _, fault = str(caught.value).partition("kernels.scale.arguments[0].values.")
+    assert fault.replace(" at n = 256", "", 1).startswith(said), caught.value
 
 
 GRID, COUNT = '["ceil_div(n, 256)"]', 'count = "n"'

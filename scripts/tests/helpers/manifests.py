@@ -37,6 +37,35 @@ grid = [1]
 block = [32]
 """
 
+# Buffers in place and scratch, and the distribution of what is read.
+IN_PLACE = """\
+version = 1
+[kernels.twice]
+source = "naive.cu"
+symbol = "twice"
+type = "f32"
+axes = { n = [4096] }
+arguments = [
+  { in_place = "data", type = "f32", count = "n", values = { uniform = [0.5, "n"] } },
+  { scratch = "tmp", type = "u8", count = "2 * n" },
+  { in_place = "bins", type = "u32", count = 256, values = { constant = 0 } },
+]
+grid = [1]
+block = [256]
+verify.data = { reference = "plain", relative = 1e-6 }
+verify.bins = { reference = "plain" }
+[kernels.plain]
+reference_only = true
+source = "naive.cu"
+symbol = "plain"
+arguments = [
+  { in_place = "bins", type = "u32", count = 256 },
+  { in_place = "data", type = "f32", count = "n" },
+]
+grid = [1]
+block = [32]
+"""
+
 
 def write_manifest(folder: Path, text: str = KERNELS) -> Path:
     """kernels.toml in `folder`, beside scale.cubin and naive.cu."""

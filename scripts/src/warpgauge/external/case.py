@@ -23,16 +23,20 @@ class Elements:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer of `count` elements; `values` are an input's given ones."""
+    """A buffer of `count` elements.
 
-    role: str  # input or output
+    `values` are given ones, `distribution` is that of seeded ones, in the syntax of the plan.
+    """
+
+    role: str  # one of kernel.ROLES
     name: str
     type: str
     count: int
     values: Elements | None = None
+    distribution: str = ""
 
     def __str__(self) -> str:
-        given = f" {self.values}" if self.values else ""
+        given = f" {self.values or self.distribution}".rstrip()
         return f"{self.role} {self.name} {self.type} {self.count}{given}"
 
 

@@ -36,7 +36,11 @@ _TYPES = {
     "f16": "float16",
     "bf16": "bfloat16",
     "f8e4m3fn": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "s64": "int64",
     "s32": "int32",
+    "s8": "int8",
+    "u32": "uint32",
     "u8": "uint8",
 }
 

@@ -36,6 +36,7 @@ _TYPES = {
     "fp16": "f16",
     "bf16": "bf16",
     "fp8e4nv": "e4m3",
+    "fp8e5": "e5m2",
     "i1": "i8",
 }
 _DIVISIBLE_BY_16 = ["tt.divisibility", 16]

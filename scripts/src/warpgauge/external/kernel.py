@@ -34,39 +34,83 @@ Name = Annotated[str, Meta(pattern=_NAME)]
 Text = Annotated[str, Meta(pattern=_TEXT)]
 Expression = int | str
 Extent = Annotated[list[Expression], Meta(min_length=1, max_length=3)]
+Number = int | float | str  # an expression, or a floating-point number
+Pair = Annotated[list[Number], Meta(min_length=2, max_length=2)]
 Tolerance = Annotated[float, Meta(ge=0)]
 Values = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST)]], Meta(min_length=1)]
 
 IMAGES = ("cubin", "fatbin", "ptx", "source")
 # First bytes of binary code. The other kinds are text.
 MAGIC = {b"\x7fELF": "cubin", b"\x50\xed\x55\xba": "fatbin"}
-_FORMS = ("input", "output", "value", "null")
+# The roles of buffers; those that the kernel reads, and those whose results are verified.
+ROLES = ("input", "output", "in_place", "scratch")
+READ, VERIFIED = ("input", "in_place"), ("output", "in_place")
+
+
+class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What seeded values are like: one of these.
+
+    `uniform`: from [least, most]. `normal`: of [mean, deviation]. `sorted`: ascending from least to
+    most. `distinct`: so many different values. `constant`: all equal. Numbers are expressions, or,
+    for a floating-point type, floating-point numbers.
+    """
+
+    uniform: Pair | None = None
+    normal: Pair | None = None
+    sorted: Pair | None = None
+    distinct: Expression | None = None
+    constant: Number | None = None
+
+    @property
+    def given(self) -> dict[str, list[Number]]:
+        """The given distributions with their numbers; a valid manifest has one."""
+        every = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {
+            name: its if isinstance(its, list) else [its]
+            for name, its in every.items()
+            if its is not None
+        }
 
 
 class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One parameter of the kernel: a buffer (`input` or `output`), a scalar (`value`), or null.
+    """One parameter of the kernel: a buffer, a scalar (`value`), or null.
 
-    A buffer has a name, a `type` and a `count` of elements, an expression. With `npy`, a file, an
-    input holds given values, and the count may be left out; without, seeded data. A scalar is an
-    expression of a `type`, or a floating-point number of a floating-point `type`.
+    A buffer is an `input` that the kernel reads, an `output` that it writes, read and written
+    `in_place`, or `scratch`, whose contents nobody reads afterwards. It has a name, a `type` and a
+    `count` of elements, an expression. What is read holds seeded data, distributed as `values` say,
+    or what the file `npy` has; the count may then be left out. A scalar is an expression of a
+    `type`, or a floating-point number of a floating-point `type`.
     """
 
     input: Name | None = None
     output: Name | None = None
-    value: int | float | str | None = None
+    in_place: Name | None = None
+    scratch: Name | None = None
+    value: Number | None = None
     null: bool = False
     type: ElementType | None = None
     count: Expression | None = None
     npy: Text | None = None
+    values: Distribution | None = None
+
+    @property
+    def role(self) -> str | None:
+        """One of ROLES; None for a scalar."""
+        return next((role for role in ROLES if getattr(self, role) is not None), None)
 
     @property
     def buffer(self) -> str | None:
         """The buffer's name; None for a scalar."""
-        return self.input if self.output is None else self.output
+        return None if self.role is None else getattr(self, self.role)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the values are the same in every run, so that a file can hold the results."""
+        return self.npy is not None or "constant" in (self.values.given if self.values else ())
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an output must hold: what the kernel `reference` writes, or what is in the file `npy`.
+    """What a buffer must hold: what the kernel `reference` writes, or what is in the file `npy`.
 
     An element may differ by `absolute` plus `relative` times what is expected.
     """
@@ -86,7 +130,8 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ceil_div(a, b), min, max and parentheses. `arguments` stand in the order of the kernel's
     parameters. `shared` is dynamic shared memory in bytes. `programmatic` allows a programmatic
     dependent launch. `bytes` and `flops` are what one launch has to move and to compute.
-    `verify` has a check for each output. `reference_only`: it verifies others, and is not measured.
+    `verify` has a check for each output and each buffer in place. `reference_only`: it verifies
+    others, and is not measured.
     """
 
     cubin: Text | None = None
@@ -126,7 +171,8 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def outputs(self) -> list[str]:
-        return [one.output for one in self.arguments if one.output is not None]
+        """The buffers that must be verified."""
+        return [name for name, one in self.buffers.items() if one.role in VERIFIED]
 
     @property
     def reference(self) -> str | None:
@@ -170,6 +216,11 @@ def place_of(path: Path, *keys: str | int) -> Place:
 def schema() -> dict[str, Any]:
     """Return the JSON schema, which is stored beside this file as kernels.schema.json."""
     made = contract.schema(Document)
-    for name, keys in (("Argument", _FORMS), ("Kernel", IMAGES), ("Check", ("reference", "npy"))):
+    for name, keys in (
+        ("Argument", (*ROLES, "value", "null")),
+        ("Distribution", Distribution.__struct_fields__),
+        ("Kernel", IMAGES),
+        ("Check", ("reference", "npy")),
+    ):
         made["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
     return made

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
 from warpgauge.external.element_types import NPY_DESCR
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
-from warpgauge.external.kernel import MAGIC
+from warpgauge.external.kernel import MAGIC, READ, ROLES, VERIFIED
 from warpgauge.files.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
@@ -32,10 +32,17 @@ _TYPES = {
     "float16": "f16",
     "bfloat16": "bf16",
     "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
     **{
         f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
     },
 }
+# Options, besides `outputs`, whose names must be those of buffers.
+_OF_BUFFERS: tuple[Literal["in_place", "scratch", "values"], ...] = (
+    "in_place",
+    "scratch",
+    "values",
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 Foreign: TypeAlias = Any  # a framework's object, whose type is not known here
@@ -46,13 +53,18 @@ Extent = str | int  # an expression of the axes, or a number
 class Options(TypedDict, total=False):
     """Fields of a manifest that no framework knows.
 
-    `outputs` names the buffers that the kernel writes; it reads all others. `expressions` gives the
-    element count of a buffer, or the value of a scalar, as an expression of the `axes`; others keep
-    the number of the example. If `verify` gives an array as "npy", it is saved, and so are the
-    example's inputs, which the kernel then reads.
+    `outputs` names the buffers that the kernel writes, `in_place` those that it reads and writes,
+    and `scratch` those whose contents nobody reads afterwards; it reads all others. `values` gives
+    the distribution of a buffer that it reads. `expressions` gives the element count of a buffer,
+    or the value of a scalar, as an expression of the `axes`; others keep the number of the example.
+    If `verify` gives an array as "npy", it is saved, and so are the examples of what the kernel
+    reads: take those of `in_place` before a launch.
     """
 
     outputs: Sequence[str]
+    in_place: Sequence[str]
+    scratch: Sequence[str]
+    values: Mapping[str, Mapping[str, object]]
     axes: Mapping[str, Sequence[int]]
     expressions: Mapping[str, str]
     verify: Mapping[str, Mapping[str, object]]
@@ -92,11 +104,19 @@ class Parameters:
             raise self.fault(name, f"the kernel has {pointer}, but the example is {kind}")
         if kind not in NPY_DESCR:
             raise self.fault(name, f"a manifest does not support buffers of {kind}")
-        role = "output" if name in self.options.get("outputs", ()) else "input"
+        role = {
+            **dict.fromkeys(self.options.get("outputs", ()), "output"),
+            **dict.fromkeys(self.options.get("in_place", ()), "in_place"),
+            **dict.fromkeys(self.options.get("scratch", ()), "scratch"),
+        }.get(name, "input")
         count = self.options.get("expressions", {}).get(name, math.prod(shape_of(example)))
         argument: Argument = {role: name, "type": kind, "count": str(count)}
-        if role == "input" and self._saves_inputs:
-            argument["npy"] = self._save(name, kind, example)
+        if values := self.options.get("values", {}).get(name):
+            argument["values"] = values
+        elif role in READ and self._saves_inputs:
+            # Beside what is expected of a buffer that is read and written.
+            file = f"{name}.initial" if role == "in_place" else name
+            argument["npy"] = self._save(file, kind, example)
         return argument
 
     def scalar(self, name: str, example: object, kind: str = "") -> Argument:
@@ -134,15 +154,19 @@ class Parameters:
     ) -> KernelEntry:
         """Write the files and return the entry. `launch` holds further launch fields.
 
-        Raises UserError for an output that is not a parameter, or that has no check.
+        Raises UserError for a buffer of the options that is not a parameter, or that has no check.
         """
         options = self.options
-        written = {a["output"]: a["type"] for a in self.arguments if "output" in a}
+        buffers = {a[role] for a in self.arguments for role in ROLES if role in a}
+        written = {a[role]: a["type"] for a in self.arguments for role in VERIFIED if role in a}
         if missing := sorted({*options.get("outputs", ()), *self._checks} - written.keys()):
             raise UserError(f"{self.name}: no output parameter is named {listed(missing)}")
+        others = {key for option in _OF_BUFFERS for key in options.get(option, ())}
+        if missing := sorted(others - buffers):
+            raise UserError(f"{self.name}: no buffer parameter is named {listed(missing)}")
         if not written:
             raise UserError(
-                f"{self.name}: give outputs, the names of the parameters that the kernel writes"
+                f"{self.name}: give outputs or in_place, the names of what the kernel writes"
             )
         for output, check in self._checks.items():
             if _is_array(check.get("npy")):
@@ -182,7 +206,7 @@ class Parameters:
         return UserError(f"{self.name}: parameter {quoted(parameter)}: {what}")
 
     def _save(self, name: str, kind: str, example: object) -> Path:
-        if kind in ("bf16", "e4m3"):
+        if kind in ("bf16", "e4m3", "e5m2"):
             raise self.fault(name, f"NumPy cannot save {kind}; verify with a reference kernel")
         saved = BytesIO()
         np.save(saved, np.ascontiguousarray(_host(example)), allow_pickle=False)

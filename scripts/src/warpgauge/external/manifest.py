@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,11 @@ from warpgauge.external.kernel import (
     IMAGES,
     MAGIC,
     PATTERNS,
+    READ,
+    ROLES,
     Argument,
     Check,
+    Distribution,
     Document,
     Kernel,
     Manifest,
@@ -79,6 +81,8 @@ def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
     for number, value in enumerate(arguments if isinstance(arguments, list) else ()):
         there = place_of(path, *keys, "arguments", number)
         refuse_unknown(value, Argument.__struct_fields__, there)
+        if isinstance(value, dict):
+            refuse_unknown(value.get("values"), _DISTRIBUTIONS, _key(there, "values"))
         known = SCALARS if isinstance(value, dict) and "value" in value else NPY_DESCR
         words = Words(PATTERNS, {"type": f"known are {', '.join(known)}"})
         converted(value, Argument, there, words)
@@ -88,7 +92,8 @@ def _kernel(name: str, table: Mapping[str, Any], path: Path) -> Kernel:
 _converted = partial(converted, words=Words(PATTERNS, {}))
 
 
-_FORMS = "write one of input, output, value and null"
+_FORMS = "write one of input, output, in_place, scratch, value and null"
+_DISTRIBUTIONS = Distribution.__struct_fields__
 
 
 def check(manifest: Manifest) -> None:
@@ -149,14 +154,19 @@ def _require_code(path: Path, kind: str, place: Place) -> None:
 
 
 def _check_argument(one: Argument, place: Place) -> None:
-    given = [key for key in ("input", "output", "value") if getattr(one, key) is not None]
+    given = [key for key in (*ROLES, "value") if getattr(one, key) is not None]
     given += ["null"] * one.null
+    if given == ["input", "output"] and one.input == one.output:
+        remedy = f"write in_place = {quoted(str(one.input))} for what is read and written"
+        raise place.error("is input and output", remedy)
     if len(given) != 1:
         raise place.error(f"is {' and '.join(given) or 'nothing'}", _FORMS)
     form = given[0]
-    allowed = {"input": ("type", "count", "npy"), "output": ("type", "count"), "value": ("type",)}
-    for key in ("type", "count", "npy"):
-        if getattr(one, key) is not None and key not in allowed.get(form, ()):
+    buffer = ("type", "count")
+    read = (*buffer, "npy", "values")
+    allowed = {"input": read, "in_place": read, "value": ("type",), "null": ()}
+    for key in read:
+        if getattr(one, key) is not None and key not in allowed.get(form, buffer):
             raise _key(place, key).error(f"is not a member of '{form}'", "remove it")
     if form == "null":
         return
@@ -169,6 +179,8 @@ def _check_argument(one: Argument, place: Place) -> None:
         raise place.error("has no 'count'", 'add it, e.g. count = "n"')
     if form == "value":
         _check_value(one, one.type, place)
+    if one.values is not None:
+        _check_values(one, one.values, _key(place, "values"))
 
 
 def _check_value(one: Argument, type: str, place: Place) -> None:
@@ -184,22 +196,27 @@ def _check_value(one: Argument, type: str, place: Place) -> None:
         raise _key(place, "value").error(fault, "write a smaller one")
 
 
+def _check_values(one: Argument, values: Distribution, place: Place) -> None:
+    if len(values.given) != 1:
+        many = " and ".join(f"'{key}'" for key in values.given) or "no distribution"
+        raise place.error(f"has {many}", f"write one of {', '.join(_DISTRIBUTIONS)}")
+    if one.npy is not None:
+        raise place.error("stand beside 'npy'", "remove one of them")
+
+
 def _check_names(kernel: Kernel, place: Place) -> None:
-    roles: dict[str, str] = {}
+    roles: dict[str, str | None] = {}
     for one in kernel.arguments:
         if one.buffer is None:
             continue
-        role = "input" if one.output is None else "output"
-        before = roles.setdefault(one.buffer, role)
-        if before != role:
-            fault = f"{one.buffer!r} is both an input and an output"
-            raise place.error(
-                fault,
-                "version 1 does not support kernels that read what they write: use two buffers",
-            )
-    for name, count in Counter(one.buffer for one in kernel.arguments).items():
-        if name is not None and count > 1:
-            raise place.error(f"two buffers are named {name!r}", "rename one")
+        before = roles.setdefault(one.buffer, None)
+        if before == one.role:
+            raise place.error(f"two buffers are named {one.buffer!r}", "rename one")
+        if before is not None:
+            fault = f"{one.buffer!r} is both {before} and {one.role}"
+            remedy = "use two buffers, or in_place for a parameter that is read and written"
+            raise place.error(fault, remedy)
+        roles[one.buffer] = one.role
 
 
 def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
@@ -212,10 +229,11 @@ def _check_verification(manifest: Manifest, name: str, kernel: Kernel) -> None:
         return
     if not kernel.outputs:
         place = manifest.place(name, "arguments")
-        raise place.error("have no output, so nothing can be verified", "add an output")
+        fault = "have no output and nothing in place, so nothing can be verified"
+        raise place.error(fault, "add an output")
     for output in kernel.outputs:
         if output not in kernel.verify:
-            fault = f"the output {output!r} is not verified"
+            fault = f"the {kernel.buffers[output].role} {output!r} is not verified"
             remedy = f"add verify.{output}, or reference_only = true"
             raise manifest.place(name).error(fault, remedy)
 
@@ -228,9 +246,12 @@ def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, plac
         if not math.isfinite(getattr(one, key)):
             raise _key(place, key).error("is not finite", "write a tolerance")
     if one.reference is None:
-        seeded = next((key for key, its in kernel.buffers.items() if its.input and not its.npy), "")
+        read = {key: its for key, its in kernel.buffers.items() if its.role in READ}
+        seeded = next((key for key, its in read.items() if not its.is_fixed), "")
         if seeded:
-            fault = f"the .npy file cannot match the random data of the input {seeded!r}"
+            fault = (
+                f"the .npy file cannot match the random data of the {read[seeded].role} {seeded!r}"
+            )
             raise place.error(
                 fault, f"give {seeded!r} a .npy file too, or verify with a reference kernel"
             )
@@ -247,14 +268,13 @@ def _check_one(manifest: Manifest, kernel: Kernel, output: str, one: Check, plac
         raise place.error(f"{one.reference!r} does not write {output!r}", "rename its output")
     for buffer, its in reference.buffers.items():
         ours = kernel.buffers.get(buffer)
-        if ours is None or (ours.input is None) != (its.input is None) or ours.type != its.type:
+        if ours is None or ours.role != its.role or ours.type != its.type:
             fault = f"{one.reference!r} has the {_described(its)}, but this kernel does not"
             raise place.error(fault, "give the buffers of both the same names and types")
 
 
 def _described(one: Argument) -> str:
-    role = "input" if one.output is None else "output"
-    return f"{role} {one.buffer!r} of {one.type}"
+    return f"{one.role} {one.buffer!r} of {one.type}"
 
 
 def _refuse_circle(manifest: Manifest) -> None:

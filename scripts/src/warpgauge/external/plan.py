@@ -14,7 +14,12 @@ from typing import cast
 from warpgauge.execution.discovery import MOST_NAMES
 from warpgauge.external import npy
 from warpgauge.external.case import Buffer, Case, Elements, Extent, Launch, Verification
-from warpgauge.external.element_types import LARGEST_FLOAT, SIZE_BYTES, integer_range
+from warpgauge.external.element_types import (
+    LARGEST_FLOAT,
+    SIZE_BYTES,
+    distribution_fault,
+    integer_range,
+)
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
 from warpgauge.external.npy import Npy
@@ -160,7 +165,6 @@ class _Resolved:
 
     def _buffer(self, number: int, one: Argument) -> Buffer:
         type, keys = str(one.type), ("arguments", number)
-        role = "input" if one.output is None else "output"
         given = None if one.npy is None else self._npy(one.npy, type, *keys, "npy")
         most = LARGEST // SIZE_BYTES[type]
         if one.count is not None:
@@ -170,7 +174,27 @@ class _Resolved:
         values = None
         if one.npy is not None and given is not None:
             values = self._elements(one.npy, given, count, *keys, "npy")
-        return Buffer(role, str(one.buffer), type, count, values)
+        distribution = self._distribution(one, *keys, "values")
+        return Buffer(str(one.role), str(one.buffer), type, count, values, distribution)
+
+    def _distribution(self, one: Argument, *keys: str | int) -> str:
+        """Return what seeded values are like, in the syntax of the plan; empty by default.
+
+        Raises UserError for what the type cannot hold.
+        """
+        if one.values is None:
+            return ""
+        ((form, given),) = one.values.given.items()
+        numbers = [
+            number
+            if isinstance(number, float)
+            else self._evaluated(number, *keys, form, low=-LARGEST)
+            for number in given
+        ]
+        if wrong := distribution_fault(form, numbers, str(one.type)):
+            fault = f"the buffer {one.buffer!r} of {one.type} {wrong}"
+            raise self._place(*keys, form).error(fault, "correct it, or the buffer's type")
+        return f"{form} {' '.join(str(n) if isinstance(n, int) else f'{n:.17g}' for n in numbers)}"
 
     def _npy(self, file: str, type: str, *keys: str | int) -> Npy:
         key = (path := self.manifest.file(file)), type

@@ -84,6 +84,9 @@ CANARY = "canary_change"
 # 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
 FIXED_INPUTS = "fixed_inputs"
 
+# Bytes of the body's own device memory, which are the same in each iteration: maybe cached.
+UNROTATED_BYTES = "unrotated_bytes"
+
 # Counters and context keys about the moment of a measurement, or about the source at that time.
 # Baselines do not keep them.
 OF_THE_MOMENT = frozenset(
@@ -98,9 +101,9 @@ OF_THE_MOMENT = frozenset(
 KNOWN = frozenset(
     (
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
-        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, TIME_ERROR, "programmatic_edges"),
+        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, UNROTATED_BYTES, TIME_ERROR),
+        *("jit_kernels", "opaque_nodes", "programmatic_edges"),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
-        *("jit_kernels", "opaque_nodes"),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
     )
 )
