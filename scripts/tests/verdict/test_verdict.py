@@ -306,6 +306,11 @@ BOTH = ("a/0", "a/1")
          Note(Kind.EDITED, side="candidate", names=BOTH)),
         ([row(f"a/{i}", real_time=1.00001) for i in range(2)], None),  # rounding is no edit
         ([row("a/0", processes_left_out=1e300), row("a/1", processes_left_out=-1.0)], None),
+        ([row("a/0", clock_event_reasons=5.0), row("a/1", clock_event_reasons=2.0)],
+         Note(Kind.POWER_LIMITED, names=("a/0",))),
+        ([row("a/0", canary_change=0.6), row("a/1")], Note(Kind.SLOW_PROCESS, names=("a/0",))),
+        ([row("a/0", time_error_seconds=1e-6), row("a/1", time_error_seconds=2e-6)],
+         Note(Kind.TIMED_BY_EVENTS, error=2e-6, names=BOTH)),
     ],
 )  # fmt: skip
 def test_what_times_alone_would_not_say_is_noted(

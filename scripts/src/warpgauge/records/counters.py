@@ -81,6 +81,9 @@ TIME_ERROR = "time_error_seconds"
 # By what share an empty kernel was slower around the measurement than when its process began.
 CANARY = "canary_change"
 
+# NVML's mask of what lowered the clock.
+REASONS = "clock_event_reasons"
+
 # 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
 FIXED_INPUTS = "fixed_inputs"
 
@@ -114,6 +117,12 @@ _REASON_BITS = 64  # NVML's mask is an unsigned long long
 def is_disturbed(counters: Counters) -> bool:
     """Return whether the GPU was disturbed, which may pass; False if unknown, as in old files."""
     return any(counters.get(key, 0.0) > 0.0 for key in _DISTURBING)
+
+
+def is_power_limited(counters: Counters) -> bool:
+    """Return whether the driver named the power cap while the row was measured on the GPU."""
+    power_cap = 0x04  # nvmlClocksEventReasonSwPowerCap
+    return HOST_CLOCK not in counters and bool(int(counters.get(REASONS, 0.0)) & power_cap)
 
 
 def combined(several: Sequence[Counters], middle: Combine = statistics.median) -> dict[str, float]:
@@ -159,7 +168,8 @@ def _every_reason(masks: Sequence[float]) -> float:
 
 _RULES: Mapping[str, Combine] = MappingProxyType(
     {
-        "clock_event_reasons": _every_reason,
+        REASONS: _every_reason,
+        CANARY: max,
         SM_CLOCK: min,
         "discarded": max,
         MAX_ERROR: max,

@@ -7,7 +7,13 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from warpgauge.records.benchmark_filter import Request
-from warpgauge.records.counters import LEFT_OUT, RESOURCES_VARY
+from warpgauge.records.counters import (
+    CANARY,
+    LEFT_OUT,
+    RESOURCES_VARY,
+    TIME_ERROR,
+    is_power_limited,
+)
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last
 from warpgauge.verdict import comparability
@@ -49,6 +55,7 @@ def of(
     yield from _left_out(judged)
     if vary := [one.candidate for one, _ in judged if one.candidate.counters.get(RESOURCES_VARY)]:
         yield Note(Kind.KERNELS_VARY, names=_names(vary))
+    yield from _times([one.candidate for one, _ in judged])
     yield from _resources(judged)
     yield from _host(judged, moved)
     of_full_suite = len(request.left_out)
@@ -217,6 +224,17 @@ def _left_out(judged: Judged) -> Iterator[Note]:
         (name, side), (most, kept) = max(found.items(), key=lambda item: item[1][0])
         counts = {"left_out": round(most), "processes": round(most + kept), "more": len(found) - 1}
         yield Note(Kind.LEFT_OUT, name=name, side=side, **counts)
+
+
+def _times(rows: Sequence[Row]) -> Iterator[Note]:
+    """Yield what a reader should know of how times came about."""
+    if limited := [row for row in rows if is_power_limited(row.counters)]:
+        yield Note(Kind.POWER_LIMITED, names=_names(limited))
+    if slow := [row for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
+        yield Note(Kind.SLOW_PROCESS, names=_names(slow))
+    if by_events := [row for row in rows if row.counters.get(TIME_ERROR, 0.0) > 0.0]:
+        error = max(row.counters[TIME_ERROR] for row in by_events)
+        yield Note(Kind.TIMED_BY_EVENTS, error=error, names=_names(by_events))
 
 
 def _resources(judged: Judged) -> Iterator[Note]:

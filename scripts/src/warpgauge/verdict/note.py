@@ -101,6 +101,17 @@ class Kind(Enum):
         "[, and {more:more benchmark}]."
     )
     KERNELS_VARY = "The candidate's processes did not all run the same kernels: {names:names}."
+    POWER_LIMITED = (
+        "The power limit lowered the clock while these ran, so their times depend on the GPU's "
+        "power and cooling: {names:names}."
+    )
+    SLOW_PROCESS = (
+        "An empty kernel took longer around these than when their process began, because an "
+        "earlier benchmark slowed it: {names:names}. Measure them alone with `--filter`."
+    )
+    TIMED_BY_EVENTS = (
+        "Timed by events around each call, which may be off by up to {error:time}: {names:names}."
+    )
     RESOURCES = (
         "Resources changed, but the time did not: {name} ({differences:names})"
         "[, and {more:more benchmark}]."
