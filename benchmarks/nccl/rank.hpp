@@ -8,6 +8,7 @@
 
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/cuda/graph.hpp>
+#include <warpgauge/gpu/graph_inspection.hpp>
 #include <warpgauge/gpu/session.hpp>
 #include "benchmarks/nccl/member.hpp"
 #include "benchmarks/nccl/processes.hpp"
@@ -79,9 +80,10 @@ class RankServer {
     work_ = work;
     graph_.reset();
     if (work.captured) {
-      graph_.emplace(Graph::capture_copies(gpu_->stream(), work_.operations,
-                                           [this](std::size_t operation) { issue(operation); }),
-                     gpu_->stream());
+      const Graph graph = Graph::capture_copies(
+          gpu_->stream(), work_.operations, [this](std::size_t operation) { issue(operation); });
+      require_copies_apart(graph);
+      graph_.emplace(graph, gpu_->stream());
     }
     gpu_->synchronize();
   }
