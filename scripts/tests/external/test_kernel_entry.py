@@ -138,6 +138,13 @@ def test_what_does_not_fit_is_refused_before_a_file_is_written(tmp_path: Path) -
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("roles", [("in_place", "scratch"), ("outputs", "in_place")])
+def test_a_buffer_in_two_roles_is_refused(tmp_path: Path, roles: tuple[str, str]) -> None:
+    options: Any = {"outputs": ["y"]} | {key: ["x"] for key in roles}
+    with pytest.raises(UserError, match="parameter 'x': it has one role"):
+        _entry(tmp_path, options)
+
+
 def test_two_kernels_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="more than one kernel is named 'one'"):
         write_manifest(tmp_path / "kernels.toml", [KernelEntry("one", {}), KernelEntry("one", {})])

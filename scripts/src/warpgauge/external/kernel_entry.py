@@ -104,11 +104,15 @@ class Parameters:
             raise self.fault(name, f"the kernel has {pointer}, but the example is {kind}")
         if kind not in NPY_DESCR:
             raise self.fault(name, f"a manifest does not support buffers of {kind}")
-        role = {
-            **dict.fromkeys(self.options.get("outputs", ()), "output"),
-            **dict.fromkeys(self.options.get("in_place", ()), "in_place"),
-            **dict.fromkeys(self.options.get("scratch", ()), "scratch"),
-        }.get(name, "input")
+        by_role = {
+            "output": self.options.get("outputs", ()),
+            "in_place": self.options.get("in_place", ()),
+            "scratch": self.options.get("scratch", ()),
+        }
+        roles = [role for role, names in by_role.items() if name in names] or ["input"]
+        if len(roles) > 1:
+            raise self.fault(name, f"it has one role, but the options name it as {listed(roles)}")
+        role = roles[0]
         count = self.options.get("expressions", {}).get(name, math.prod(shape_of(example)))
         argument: Argument = {role: name, "type": kind, "count": str(count)}
         if values := self.options.get("values", {}).get(name):
