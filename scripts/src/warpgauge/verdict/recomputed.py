@@ -136,14 +136,17 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
 
 
 def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
-    """Judge a benchmark without a time on one side, as `pairing.pair` does."""
-    known = None if base is None or base.skipped else base
-    if cand is None or cand.skipped:
-        if known is None:
-            return _untimed(verdict, Outcome.SKIPPED)
-        return _untimed(verdict, Outcome.ERROR if known.error is not None else Outcome.MISSING)
-    if cand.error is not None or known is not None:
+    """Judge a benchmark without a time on one side, as `pairing.pair` does.
+
+    A benchmark without a row, which `pair` never sees, is MISSING.
+    """
+    rows = [row for row in (base, cand) if row is not None]
+    if rows and all(row.skipped for row in rows):
+        return _untimed(verdict, Outcome.SKIPPED)
+    if any(row.error is not None and not row.skipped for row in rows):
         return _untimed(verdict, Outcome.ERROR)
+    if cand is None or cand.skipped:
+        return _untimed(verdict, Outcome.MISSING)
     return replace(_untimed(verdict, Outcome.NEW), candidate_seconds=verdict.candidate_seconds)
 
 
