@@ -32,7 +32,7 @@ from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
 _NOTHING = "Only the host's controls were compared."
 _UNKNOWN = "in the baseline, but the base did not measure it"
-_REMOVED = "in the baseline, but the run does not have it"
+_NOT_MEASURED = "in the baseline, but the run did not measure it"
 # Tolerates the rounding of numbers in a file.
 _ROUNDING = 1e-9
 
@@ -63,13 +63,16 @@ def recomputed(
     ]
     if all(one.change is None or is_control(one) for one in verdicts):
         told = replace(told, refusal=_NOTHING)
-    names = {one.name for one in verdicts if one.outcome is not Outcome.SKIPPED}
-    lost = [name for name in expected if name not in names]
-    verdicts = [one for one in verdicts if one.name not in lost]
-    verdicts += [Verdict(one, Outcome.MISSING, clocks[one], reason=_REMOVED) for one in lost]
-    skips = skip_notes(verdicts)
+    there = {verdict.name for verdict in verdicts if verdict.outcome is not Outcome.SKIPPED}
+    lost = {
+        name: Verdict(name, Outcome.MISSING, clocks[name], reason=_NOT_MEASURED)
+        for name in expected
+        if name not in there
+    }
+    verdicts = [verdict for verdict in verdicts if verdict.name not in lost]
+    verdicts += lost.values()
     notes = (note for note in told.notes if note.kind is not Kind.SKIPPED)
-    told = replace(told, notes=(*notes, *skips))
+    told = replace(told, notes=(*notes, *skip_notes(verdicts)))
     if settings.policy is not None:
         found = policy_effects.apply(
             settings.policy,
