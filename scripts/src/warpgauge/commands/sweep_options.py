@@ -19,11 +19,11 @@ from warpgauge.commands.arguments import (
 )
 from warpgauge.commands.bench_options import Options
 from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.records.axes import number
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
-from warpgauge.verdict.sweep import number
 
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
