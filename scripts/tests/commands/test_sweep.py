@@ -189,6 +189,7 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --values=1e999", "'1e999'"),
         ("reduce --x=n --values=0.5Ki", "'0.5Ki'"),
         ("reduce --x=n --values=1,", "''"),
+        ("reduce --x=n --values=1e-300..1e300", "more than 1000 values"),
         ("words --x=order", "the axis 'order' of 'words' holds text"),
         ("reduce --x=n --values=9999Pi", "is larger than 2^63 - 1"),
         ("reduce --x=n --from=a.json --values=4", "--values"),
@@ -289,10 +290,16 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
         ("3..13", (3, 6, 12)),
         ("-1,0.1,1e-9,1e300", (-1, 0.1, 1e-9, 1e300)),
         ("0.5..3", (0.5, 1, 2)),
+        ("1e-150..1e150", tuple(1e-150 * 2**n for n in range(997))),
     ],
 )
 def test_values_are_read_as_they_are_written(text: str, values: tuple[float, ...]) -> None:
     assert parse(["f", "--x=n", f"--values={text}"]).values == values
+
+
+def test_whole_values_are_integers_however_they_are_written() -> None:
+    found = parse(["f", "--x=n", "--values=4096.0,1e5,-0.0,2.5"]).values
+    assert [*map(str, found)] == ["4096", "100000", "0", "2.5"]
 
 
 _KERNELS = """\

@@ -441,6 +441,19 @@ def test_a_known_benchmark_is_not_new(suite: HostedRun) -> None:
     assert "1 not comparable" in suite.body
 
 
+@pytest.mark.parametrize("name", ["gemm/tiled", "gemm/full"])
+@pytest.mark.parametrize("base", ["absent", "skipped"])
+def test_a_benchmark_with_a_time_in_the_baseline_is_not_skipped(
+    suite: HostedRun, name: str, base: str
+) -> None:
+    """Not of the full suite either, nor if the head takes it out of its baseline."""
+    suite.files.clear()
+    rows = {"baseline": base, "candidate": "skipped"}
+    suite.replace(only(name=name, rows=rows, change=None, p=None, bound=None))
+    suite.comment()
+    assert "1 missing" in suite.body
+
+
 def test_a_policy_that_takes_too_long_ends_soon_and_is_said(
     hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import simulated_pairs
 from builders import Json, failed, row, run
 from warpgauge.records.model import Clock
 from warpgauge.reports import comparison_json
+from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -78,6 +80,18 @@ def test_what_was_skipped_or_failed_is_so_again(
     assert [note for note in again.notes if note.kind is Kind.SKIPPED] == [
         note for note in told.notes if note.kind is Kind.SKIPPED
     ]
+
+
+def test_what_is_on_neither_side_is_missing(loaded: Loader) -> None:
+    rows = [row("a/b"), SKIP]
+    sides = (loaded(run(rows, pair_side=side, pair_id="1")) for side in ("base", "candidate"))
+    document = json.loads(comparison_json.render(judge(*sides)))
+    for one in document["verdicts"]:
+        if one["name"] == "a/skip":
+            one["rows"] = {"baseline": "absent", "candidate": "absent"}
+    again = recomputed(comparison_json.load(json.dumps(document)), ComparisonSettings(), {})
+    assert [one.outcome for one in again.verdicts if one.name == "a/skip"] == [Outcome.MISSING]
+    assert again.exit_status is ExitStatus.NOT_MEASURED
 
 
 def test_who_claims_to_have_skipped_what_a_baseline_has_did_not_measure_it(loaded: Loader) -> None:

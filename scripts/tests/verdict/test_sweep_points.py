@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import builders
 from builders import failed, row, run
+from warpgauge.records.axes import axes_of, numbers_of
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import sweep
 from warpgauge.verdict.sweep import Gap, Measured, Sweep
@@ -75,14 +76,14 @@ def test_an_axis_of_floating_point_is_in_the_order_of_its_numbers(loaded: Loader
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_finite_number_is_read_and_filtered_as_such(value: float) -> None:
     name = f"f/alpha:{value!r}"
-    assert sweep.numbers_of(name) == {"alpha": value}
+    assert numbers_of(name) == {"alpha": value}
     assert re.search(sweep.expression(["f"], "alpha"), name)
 
 
 def test_text_is_no_number() -> None:
     texts = ["row", "4x", "0x10", "nan", "inf", "-", ".", "e5", "1e", "1.5.2", "1-2", "1e999", "+"]
-    assert all(sweep.numbers_of(f"f/order:{text}") == {} for text in texts)
-    assert all(sweep.axes_of(f"f/order:{text}") == ["order"] for text in texts)
+    assert all(numbers_of(f"f/order:{text}") == {} for text in texts)
+    assert all(axes_of(f"f/order:{text}") == ["order"] for text in texts)
 
 
 def test_an_axis_of_text_is_one_of_the_other_axes(loaded: Loader) -> None:

@@ -17,6 +17,7 @@ from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Built, Measuring, Suite
 from warpgauge.measurement.paired import Side
+from warpgauge.records.axes import number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
 from warpgauge.system.errors import ExitStatus
@@ -24,7 +25,6 @@ from warpgauge.system.layout import Output
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.evaluation import Evaluation, evaluated
-from warpgauge.verdict.sweep import number
 
 
 @dataclass(frozen=True)

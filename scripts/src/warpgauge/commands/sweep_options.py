@@ -19,16 +19,17 @@ from warpgauge.commands.arguments import (
 )
 from warpgauge.commands.bench_options import Options
 from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.records.axes import number
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
-from warpgauge.verdict.sweep import number
 
 _UNITS = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _KERNELS = ".toml"
 _LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
+_MOST_VALUES = 1000
 
 STREAM = Path("/dev/stdout")  # replaces all names of standard output
 
@@ -155,6 +156,8 @@ def _values(text: str) -> tuple[float, ...]:
             if not dots:
                 break
             ends[0] *= 2
+    if len(found) > _MOST_VALUES:
+        raise argparse.ArgumentTypeError(f"{typed(text)} has more than {_MOST_VALUES} values")
     if len(set(found)) < len(found):
         raise argparse.ArgumentTypeError(f"{typed(text)} has a value twice")
     return tuple(found)
@@ -165,6 +168,9 @@ def _value(text: str) -> float:
     value = number(text) if parts is None else int(parts[1]) * _UNITS[parts[2]]
     if value is None:
         raise argparse.ArgumentTypeError(f"{typed(text)} is not a value, e.g. 4096, 4Ki or 0.5")
-    if isinstance(value, int) and value > _LARGEST:
+    if isinstance(value, float):
+        # Any axis takes 4096, but an axis of integers does not take 4096.0.
+        return int(value) if value.is_integer() and abs(value) <= _LARGEST else value
+    if value > _LARGEST:
         raise argparse.ArgumentTypeError(f"{typed(text)} is larger than 2^63 - 1")
     return value

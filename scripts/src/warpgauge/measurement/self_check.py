@@ -36,6 +36,8 @@ _DRAWN_FROM = (*(0.0,) * 5, *CHANGES * 2)
 # Context field of both run files. It tells how the extra work was drawn: change it with the draw.
 _MARK = {"self_check": "1"}
 
+_FAILED = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
+
 Judge = Callable[[Record, Record], Comparison]
 
 
@@ -73,16 +75,16 @@ class SelfCheck:
     @property
     def cases(self) -> list[Case]:
         """Every benchmark with a result, except the host's controls, which decide nothing."""
-        without = self.failed
-        verdicts = (one for one in self.comparison.verdicts if one.family != CONTROLS)
-        run = (one for one in verdicts if one.outcome is not Outcome.SKIPPED)
-        return [Case(one, self.extra[one.name]) for one in run if one.name not in without]
+        return [
+            Case(verdict, self.extra[verdict.name])
+            for verdict in self.comparison.verdicts
+            if verdict.family != CONTROLS and verdict.outcome not in (*_FAILED, Outcome.SKIPPED)
+        ]
 
     @property
     def failed(self) -> list[str]:
         """The benchmarks that have no result on some side."""
-        without = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
-        return [one.name for one in self.comparison.verdicts if one.outcome in without]
+        return [one.name for one in self.comparison.verdicts if one.outcome in _FAILED]
 
 
 def extra_work(seed: str, name: str) -> float:

@@ -78,7 +78,9 @@ class Export:
     def left_out(self, comparison: Comparison) -> str:
         """Return which benchmarks `render` leaves out and why, in words, or "" if none."""
         found: dict[str, list[str]] = {}
-        expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
+        expected = [
+            verdict for verdict in comparison.verdicts if verdict.outcome is not Outcome.SKIPPED
+        ]
         for verdict in expected:
             if reason := self.unfit(verdict):
                 found.setdefault(reason, []).append(verdict.name)

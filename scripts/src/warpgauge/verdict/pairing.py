@@ -69,11 +69,11 @@ def pair(
 
 def skip_notes(verdicts: Iterable[Verdict]) -> Iterator[Note]:
     """Yield a note for each reason why benchmarks were skipped."""
-    found: dict[str, list[str]] = {}
-    for one in verdicts:
-        if one.outcome is Outcome.SKIPPED:
-            found.setdefault(one.reason, []).append(one.name)
-    for why, names in found.items():
+    skipped: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.outcome is Outcome.SKIPPED:
+            skipped.setdefault(verdict.reason, []).append(verdict.name)
+    for why, names in skipped.items():
         yield Note(Kind.SKIPPED, names=tuple(names), reasons=(why,))
 
 

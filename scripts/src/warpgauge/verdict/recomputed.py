@@ -32,7 +32,7 @@ from warpgauge.verdict.resource_changes import KERNEL, resource_changes
 
 _NOTHING = "Only the host's controls were compared."
 _UNKNOWN = "in the baseline, but the base did not measure it"
-_REMOVED = "in the baseline, but the run does not have it"
+_NOT_MEASURED = "in the baseline, but the run did not measure it"
 # Tolerates the rounding of numbers in a file.
 _ROUNDING = 1e-9
 
@@ -63,13 +63,16 @@ def recomputed(
     ]
     if all(one.change is None or is_control(one) for one in verdicts):
         told = replace(told, refusal=_NOTHING)
-    names = {one.name for one in verdicts if one.outcome is not Outcome.SKIPPED}
-    lost = [name for name in expected if name not in names]
-    verdicts = [one for one in verdicts if one.name not in lost]
-    verdicts += [Verdict(one, Outcome.MISSING, clocks[one], reason=_REMOVED) for one in lost]
-    skips = skip_notes(verdicts)
+    there = {verdict.name for verdict in verdicts if verdict.outcome is not Outcome.SKIPPED}
+    lost = {
+        name: Verdict(name, Outcome.MISSING, clocks[name], reason=_NOT_MEASURED)
+        for name in expected
+        if name not in there
+    }
+    verdicts = [verdict for verdict in verdicts if verdict.name not in lost]
+    verdicts += lost.values()
     notes = (note for note in told.notes if note.kind is not Kind.SKIPPED)
-    told = replace(told, notes=(*notes, *skips))
+    told = replace(told, notes=(*notes, *skip_notes(verdicts)))
     if settings.policy is not None:
         found = policy_effects.apply(
             settings.policy,
@@ -136,14 +139,17 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
 
 
 def _one_sided(verdict: Verdict, base: Row | None, cand: Row | None) -> Verdict:
-    """Judge a benchmark without a time on one side, as `pairing.pair` does."""
-    known = None if base is None or base.skipped else base
-    if cand is None or cand.skipped:
-        if known is None:
-            return _untimed(verdict, Outcome.SKIPPED)
-        return _untimed(verdict, Outcome.ERROR if known.error is not None else Outcome.MISSING)
-    if cand.error is not None or known is not None:
+    """Judge a benchmark without a time on one side, as `pairing.pair` does.
+
+    A benchmark without a row, which `pair` never sees, is MISSING.
+    """
+    rows = [row for row in (base, cand) if row is not None]
+    if rows and all(row.skipped for row in rows):
+        return _untimed(verdict, Outcome.SKIPPED)
+    if any(row.error is not None and not row.skipped for row in rows):
         return _untimed(verdict, Outcome.ERROR)
+    if cand is None or cand.skipped:
+        return _untimed(verdict, Outcome.MISSING)
     return replace(_untimed(verdict, Outcome.NEW), candidate_seconds=verdict.candidate_seconds)
 
 

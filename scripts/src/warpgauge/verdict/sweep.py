@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warpgauge.records.axes import NUMBER, axes_of, numbers_of
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
@@ -21,9 +22,6 @@ from warpgauge.verdict import disturbance
 # Characters that are special in Python's regular expressions and in POSIX extended ones, which the
 # benchmarks read.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
-_AXIS = re.compile(r"([^:/]+):([A-Za-z0-9_.+-]+)")
-# As a number stands in a name; it means the same in both kinds of regular expressions.
-_NUMBER = r"-?[0-9]{1,22}(\.[0-9]{1,22})?(e[+-]?[0-9]{1,3})?"
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def expression(what: Iterable[str], axis: str) -> str:
     """Return the filter for numbers on this axis; `what` are families or name prefixes."""
     escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
     begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
-    return f"^({begins}){escaped[-1].rstrip('/')}:{_NUMBER}(/|$)"
+    return f"^({begins}){escaped[-1].rstrip('/')}:{NUMBER}(/|$)"
 
 
 def families(what: Iterable[str]) -> set[str]:
@@ -121,8 +119,11 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     Raise UserError if nothing was measured, or if names differ only in the order of their axes.
     """
     wanted = re.compile(expression(what, axis))
-    rows = [row for row in record.rows.values() if wanted.search(row.name)]
-    rows = [row for row in rows if axis in numbers_of(row.name)]
+    rows = [
+        row
+        for row in record.rows.values()
+        if wanted.search(row.name) and axis in numbers_of(row.name)
+    ]
     variants: dict[str, dict[float, Measured | Gap]] = defaultdict(dict)
     for row, (name, value) in zip(rows, named([row.name for row in rows], axis), strict=True):
         if value in variants[name]:
@@ -143,25 +144,6 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     return found
 
 
-def axes_of(name: str) -> list[str]:
-    """Return the axes in a name: ``n`` in ``gemm/naive/n:1024``."""
-    return [found[1] for part in name.split("/") if (found := _AXIS.fullmatch(part))]
-
-
-def numbers_of(name: str) -> dict[str, float]:
-    """Return the axes in a name that hold numbers: ``n`` and 1024 in ``gemm/naive/n:1024``."""
-    parts = map(_AXIS.fullmatch, name.split("/"))
-    numbers = {found[1]: number(found[2]) for found in parts if found is not None}
-    return {axis: value for axis, value in numbers.items() if value is not None}
-
-
-def number(text: str) -> float | None:
-    """Return the number that stands in a name, an int if written as one; None for other text."""
-    if re.fullmatch(_NUMBER, text) is None or not math.isfinite(float(text)):
-        return None
-    return float(text) if set(text) & set(".e") else int(text)
-
-
 def named(names: Iterable[str], axis: str) -> list[tuple[str, float]]:
     """Return the variant and the value of each name; all have a number on the axis.
 
@@ -173,7 +155,7 @@ def named(names: Iterable[str], axis: str) -> list[tuple[str, float]]:
     seen = Counter(one for stem, parts, _ in split for one in (stem, *((stem, p) for p in parts)))
 
     def stays(stem: str, part: str) -> bool:
-        return not _AXIS.fullmatch(part) or seen[stem, part] < seen[stem]
+        return not axes_of(part) or seen[stem, part] < seen[stem]
 
     return [("/".join(p for p in parts if stays(stem, p)), value) for stem, parts, value in split]
 
@@ -183,7 +165,7 @@ def _split(name: str, axis: str) -> tuple[str, list[str], float]:
     parts = name.split("/")
     at = next(i for i, part in enumerate(parts) if axis in numbers_of(part))
     value = numbers_of(parts.pop(at))[axis]
-    return "/".join(one for one in parts if not _AXIS.fullmatch(one)), parts, value
+    return "/".join(one for one in parts if not axes_of(one)), parts, value
 
 
 def _point(row: Row, record: Record) -> Measured | Gap:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from warpgauge.records.axes import numbers_of
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, by_family
 from warpgauge.reports import sweep as reports
@@ -15,7 +16,7 @@ from warpgauge.reports.html.markup import heading, scrolled, shown
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, interval, named, numbers_of
+from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, interval, named
 
 # An axis is drawn if it has _VALUES values, in variants with at least _OF_A_VARIANT each.
 _VALUES, _OF_A_VARIANT = 3, 2

@@ -118,10 +118,11 @@ _Block = tuple[Text | None, Sequence[Verdict]]
 def _chosen(verdicts: Sequence[Verdict], show_all: bool) -> tuple[list[_Block], list[str]]:
     """Return the families in order, and counts of what is not listed (none with `show_all`).
 
-    Notes tell of skipped rows.
+    Skipped rows are listed only with `show_all`; the notes have their count and reasons.
     """
-    told = [one for one in verdicts if show_all or one.outcome is not Outcome.SKIPPED]
-    ranked = sorted(told, key=rank)
+    ranked = sorted(verdicts, key=rank)
+    if not show_all:
+        ranked = [verdict for verdict in ranked if verdict.outcome is not Outcome.SKIPPED]
     groups = by_family(ranked)
     if show_all:
         return [(_title(name, group), group) for name, group in groups.items()], []
