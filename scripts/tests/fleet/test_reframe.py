@@ -60,7 +60,7 @@ def write_baseline(root: Path) -> None:
 def run(environ: Mapping[str, str], folder: Path, *command: object) -> tuple[int, str]:
     words = [*map(str, command)]
     done = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True,
-                          timeout=170, check=False)  # fmt: skip
+                          check=False)  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 
 
