@@ -21,6 +21,7 @@ from warpgauge.files import atomic
 from warpgauge.records.load import load
 from warpgauge.system import locks
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone, alone_on, of_gpu
 
 SOURCES = str(Path(__file__).parents[2] / "src")
@@ -71,10 +72,10 @@ def test_commands_on_the_same_gpus_wait_and_none_for_ever(
 @pytest.fixture
 def ends_when_waited_for(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Processes that hold a lock until a command says that it waits."""
-    first, usual = list[subprocess.Popen[bytes]](), measuring_command.print_line
+    first = list[subprocess.Popen[bytes]]()
 
     def said(console: Console, line: str) -> None:
-        usual(console, line)
+        print_line(console, line)
         if line.startswith("Waiting for another"):
             first.pop().communicate(b"")
 
