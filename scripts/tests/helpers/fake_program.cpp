@@ -164,8 +164,8 @@ int lines_of(const std::string& path) {
   return static_cast<int>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
 }
 
-// Notes down the run files that were there when a process of this GPU began to measure. With `meets`
-// the fourth goes on when all other GPUs have had as many: after the probes, that is.
+// Notes down the run files that were there when a process of this GPU began to measure. With
+// `meets` the fourth goes on when all other GPUs have had as many: after the probes, that is.
 void meet(const std::string& uuid) {
   std::string runs;
   for (const auto& one : std::filesystem::directory_iterator(".")) {
