@@ -53,7 +53,9 @@ endfunction()
 
 # warpgauge_add_test(NAME n SOURCES s... LIBRARIES l... LABEL host|gpu)
 # A GoogleTest executable run by ctest under its label; GPU tests never share the device. Several
-# sources are compiled as one: what they include takes longer than what they say.
+# sources are compiled as one: what they include takes longer than what they say. Each has a folder of
+# its own for testing::TempDir(), for other builds of the project may be tested on the machine at the
+# same time. The time limit ends what hangs, also on a machine that is busy.
 function(warpgauge_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SOURCES;LIBRARIES")
   if(NOT WARPGAUGE_TESTS)
@@ -66,8 +68,10 @@ function(warpgauge_add_test)
   set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_precompile_headers(${arg_NAME} REUSE_FROM warpgauge_test_header)
   add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
-  set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300
-    SKIP_RETURN_CODE 77)
+  set(scratch "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_files")
+  file(MAKE_DIRECTORY "${scratch}")
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 1800 SKIP_RETURN_CODE 77
+    ENVIRONMENT "TEST_TMPDIR=${scratch}/")
   if(arg_LABEL STREQUAL "gpu")
     warpgauge_one_at_a_time(${arg_NAME})
   endif()

@@ -164,6 +164,18 @@ class RankProcesses {
     }
   }
 
+  /// For the watchdog, which interrupts a call of another thread that does not return: whom to
+  /// blame, in the same order. Kills all, and takes no answer.
+  std::string why_stuck(std::chrono::milliseconds time) const {
+    const std::string silent = silent_ones(processes_, std::vector<bool>(count()), time);
+    const std::string end = ended_one(processes_);
+    const std::string why = end.empty() ? living_cause(processes_, silent) : end;
+    for (const ChildProcess& process : processes_) {
+      process.kill();
+    }
+    return why + ", and rank 0 cannot go on";
+  }
+
   /// Ends this process if disarm() does not come first; see Watchdog.
   Watchdog& watchdog() { return watchdog_; }
 
@@ -205,18 +217,6 @@ class RankProcesses {
       end = ended_one(processes_);
     }
     fail(end.empty() ? living_cause(processes_, otherwise) + "; all ranks were killed" : end);
-  }
-
-  /// For the watchdog, which interrupts a call of another thread that does not return: whom to
-  /// blame, in the same order. Kills all, and takes no answer.
-  std::string why_stuck(std::chrono::milliseconds time) const {
-    const std::string silent = silent_ones(processes_, std::vector<bool>(count()), time);
-    const std::string end = ended_one(processes_);
-    const std::string why = end.empty() ? living_cause(processes_, silent) : end;
-    for (const ChildProcess& process : processes_) {
-      process.kill();
-    }
-    return why + ", and rank 0 cannot go on";
   }
 
   void require_sound() const {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // For nccl_processes_test: the process of a rank without NCCL, which behaves as argv[1] says once
 // it is asked "now". Before, it answers "pid" by its own, "open" by a version, and all else by
-// "done".
+// "done". What has done as it should, or sleeps from now on, makes the file argv[2].
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 
 #include "benchmarks/nccl/processes.hpp"
 
@@ -24,8 +25,9 @@ int main(int, char** argv) {
   die_with_parent();
   Channel channel(rank_descriptor);
   const auto say = [&](const std::string& text) {
-    channel.send(text, Channel::Clock::now() + std::chrono::seconds(5));
+    channel.send(text, Channel::Clock::now() + std::chrono::hours(1));
   };
+  const auto mark = [&] { std::ofstream(argv[2]).flush(); };
   if (behaviour == "deaf") {
     sleep_for_ever();
   }
@@ -45,22 +47,31 @@ int main(int, char** argv) {
     } else if (does == "stops") {
       raise(SIGSTOP);
     } else if (does == "silent") {
+      mark();
       sleep_for_ever();
     } else if (does == "hangs_up") {
       channel.close();
+      mark();
       sleep_for_ever();
     } else if (does == "garbage") {
       say(std::string("\0\x1b\xff garbage\n", 12));
+      mark();
     } else if (does == "long") {
       const std::string longer(100'000, 'x');
       send(rank_descriptor, longer.data(), longer.size(), MSG_NOSIGNAL);
+      mark();
     } else if (does == "twice") {
       say("done");
       say("done");
+      mark();
     } else if (does == "fails") {
       say("failed ncclAllReduce: remote process exited");
+      mark();
     } else {
       say("done");
+      if (*received == "now") {
+        mark();
+      }
     }
   }
   return 0;

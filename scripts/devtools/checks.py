@@ -21,7 +21,7 @@ from warpgauge.system import packages
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", ".github/examples")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
-# More at once would make tests of deadlines miss them.
+# More at once take longer to start than they save.
 _MOST_PYTESTS = 8
 _say = partial(print, flush=True)
 # ccache caches objects with a precompiled header only with this.
@@ -51,7 +51,6 @@ def tests_of(root: Path, no_cuda: bool) -> list[Check]:
     folder, jobs = _folder(root, no_cuda), str(build.jobs())
     ctest = ["ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error"]
     ctest += ["--label-exclude", "^bench$", "-j", jobs]
-    pytest = [sys.executable, "-m", "pytest"]
     workers = ["-n", str(min(build.jobs(), _MOST_PYTESTS)), "--dist", "worksteal"]
 
     return [
@@ -60,10 +59,8 @@ def tests_of(root: Path, no_cuda: bool) -> list[Check]:
               after="configure"),
         Check("ctest", _one(ctest), root, "ctest", after="build", closing=ctest_summary,
               skipped=lambda output: skips.of_ctest(output, last_log(folder))),
-        Check("pytest", _one([*pytest, *workers, "-m", "not timed"]), root / "scripts",
+        Check("pytest", _one([sys.executable, "-m", "pytest", *workers]), root / "scripts",
               "python:xdist", closing=pytest_summary, skipped=skips.of_pytest),
-        Check("pytest timed", _one([*pytest, "-m", "timed"]), root / "scripts", "python:pytest",
-              closing=pytest_summary),
     ]  # fmt: skip
 
 

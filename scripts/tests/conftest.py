@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import builders
+import clocks
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
 from two_folders import TwoFolders
@@ -24,6 +26,10 @@ from warpgauge.system.errors import UserError
 
 Loader = Callable[[object], Record]
 
+# How long an example takes is the machine's business.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
+
 
 @pytest.fixture(autouse=True)
 def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +37,12 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_GPUS", tmp_path / "gpus")
     monkeypatch.setattr(process, "GPU_DEVICES", [tmp_path])
     monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
+
+
+@pytest.fixture
+def clock_of_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines of processes run only while a fake program hangs."""
+    monkeypatch.setattr(process, "time", clocks.while_one_hangs(tmp_path).module)
 
 
 @pytest.fixture(autouse=True, scope="session")

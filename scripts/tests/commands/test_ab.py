@@ -158,7 +158,7 @@ def test_a_program_that_ends_badly_is_an_error_beside_the_others(
     assert outcomes == {"BM_well": "PASS", **{f"BM {fault}": "ERROR" for fault in faults}}
 
 
-def test_a_program_that_hangs_is_ended(folders: TwoFolders) -> None:
+def test_a_program_that_hangs_is_ended(folders: TwoFolders, clock_of_hangs: None) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", ill={"BM_copy/64": "hang"})
     status, outcomes = folders.outcomes("--timeout=1")

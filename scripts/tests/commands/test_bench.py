@@ -57,7 +57,9 @@ def test_a_crash_is_never_a_pass(repository: Repository) -> None:
     assert "SIGSEGV" in out
 
 
-def test_a_hang_costs_its_deadline_once_and_its_own_row(repository: Repository) -> None:
+def test_a_hang_costs_its_deadline_once_and_its_own_row(
+    repository: Repository, clock_of_hangs: None
+) -> None:
     repository.record()
     repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
     out = repository.root / "bad.json"

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -171,7 +171,7 @@ def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(
 ) -> None:
     fake_binary.write_manifest(tmp_path, [fake_binary.program(name) for name in "abc"])
     now = iter((0.0, 1.0, 299.0, 301.0))
-    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(discovery, "time", SimpleNamespace(monotonic=lambda: next(now)))
     monkeypatch.setattr(discovery, "listed", lambda path, *_: discovery.Binary(path, (path.name,)))
     a, b, c = discovery.find(tmp_path, tmp_path)
     assert (a.names, b.names, c.names) == (("a",), ("b",), ())

@@ -262,7 +262,10 @@ VALUES = st.recursive(
 KEYS = st.sampled_from([*kernel.Kernel.__struct_fields__])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=200,
+)
 @given(KEYS, VALUES)
 def test_any_value_of_a_key_is_read_or_refused(tmp_path: Path, key: str, value: object) -> None:
     path = write_manifest(tmp_path)

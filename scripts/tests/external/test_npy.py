@@ -105,7 +105,10 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     assert "is not a file" in fault(path, "f32")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=200,
+)
 @given(st.binary(max_size=80), st.sampled_from([b"\x01\x00", b"\x02\x00", b"\x03\x00"]))
 def test_any_header_is_read_or_refused(tmp_path: Path, header: bytes, version: bytes) -> None:
     size = len(header).to_bytes(2 if version[0] == 1 else 4, "little")

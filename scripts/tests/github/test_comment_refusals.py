@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import stat
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,10 +48,8 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRu
 
 def refusal(hosted: HostedRun) -> str:
     """The one sentence of a refusal, which leaves the pull request as it was."""
-    begin = time.process_time()
     with pytest.raises(UserError) as raised:
         hosted.comment()
-    assert time.process_time() - begin < 5
     assert raised.value.status is ExitStatus.BAD_USAGE
     assert hosted.api.writes == []
     sentence = str(raised.value)
@@ -64,9 +61,7 @@ def refusal(hosted: HostedRun) -> str:
 
 def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     """The one sentence in the log on a result that the comment names as refused, and no more."""
-    begin = time.process_time()
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert time.process_time() - begin < 5
     assert "Its result" in hosted.body or "It was measured against another base" in hosted.body
     assert "gemm/tiled" not in hosted.body
     assert "not measured yet" not in hosted.body

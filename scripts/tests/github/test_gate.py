@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 import workflows
+from clocks import wait_until
 from fake_gate import FakeGate
 from warpgauge.commands.ci.gate import parse
 from warpgauge.github import gpus
@@ -192,13 +192,12 @@ def test_what_is_refused_has_outputs_and_a_file_that_cannot_be_written_is_told(
 
 
 def test_an_interrupt_ends_what_runs_and_keeps_the_log(fake: FakeGate) -> None:
-    fake.told(sleeps=60.0)
-    log, until = fake.out / "log.txt", time.monotonic() + 30.0
+    fake.told(sleeps=600.0)
+    log = fake.out / "log.txt"
     with fake.start({}) as running:
-        while not (log.exists() and "sleeping" in log.read_text()) and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: log.exists() and "sleeping" in log.read_text())
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate()
     assert running.returncode == 130
     assert err == "gate: interrupted\n"
     assert "sleeping" in out

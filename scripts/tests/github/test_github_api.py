@@ -130,16 +130,13 @@ def test_a_download_in_a_circle_ends_and_an_answer_is_not_looked_for_elsewhere(
     assert len(fake.asked) == 5
 
 
-def test_a_download_beyond_its_limit_or_broken_off_is_told(
-    fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_beyond_its_limit_or_broken_off_is_told(fake: FakeGitHub) -> None:
     headers: dict[str, str]
     for headers in ({}, {"Content-Length": ""}):
         fake.on("GET", "/zip", Answer(bytes(10_000), headers=headers))
         with pytest.raises(UserError, match="larger than 9999 bytes"):
             fake.api.download("/zip", 9_999)
         assert fake.api.download("/zip", 10_000) == bytes(10_000)
-    monkeypatch.setattr(github_api, "_TIMEOUT_S", 0.2)
     fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}))
     with pytest.raises(UserError, match=r"ended after|failed"):
         fake.api.download("/zip", 10)
@@ -178,7 +175,7 @@ def test_nobody_who_answers_is_one_sentence(
     fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(github_api, "_TIMEOUT_S", 0.05)
-    fake.on("GET", "/x", Answer({}, delay_s=1.0))
+    fake.on("GET", "/x", Answer(never=True))
     assert "timed out" in refusal(fake.api)
     assert "failed" in refusal(GitHub(TOKEN, "http://127.0.0.1:1"))
 

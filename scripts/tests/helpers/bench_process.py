@@ -49,7 +49,7 @@ class BenchProcess:
 
     def run(self, *argv: str) -> Done:
         started = self.start(*argv)
-        out, err = started.communicate(timeout=120)
+        out, err = started.communicate()
         return Done(started.returncode, " ".join(out.split()), " ".join(err.split()))
 
     def forget(self) -> None:

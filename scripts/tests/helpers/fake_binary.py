@@ -43,6 +43,7 @@ def make(
     omits_ceilings: bool = False,
     gpus: Sequence[str] = (),
     needs: int = 1,
+    meets: bool = False,
     slower: Mapping[str, float] | None = None,
     full_suite: Sequence[str] = (),
     plans: bool = False,
@@ -57,9 +58,11 @@ def make(
     writes `trace` there, as if CUPTI were in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
-    says by what factor everything takes longer there. It `needs` so many GPUs. With `full_suite` it
-    knows --suite, and these of its benchmarks are of the full one alone. With `plans` it is
-    bench_external: it has the benchmarks of a kernel plan, and `times` may tell theirs.
+    says by what factor everything takes longer there. It `needs` so many GPUs. If it `meets`, its
+    fourth process on a GPU, which is no probe, waits for the fourth on each other. With
+    `full_suite` it knows --suite, and these of its benchmarks are of the full one alone. With
+    `plans` it is bench_external: it has the benchmarks of a kernel plan, and `times` may tell
+    theirs.
     """
     path = folder / f"bench_{family}"
     times = times or {f"{family}/one": 1000.0, f"{family}/two": 2000.0}
@@ -74,6 +77,7 @@ def make(
         "lock_steps": lock_steps or omits_ceilings,
         "omits_ceilings": omits_ceilings,
         "plans": plans,
+        "meets": meets,
     }
     told = [
         *(("benchmark", n, time, "full" * (n in full_suite)) for n, time in times.items()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,12 +29,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """`body` is sent as JSON unless it is bytes; after `delay_s`."""
+    """`body` is sent as JSON unless it is bytes; or `never` anything, while anybody waits."""
 
     body: object = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    delay_s: float = 0.0
+    never: bool = False
 
 
 Answering = Callable[[Asked], Answer]
@@ -105,7 +104,9 @@ class FakeGitHub:
                 query = dict(parse_qsl(parts.query))
                 asked = Asked(self.command, parts.path, query, dict(self.headers), body)
                 answer = fake.answer(asked)
-                time.sleep(answer.delay_s)
+                if answer.never:
+                    self.rfile.read()
+                    return
                 raw = answer.body
                 data = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
                 self.send_response(answer.status)

@@ -6,40 +6,66 @@
 CASES is a JSON object: for each benchmark the time (seconds) that its slices tell, or a word for
 what goes wrong: "fails", or what happens at its first slice. `calls` is what it says it times in a
 batch, `log` a file that gets when its slices begin and end, `starts` one that gets when it starts
-and greets (`is` names it), `late` how long it waits before it says a benchmark, `between` one that
-is there once it was killed between two benchmarks, `dies waiting` one that is there once it was
-killed before it was told to go, with the benchmark, and `at the end` what goes wrong behind the
-last. `works` and `ends` are files that get when it prepares a benchmark, and when it ends, which
-then takes a while. `takes` is a file that is there while it runs, `needs` one that must not be
-there. `leaves` is a file that a child, which it leaves behind, writes when it is ended.
+and greets (`is` names it), `between` one that is there once it was killed between two benchmarks,
+`dies waiting` one that gets its pid when it is killed before it is told to go, with the benchmark,
+`behind` the same two for a side that says that benchmark when the other is dead, and `at the end`
+what goes wrong behind the last. `works` and `ends` are files that get when it prepares a benchmark,
+and when it ends, which is once another has greeted there. `takes` is a file that is there while it
+runs, `needs` one that must not be there: the first stays until the second was refused. `leaves` is
+a file that a child, which it leaves behind, writes when it is ended. `hangs` gets its pid when it
+hangs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+
+
+def append(path: str, line: str) -> None:
+    with open(path, "a") as file:  # noqa: PTH123 - starts sooner without pathlib
+        file.write(f"{line}\n")
+
+
+def content(path: str) -> str:
+    try:
+        with open(path) as file:  # noqa: PTH123
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    while not happened():
+        time.sleep(0.005)
+
+
+def is_dead(pid: str) -> bool:
+    return " Z " in (stat := content(f"/proc/{pid}/stat")) or not stat
 
 
 class Program:
-    def __init__(self, descriptor: int, log: str) -> None:
+    def __init__(self, descriptor: int, log: str, hangs: str) -> None:
+        self.hangs = hangs
         self._socket = socket.socket(fileno=descriptor)
         self._lines = self._socket.makefile("r")
         self._log = log
-        self._worked = time.monotonic()
 
     def say(self, line: str) -> None:
         if self._log and line.startswith("slice"):
-            with open(self._log, "a") as log:  # noqa: PTH123 - starts sooner without pathlib
-                log.write(f"{self._worked} {time.monotonic()}\n")
+            append(self._log, "ends")
         self._socket.sendall(f"{line}\n".encode())
 
     def hear(self) -> str:
         line = self._lines.readline().strip()
-        self._worked = time.monotonic()
+        if self._log and line.startswith("slice"):
+            append(self._log, "begins")
         if not line:
             sys.exit(1)
         return line
@@ -51,16 +77,18 @@ class Program:
             sys.exit(7)
         elif does == "dies deaf":  # with something that it was told and did not read
             self.say("slice 1e-6")
-            time.sleep(0.2)
+            select.select([self._socket], [], [])
             os._exit(7)
         elif does == "stops":
+            append(self.hangs, str(os.getpid()))
             os.kill(os.getpid(), signal.SIGSTOP)
         elif does == "leaves a child":  # which keeps the socket open
             if os.fork() == 0:
-                time.sleep(5)
+                time.sleep(3600)
                 os._exit(0)
             os._exit(7)
         elif does == "hangs":
+            append(self.hangs, str(os.getpid()))
             time.sleep(3600)
         elif does == "garbage":
             self.say("\x00\xff what?")
@@ -87,8 +115,7 @@ def leave(mark: str) -> None:
         return
 
     def end(*_: object) -> None:
-        with open(mark, "a") as log:  # noqa: PTH123
-            log.write("child ends\n")
+        append(mark, "child ends")
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
@@ -98,13 +125,15 @@ def leave(mark: str) -> None:
 
 def main() -> None:
     told = json.loads(sys.argv[1])
-    program = Program(int(sys.argv[-1].partition("=")[2]), told.get("log", ""))
+    program = Program(
+        int(sys.argv[-1].partition("=")[2]), told.get("log", ""), told.get("hangs", "")
+    )
     if "starts" in told:
-        with open(told["starts"], "a", buffering=1) as log:  # noqa: PTH123
-            log.write(f"{told['is']} starts\n")
-            time.sleep(0.1)  # long enough for what another does meanwhile
-            log.write(f"{told['is']} greets\n")
+        append(told["starts"], f"{told['is']} starts")
+        time.sleep(0.1)  # long enough for what another could do meanwhile
+        append(told["starts"], f"{told['is']} greets")
     if os.path.exists(told.get("needs", "")):  # noqa: PTH110
+        append(told["needs"], "refused")
         sys.exit(3)
     if "takes" in told:
         open(told["takes"], "w").close()  # noqa: PTH123
@@ -112,15 +141,16 @@ def main() -> None:
     for name, does in told["cases"].items():
         mark, at = told.get("dies waiting", ["", ""])
         if dies := name == at and not os.path.exists(mark):  # noqa: PTH110
-            open(mark, "w").close()  # noqa: PTH123
-        time.sleep(told.get("late", 0.0))
+            append(mark, str(os.getpid()))
+        other, late = told.get("behind", ["", ""])
+        if name == late:
+            wait_until(lambda: (pid := content(other).strip()) and is_dead(pid))  # noqa: B023
         program.say(f"case {name}")
         if dies:  # at once: it must not be told to go before
             os.kill(os.getpid(), signal.SIGKILL)
         if program.hear() != "skip" and does != "fails":
             if "works" in told:
-                with open(told["works"], "a") as log:  # noqa: PTH123
-                    log.write(f"{told['is']} works\n")
+                append(told["works"], f"{told['is']} works")
             program.say(f"ready {told.get('clock', 'device')} {told.get('calls', 1)}")
             while (asked := program.hear()) != "finish":
                 program.slice(does, asked)
@@ -131,12 +161,11 @@ def main() -> None:
     if "leaves" in told:
         leave(told["leaves"])
     if "takes" in told:
-        time.sleep(0.5)  # longer than another takes to start
+        wait_until(lambda: content(told["takes"]))
         os.unlink(told["takes"])  # noqa: PTH108
     if "ends" in told:
-        time.sleep(1.0)  # longer than another takes to start
-        with open(told["ends"], "a") as log:  # noqa: PTH123
-            log.write(f"{told['is']} ends\n")
+        wait_until(lambda: " greets" in content(told["ends"]))
+        append(told["ends"], f"{told['is']} ends")
     if "at the end" in told:
         program.slice(told["at the end"], "")
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <utility>
 
@@ -48,9 +47,18 @@ std::string hear() {
 void murder() {
   if (!exists(me + ".murdered")) {
     write_file(me + ".murdered", "");
-    kill(getppid(), SIGKILL);
-    usleep(100'000);
+    const pid_t driver = getppid();
+    kill(driver, SIGKILL);
+    while (getppid() == driver)
+      usleep(2000);
   }
+}
+
+// Does nothing any more; a file tells so, for tests whose clock runs as long as that lasts.
+[[noreturn]] void hang() {
+  std::ofstream(me + ".hangs", std::ios::app) << getpid() << "\n";
+  while (true)
+    pause();
 }
 
 // What happens in a slice, before it tells its time.
@@ -59,6 +67,7 @@ void suffer_in_slice(const std::string& fault) {
     std::fputs("an illegal memory access\n", stderr);
     die(SIGSEGV);
   } else if (fault == "stopped") {
+    std::ofstream(me + ".hangs", std::ios::app) << getpid() << "\n";
     die(SIGSTOP);
   } else if (fault == "garbage in a slice") {
     say("\x01\xff what?");
@@ -107,7 +116,7 @@ void leave_child(bool own_session) {
     std::signal(SIGTERM, SIG_IGN);
     write_file(path + "-new", std::to_string(getpid()));
     std::rename((path + "-new").c_str(), path.c_str());
-    sleep(60);
+    sleep(600);
     _exit(0);
   }
   while (!exists(path))
@@ -127,7 +136,7 @@ void suffer(const std::string& fault, const std::string& name, FILE* out) {
   } else if (fault == "hang" || fault == "deaf hang") {
     if (fault == "deaf hang")
       std::signal(SIGTERM, SIG_IGN);
-    sleep(60);
+    hang();
   } else if (begins(fault, "half a row")) {
     std::fprintf(out, "    {\n      \"name\": \"%s", name.substr(0, 3).c_str());
     std::fflush(out);
@@ -150,6 +159,29 @@ void suffer(const std::string& fault, const std::string& name, FILE* out) {
   }
 }
 
+int lines_of(const std::string& path) {
+  std::ifstream file(path);
+  return static_cast<int>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
+}
+
+// Notes down the run files that were there when a process of this GPU began to measure. With
+// `meets` the fourth goes on when all other GPUs have had as many: after the probes, that is.
+void meet(const std::string& uuid) {
+  std::string runs;
+  for (const auto& one : std::filesystem::directory_iterator(".")) {
+    const std::string name = one.path().filename();
+    if (begins(name, "run-") && one.path().extension() == ".json")
+      runs += name + " ";
+  }
+  const std::string ours = me + ".ran-" + uuid;
+  std::ofstream(ours, std::ios::app) << runs + "\n";
+  if (told["meets"].empty())
+    return;
+  for (const Fields& other : told["gpu"])
+    while (lines_of(ours) >= 4 && lines_of(me + ".ran-" + other[0]) < 4)
+      usleep(2000);
+}
+
 // The UUID of the GPU that --device leads to, as CUDA numbers those that are visible; or "".
 std::string gpu_uuid() {
   const std::size_t device = given("device") ? std::stoul(value_of("device")) : 0;
@@ -169,10 +201,7 @@ std::string gpu_uuid() {
     leave(2, me + ": there is no device " + value_of("device"));
   const std::string uuid = uuids[device];
   if (!uuid.empty() && given("benchmark_out")) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * now.tv_nsec;
-    std::ofstream(me + ".ran-" + uuid, std::ios::app) << number(seconds) + "\n";
+    meet(uuid);
     if (visible != nullptr)
       std::ofstream(me + ".visible", std::ios::app) << std::string(visible) + "\n";
   }
@@ -259,7 +288,7 @@ void write_trace() {
   if (fault == "no start")
     die(SIGSEGV);
   if (fault == "hang at start")
-    sleep(60);
+    hang();
   const std::string path = value_of("benchmark_out");
   FILE* out = std::fopen(path.empty() ? "/dev/null" : path.c_str(), "w");
   if (out == nullptr)
@@ -336,7 +365,7 @@ void write_trace() {
   if (fault == "crash at exit")
     die(SIGSEGV);
   if (fault == "hang at exit")
-    sleep(60);
+    hang();
   leave(fault == "status 4" ? 4 : errors > 0 ? 1 : 0);
 }
 

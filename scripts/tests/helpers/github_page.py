@@ -160,5 +160,5 @@ def browsed(content: str, *options: str, fragment: str = "") -> str:
         file = Path(folder, "page.html")
         file.write_text(content, encoding="utf-8")
         common += [f"--user-data-dir={folder}/profile", *options, f"{file.as_uri()}{fragment}"]
-        done = subprocess.run([CHROMIUM, *common], capture_output=True, timeout=60.0, check=True)
+        done = subprocess.run([CHROMIUM, *common], capture_output=True, timeout=600.0, check=True)
     return done.stdout.decode()

@@ -16,7 +16,7 @@ from pathlib import Path
 DAEMONS = ("slurmctld", "slurmd")
 # Debian's are not on the path of every user.
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-_PATIENCE_S = 60.0
+_PATIENCE_S = 600.0
 
 _CONF = """\
 ClusterName=warpgauge
@@ -51,12 +51,13 @@ def missing(*programs: str) -> list[str]:
     return [name for name in programs if shutil.which(name, path=PATH) is None]
 
 
-def running() -> set[str]:
-    """The processes of Slurm's daemons here, by their numbers."""
+def running(folder: Path) -> set[str]:
+    """The processes of Slurm's daemons of the cluster in `folder`, by their numbers."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):
-            if path.read_text().startswith("slurm"):
+            environment = path.with_name("environ").read_bytes()
+            if path.read_text().startswith("slurm") and bytes(folder) in environment:
                 found.add(path.parent.name)
     return found
 
@@ -75,7 +76,6 @@ def cluster(folder: Path, nodes: int) -> Iterator[Mapping[str, str]]:
     conf = folder / "slurm.conf"
     conf.write_text(_CONF.format(user=getpass.getuser(), folder=folder, ports=ports,
                                  nodes="\n".join(lines)))  # fmt: skip
-    before = running()
     environ = {**os.environ, "PATH": PATH, "SLURM_CONF": str(conf)}
     with ExitStack() as held:
         held.enter_context(_daemon(["slurmctld", "-D"], environ, folder))
@@ -87,7 +87,7 @@ def cluster(folder: Path, nodes: int) -> Iterator[Mapping[str, str]]:
         finally:
             _output(environ, "scancel", "--user", getpass.getuser())
             _wait(environ, lambda: not _output(environ, "squeue", "-h"))
-    _wait(environ, lambda: running() <= before)  # what stood over a job ends a little later
+    _wait(environ, lambda: not running(folder))  # what stood over a job ends a little later
 
 
 @contextmanager

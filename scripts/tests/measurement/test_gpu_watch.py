@@ -72,7 +72,9 @@ def test_a_killed_process_is_waited_for_until_it_is_gone_or_patience_ends(
 @pytest.mark.parametrize(
     ("fault", "asks"), [("hang", 1), ("crash", 1), ("killed", 1), ("child", 2), ("wrong", 0)]
 )
-def test_it_is_asked_before_the_next_process_begins(tmp_path: Path, fault: str, asks: int) -> None:
+def test_it_is_asked_before_the_next_process_begins(
+    tmp_path: Path, clock_of_hangs: None, fault: str, asks: int
+) -> None:
     times = {"gemm/a": 1.0, "gemm/b": 2.0}
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/a": fault})
     count, asked = tmp_path / "bin" / "bench_gemm.count", list[int]()
@@ -91,7 +93,7 @@ def test_a_hang_of_the_host_family_asks_nobody(tmp_path: Path) -> None:
 
 
 def test_a_bench_tells_who_still_holds_its_gpu(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None
 ) -> None:
     looks: Iterator[list[User]] = iter([[]])
     monkeypatch.setattr(gpu_watch, "users_now", lambda uuid: next(looks, [User(7, "bench_sync")]))

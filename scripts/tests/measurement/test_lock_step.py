@@ -9,10 +9,10 @@ import random
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,20 +20,24 @@ from typing import Any
 import pytest
 from test_runner import SIDES, Seen, errors, plan
 
+import clocks
 import fake_binary
 from clone import GitRepository
 from kills import left_running
-from warpgauge.execution import lock_step
+from warpgauge.execution import lock_step, lock_step_driver
 from warpgauge.execution.plan import Plan, order
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import run_file, runner
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.paired import Side
-from warpgauge.system import process_tree
+from warpgauge.system import process, process_tree
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.process import Ending
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
+SOURCES = Path(lock_step.__file__).parents[2]
+COMMAND = lock_step_driver.command
 
 
 @dataclass
@@ -68,6 +72,7 @@ class Run:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    monkeypatch.setattr(lock_step_driver, "command", partial(clocks.driver, tmp_path, SOURCES))
     return tmp_path
 
 
@@ -125,13 +130,24 @@ def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
     assert {one.binary.family for one in run.seen.outcomes} == {"gemm", "sync"}
 
 
-def test_the_seconds_of_the_programs_are_those_of_the_round(folder: Path) -> None:
+def test_the_seconds_of_the_programs_are_those_of_the_round(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(folder)
     make_second(folder, {"sync/e": "murder"})
-    began = time.monotonic()
-    run = measured(folder)
-    took = time.monotonic() - began
-    assert 0.6 * took < sum(one.seconds for one in run.outcomes) < took
+    rounds, usual = list[float](), process.run
+
+    def timed(*given: Any, **more: Any) -> Ending:  # noqa: ANN401
+        ending = usual(*given, **more)
+        rounds.append(ending.seconds)
+        return ending
+
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    monkeypatch.setattr(process, "run", timed)
+    monkeypatch.setattr(lock_step_driver, "command", COMMAND)  # by the real clock
+    outcomes = runner.run(once, Seen())
+    assert all(one.seconds > 0 for one in outcomes)
+    assert sum(one.seconds for one in outcomes) == pytest.approx(sum(rounds))
 
 
 @pytest.mark.parametrize("fault", ["crash", "hang", "murder", "no room beside another"])
@@ -379,10 +395,7 @@ class Interrupted(Seen):
     def runs(self, benchmark: str) -> None:
         if benchmark.startswith(f"{self._second}/"):
             [results] = self._folder.glob("**/*.results")
-            until = time.monotonic() + 20.0
-            while '"ended": true' not in results.read_text():
-                assert time.monotonic() < until, "the first program did not end"
-                time.sleep(0.01)
+            clocks.wait_until(lambda: '"ended": true' in results.read_text())
             raise KeyboardInterrupt
 
 

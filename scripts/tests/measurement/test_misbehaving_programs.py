@@ -46,7 +46,7 @@ class Run:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None) -> Path:
     monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
     return tmp_path
 

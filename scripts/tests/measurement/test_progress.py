@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from clocks import Clock
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, Turn
 from warpgauge.execution.turn_result import TurnResult
@@ -20,6 +21,11 @@ from warpgauge.measurement import progress
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
 LANE = Lane((SMALL, LARGE))
 PLAN = Plan((LANE,), range(1, 3), 1, Path())
+
+
+@pytest.fixture(autouse=True)
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "time", Clock().module)
 
 
 def outcome(

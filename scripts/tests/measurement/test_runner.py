@@ -150,7 +150,9 @@ def test_a_process_alone_measures_ceilings_in_every_round(tmp_path: Path) -> Non
     assert all("limit_fraction" in row for row in rows)
 
 
-def test_it_is_told_which_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_told_which_benchmark_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None
+) -> None:
     monkeypatch.setattr(process, "_LOOK_S", 0.01)
     times = {"gemm/a": 1e3, "gemm/b": 2e3, "gemm/c": 3e3}
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})

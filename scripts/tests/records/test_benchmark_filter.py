@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import pytest
@@ -19,6 +18,7 @@ from warpgauge.records.benchmark_filter import (
     require_portable,
 )
 from warpgauge.system.errors import ExitStatus, UserError
+from work import calls
 
 
 @pytest.mark.parametrize("own", ["", "all"])
@@ -77,13 +77,10 @@ def test_a_filter_that_neither_side_knows_is_refused(loaded: Loader, filter: str
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
-@pytest.mark.timed
 def test_a_filter_of_a_run_that_would_take_years_is_refused(loaded: Loader) -> None:
     request = Request(None, loaded(run([row("a/b")], filter="((a|a)+)+!")))
-    start = time.process_time()
     with pytest.raises(UserError, match="the filter of its run, or --filter, takes too long"):
         request.covered(["a" * 40])
-    assert time.process_time() - start < 3.0
 
 
 def test_a_filter_of_the_command_that_would_take_years_is_refused(loaded: Loader) -> None:
@@ -126,8 +123,13 @@ def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(asked: str, told: s
     assert hint(asked, NAMES) == told
 
 
-def test_a_hint_is_inert_and_takes_no_time() -> None:
+def test_a_hint_is_inert() -> None:
     assert hint("gemm\x1b[2", ["gemm\x1b[2J/a"]).isprintable()
-    began = time.monotonic()
-    hint("memcopy/h2d", [f"family_{index}/variant_{index}/n:{index}" for index in range(10_000)])
-    assert time.monotonic() - began < 2.0
+
+
+def test_ten_times_as_many_names_are_ten_times_the_work_of_a_hint() -> None:
+    def of(count: int) -> int:
+        names = [f"family_{index}/variant_{index}/n:{index}" for index in range(count)]
+        return calls(lambda: hint("memcopy/h2d", names))
+
+    assert of(2000) < 12 * of(200)

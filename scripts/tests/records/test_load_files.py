@@ -32,11 +32,14 @@ def test_what_the_machine_refuses_is_a_sentence_too(
     assert "needs more memory than is" in fault(path)
 
 
-def test_a_file_of_300_megabytes_is_not_even_opened(tmp_path: Path) -> None:
+def test_a_file_of_300_megabytes_is_not_even_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "result.json"
     with path.open("wb") as stream:
         stream.truncate(300 * 10**6)
-    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path, within_s=0.1)
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it is opened"))
+    assert "is larger than 64 MiB; give a result file, or a folder" in fault(path)
 
 
 def filled(head: str, piece: str, tail: str, values: int = 0) -> str:
@@ -64,14 +67,11 @@ LARGEST: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.timed
 @pytest.mark.parametrize("case", LARGEST)
-def test_the_largest_file_that_is_read_is_refused_within_a_second(
-    tmp_path: Path, case: str
-) -> None:
+def test_the_largest_file_that_is_read_is_refused(tmp_path: Path, case: str) -> None:
     path = tmp_path / "result.json"
     path.write_text(LARGEST[case](), errors="surrogateescape")
-    fault(path, within_s=1.0)
+    fault(path)
 
 
 def test_ten_thousand_benchmarks_of_seven_processes_are_read(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import math
 import tempfile
-import time
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -20,16 +19,12 @@ from warpgauge.reports.terminal.report import render, render_values
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.judge import judge
 
-# Seconds of this process. A template takes a millisecond, and these files are not much larger.
-_SLOW_S = 1.0
-
 
 def loaded(content: bytes) -> Record | None:
     """The record in a file of `content`, found sound; None where one good sentence refused it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fuzz.json"
         path.write_bytes(content)
-        begin = time.process_time()
         try:
             record = load(path)
         except UserError as error:
@@ -38,8 +33,6 @@ def loaded(content: bytes) -> Record | None:
             assert len(str(error)) < 1000
             assert error.status is ExitStatus.BAD_USAGE
             return None
-        finally:
-            assert time.process_time() - begin < _SLOW_S
     sound(record)
     return record
 
@@ -66,13 +59,13 @@ ANY_JSON = VALUES.map(lambda value: written(value).encode())
 DOCUMENTS = documents().map(lambda text: text.encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=900, deadline=None)
+@settings(max_examples=900)
 @given(ANY_JSON | DOCUMENTS | damaged())
 def test_whatever_a_file_holds_loads_or_gives_a_sentence(content: bytes) -> None:
     loaded(content)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(documents(), documents())
 def test_whatever_loads_can_be_judged_and_shown(one: str, other: str) -> None:
     baseline_side = loaded(one.encode())

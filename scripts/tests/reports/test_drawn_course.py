@@ -41,7 +41,7 @@ def lines(drawn: Drawn, kind: str) -> list[tuple[float, float, float]]:
     return found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40), st.floats(0, 2))
 @example([1e-6], 0.0)
 @example([1.0, 1.0 + 2e-16], 0.0)
@@ -123,7 +123,7 @@ def test_events_and_changes_at_either_end_stay_in_the_frame() -> None:
     assert all(drawn.holds(corner) for one in drawn.shapes("polyline", "ceiling") for corner in one)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(HOSTILE, HOSTILE)
 @example("</text><script>alert(1)</script>", '" onload="alert(1)')
 @example("w" * 1_000_000, "w" * 1_000_000)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drawn import Drawn
@@ -36,7 +36,6 @@ def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) ->
 values = st.lists(st.floats(1e-9, 1e16), min_size=1, max_size=20)
 
 
-@settings(deadline=None)
 @given(values, st.booleans(), st.floats(0.0, 0.99))
 @example([5.0], False, 0.0)
 @example([1.0, 1.0], True, 0.0)
@@ -151,7 +150,6 @@ def test_lines_of_the_same_colour_have_other_marks() -> None:
     assert len(set(marks)) == 24
 
 
-@settings(deadline=None)
 @given(HOSTILE, HOSTILE)
 @example("\u4e2d" * 300, "\u4e2d" * 300)
 @example("</text><script>alert(1)</script>", "&lt;\x00\ud800\ufffe")

@@ -29,7 +29,6 @@ def plotted(
     return Drawn(roofline.drawn(Roofline("a title", named, bandwidths, arithmetic)))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(values, values), max_size=20), st.lists(values, max_size=12),
        st.lists(values, max_size=3))  # fmt: skip
 @example([(1.0, 1.0)], [], [])
@@ -97,7 +96,7 @@ def test_each_family_is_once_in_the_legend_and_has_its_own_look() -> None:
     assert [float(one) for one in drawn.tooltips()] == list(range(24))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(HOSTILE, HOSTILE)
 @example("</text><script>alert(1)</script>", '" onload="alert(1)')
 @example("\u4e2d" * 300, "\u4e2d" * 300)

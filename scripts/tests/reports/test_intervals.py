@@ -124,7 +124,7 @@ def test_a_png_shows_its_letters_whatever_fonts_a_machine_has() -> None:
 @example("-->]]>&lt;<!--")
 @example("$\\")
 @example("<script>alert(1)</script> javascript:x")
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_any_name_makes_a_picture_that_is_inert(text: str) -> None:
     drawn = intervals.drawn(with_text(text))
     Drawn(drawn).assert_inert()

@@ -62,7 +62,7 @@ def test_rows_of_every_kind_come_back_with_their_advice() -> None:
 @example("\ud800")
 @example("##[add-mask]x\x1b[2J\u202e")
 @example("../../etc/passwd\0")
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_foreign_text_comes_back(text: str) -> None:
     assert_kept(with_text(text))
     markdown.render(comparison_json.load(comparison_json.render(with_text(text)))).encode()
@@ -96,7 +96,7 @@ def side(rows: Rows, **keys: str) -> Json:
 
 
 @given(SIDE, SIDE, st.booleans(), st.sampled_from(["", "full"]), st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_what_failed_is_skipped_or_gone_comes_back(
     base: Rows, cand: Rows, paired: bool, suite: str, on_resources: bool
 ) -> None:
@@ -211,7 +211,6 @@ RATIO = st.one_of(st.floats(-1.0, 1e308), st.just(0.0))
 
 @given(st.lists(st.tuples(NUMBER, NUMBER, RATIO, RATIO, st.sampled_from(sorted(Outcome, key=str)),
                           st.text(max_size=5)), max_size=5))  # fmt: skip
-@settings(deadline=None)
 def test_whatever_the_schema_allows_can_be_shown(forged: list[tuple[Any, ...]]) -> None:
     document = written()
     template = document["verdicts"][0]

@@ -56,7 +56,7 @@ def test_every_kind_comes_back_from_a_file_and_words_itself_the_same(kind: Kind)
 @example(FORGED)
 @example("@warp/maintainers #1 https://evil.example <img src=x onerror=alert(1)>")
 @example("`` ` ``")
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_in_markdown_all_but_our_own_words_is_code(kind: Kind, text: str) -> None:
     note, harmless = note_of(kind, f"x{text}"), note_of(kind, "x")
     words, ours = (

@@ -199,7 +199,6 @@ def test_no_line_is_a_command_of_a_github_log(width: int) -> None:
 
 
 @given(HOSTILE)
-@settings(deadline=None)
 def test_foreign_text_is_printable_in_every_place(text: str) -> None:
     found = plain(with_text(text))
     assert found.replace("\n", "").isprintable()
@@ -297,7 +296,7 @@ def test_a_picture_has_every_line_of_the_terminal_in_its_columns_and_colours() -
 
 
 @given(HOSTILE)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_hostile_text_is_no_more_than_text_in_a_picture(text: str) -> None:
     picture = ElementTree.fromstring(svg(with_text(text)))  # which is well-formed
     tags = {one.tag.removeprefix(SVG) for one in picture.iter()}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -142,7 +142,6 @@ def test_neighbours_that_resemble_each_other_tell_less() -> None:
     assert 1.5 < widths[1] / widths[0] < 2.3
 
 
-@settings(deadline=None)  # the first one makes the tables
 @given(st.integers(0, 23), st.floats(0.1, 3.0))
 def test_one_disturbed_pair_does_not_hide_a_change(which: int, by: float) -> None:
     for sign in (1.0, -1.0):

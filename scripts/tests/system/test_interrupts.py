@@ -24,7 +24,7 @@ def ran(program: str, number: int) -> subprocess.CompletedProcess[str]:
     """What became of a program that is told to stop by this signal."""
     sources = str(Path(__file__).parents[2] / "src")
     command = [sys.executable, "-c", HEAD + program, sources, str(number)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 # A command that says what its child is, and is told to stop while that goes on.
@@ -41,7 +41,7 @@ def stop():
 def work():
     threading.Thread(target=stop).start()
     try:
-        process.run(["sh", "-c", f"echo $$ >{folder}/pid; exec sleep 60"], 60.0, folder)
+        process.run(["sh", "-c", f"echo $$ >{folder}/pid; exec sleep 600"], 600.0, folder)
     except KeyboardInterrupt as stopped:
         WHEN
         raise

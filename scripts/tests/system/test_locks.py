@@ -10,15 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import fake_binary
 from builders import row, run, write
 from clone import Repository
 from warpgauge.baselines import store
+from warpgauge.commands import measuring_command
 from warpgauge.files import atomic
 from warpgauge.records.load import load
 from warpgauge.system import locks
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone, alone_on, of_gpu
 
 SOURCES = str(Path(__file__).parents[2] / "src")
@@ -35,9 +38,9 @@ def test_the_second_is_told_and_waits_for_the_first(tmp_path: Path) -> None:
     other = threading.Thread(target=second)
     with alone(tmp_path, lambda _: order.append("the first waits")):
         other.start()
-        assert waits.wait(10)
+        assert waits.wait(600)
         order.append("first")
-    other.join(10)
+    other.join()
     assert order == ["first", "second"]
 
 
@@ -63,7 +66,21 @@ def test_commands_on_the_same_gpus_wait_and_none_for_ever(
     lists = [["GPU-1", "GPU-2"], ["GPU-2", "GPU-1"], ["GPU-3", "GPU-1", "GPU-2"], ["GPU-2"]]
     with ThreadPoolExecutor(len(lists)) as threads:
         for done in [threads.submit(measure, one) for one in lists]:
-            done.result(30)
+            done.result()
+
+
+@pytest.fixture
+def ends_when_waited_for(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Processes that hold a lock until a command says that it waits."""
+    first = list[subprocess.Popen[bytes]]()
+
+    def said(console: Console, line: str) -> None:
+        print_line(console, line)
+        if line.startswith("Waiting for another"):
+            first.pop().communicate(b"")
+
+    monkeypatch.setattr(measuring_command, "print_line", said)
+    return first
 
 
 def held_by(folder: Path, then: str = "sys.stdin.read()") -> subprocess.Popen[bytes]:
@@ -130,18 +147,23 @@ def test_two_that_add_a_session_at_once_both_do(
     assert {session.gpu_uuid for session in whole.sessions.values()} == documents.keys()
 
 
-def test_a_bench_waits_for_another_of_its_tree(repository: Repository) -> None:
-    with held_by(repository.root / "build", "import time; time.sleep(0.5)"):
+def test_a_bench_waits_for_another_of_its_tree(
+    repository: Repository, ends_when_waited_for: list[subprocess.Popen[bytes]]
+) -> None:
+    with held_by(repository.root / "build") as other:
+        ends_when_waited_for.append(other)
         assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
     assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
 
 
-def test_a_bench_waits_for_another_on_its_gpu(repository: Repository) -> None:
+def test_a_bench_waits_for_another_on_its_gpu(
+    repository: Repository, ends_when_waited_for: list[subprocess.Popen[bytes]]
+) -> None:
     with held_by(of_gpu(fake_binary.GPU["gpu_uuid"])) as other:
         with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
             repository.bench("--quick", "--no-wait")
         assert no.value.status is ExitStatus.NOT_MEASURED
-        threading.Timer(3.0, other.communicate).start()  # it asks the programs first
+        ends_when_waited_for.append(other)
         repository.bench("--quick")
     assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
 

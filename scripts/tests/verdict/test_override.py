@@ -105,7 +105,8 @@ contexts = st.dictionaries(st.sampled_from(sorted(TOLD)), st.sampled_from(["a", 
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.sampled_from(Override), contexts, contexts)
 def test_nothing_forbidden_is_ever_a_pass_whatever_else_differs(

@@ -208,7 +208,8 @@ _VALUES = st.one_of(
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.sampled_from(["pattern", "slower_by_at_most_percent", "reason", "expires"]), _VALUES)
 def test_any_value_is_read_or_refused(tmp_path: Path, key: str, value: object) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 from conftest import Loader
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import builders
@@ -118,7 +118,6 @@ def test_what_is_not_there_is_told_with_what_is() -> None:
         sweep.require_some(names, ["reduce", "sync"], "n")
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=30))
 def test_an_interval_contains_the_time(times: list[float]) -> None:
     low, high = sweep.interval(sorted(times)[0], tuple(times)) or (0.0, 0.0)

@@ -94,23 +94,27 @@ def test_metrics_that_ncu_does_not_know_are_left_out(
         f'Failed to find metric dram__bytes_read.sum" >&2; exit 1;; esac; cat {tmp_path}/table',
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = counters.counted(["program"], tmp_path, 20.0)
+    found = counters.counted(["program"], tmp_path, 600.0)
     assert found.counters == pytest.approx({"time": 7e-9})
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "told", "deadline_s"),
     [
-        ('echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"; exit 1', "root"),
-        ("exit 0", "ncu counted nothing"),
-        ("sleep 30", "did not finish"),
+        (
+            'echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"; exit 1',
+            "root",
+            600.0,
+        ),
+        ("exit 0", "ncu counted nothing", 600.0),
+        ("exec sleep 600", "did not finish", 0.1),
     ],
 )
 def test_why_there_are_no_counters_is_one_sentence(
-    script: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: str, told: str, deadline_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ncu(tmp_path, script)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(UserError, match=told) as fault:
-        counters.counted(["program"], tmp_path, 1.0)
+        counters.counted(["program"], tmp_path, deadline_s)
     assert "\n" not in str(fault.value)

@@ -139,7 +139,7 @@ def run(
             # A thread waits without polling.
             waiter = threading.Thread(target=process.wait, daemon=True)
             waiter.start()
-            at_the_end.callback(waiter.join, process_tree.GRACE_S)
+            at_the_end.callback(waiter.join, process_tree.GONE_S)
             at_the_end.callback(family.end)
         ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
         left_behind = not ended_for and bool(family.running())

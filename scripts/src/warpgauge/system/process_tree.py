@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GRACE_S = 5.0  # from SIGTERM to SIGKILL: time for tearing down a CUDA context
+GONE_S = 5.0  # from SIGKILL until a process counts as one that cannot be killed
 _LOOK_S = 0.02
 
 _LIBC = ctypes.CDLL(None)
@@ -58,13 +59,13 @@ class ProcessTree:
     def end(self) -> bool:
         """End all its processes, with SIGTERM first. Returns False if some are still running."""
         try:
-            self._ended_by(signal.SIGTERM)
+            self._ended_by(signal.SIGTERM, GRACE_S)
         finally:  # even after a second Ctrl-C
-            gone = self._ended_by(signal.SIGKILL)
+            gone = self._ended_by(signal.SIGKILL, GONE_S)
         return gone
 
-    def _ended_by(self, number: signal.Signals) -> bool:
-        signalled, until = set[int](), time.monotonic() + GRACE_S
+    def _ended_by(self, number: signal.Signals, seconds: float) -> bool:
+        signalled, until = set[int](), time.monotonic() + seconds
         while running := {*self.running()}:
             if time.monotonic() > until:
                 return False

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks that tests supply, so that no deadline depends on how busy the machine is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+from forked import runs
+
+_HANGING_S = 600.0
+
+
+class Clock:
+    """Stands still until something `happened`; from then on each look is 1000 s later."""
+
+    def __init__(self, happened: Callable[[], object] = lambda: False) -> None:
+        self._happened, self._now = happened, 0.0
+
+    def __call__(self) -> float:
+        if self._happened():
+            self._now += 1000.0
+        return self._now
+
+    @property
+    def module(self) -> SimpleNamespace:
+        """In place of `time` in a module that asks for nothing but monotonic()."""
+        return SimpleNamespace(monotonic=self)
+
+
+def while_one_hangs(folder: Path) -> Clock:
+    """Runs as long as a fake program below `folder` hangs: each then notes its pid in a file."""
+
+    def hangs() -> bool:
+        noted = [file.read_text().split() for file in folder.glob("**/*.hangs")]
+        return any(runs(int(pid)) for pids in noted for pid in pids)
+
+    return Clock(hangs)
+
+
+_DRIVER = """
+import sys
+from pathlib import Path
+_, sources, helpers, folder, plan = sys.argv
+sys.path[:0] = [sources, helpers]
+import clocks
+from warpgauge.execution import lock_step_driver, lock_step_protocol
+clock = clocks.while_one_hangs(Path(folder)).module
+lock_step_driver.time = lock_step_protocol.time = clock
+sys.exit(lock_step_driver.main(plan))
+"""
+
+
+def driver(folder: Path, sources: Path, plan: Path) -> list[str]:
+    """The command of the lock-step driver, with the clock of `while_one_hangs`."""
+    helpers = Path(__file__).parent
+    return [sys.executable, "-I", "-c", _DRIVER, *map(str, (sources, helpers, folder, plan))]
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    """Return once it has; the limit is for what never will."""
+    until = time.monotonic() + _HANGING_S
+    while not happened():
+        assert time.monotonic() < until, "what was waited for did not happen"
+        time.sleep(0.005)
