@@ -5,6 +5,7 @@
 
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
+#include "benchmarks/fidelity/hard_kernels.cuh"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/launch/probes.hpp"
@@ -90,5 +91,26 @@ const GpuBenchmark cublas{
       const auto gemm = std::make_shared<kernels::CublasGemm>();
       gpu.replay([=](const Iteration& at) { (*gemm)(a[at], b[at], c[at], shape, at.stream); });
     }};
+
+// Bound by their own waiting, or by the latency of a memory that is to be cold.
+GpuBenchmark hard(const char* name, void (*kernel)(const float*, float*), bool early) {
+  return {name, {}, [=](GpuCase& gpu) {
+            if (early && gpu.device().compute_major < 9) {
+              throw Unsupported("kernels start early from compute capability 9.0 on");
+            }
+            const auto x = gpu.input<float>(hard_count);
+            const auto y = gpu.output<float>(hard_count);
+            gpu.verify(y, {}, [=](auto at, auto i) { return 2 * x(at, i); });
+            gpu.replay(
+                [=](const Iteration& at) { launch_hard(kernel, early, x[at], y[at], at.stream); });
+          }};
+}
+
+const GpuBenchmark hard_ones[] = {
+    hard("fidelity/early", early_kernel<true>, true),
+    hard("fidelity/early_no_wait", early_kernel<false>, true),
+    hard("fidelity/chase", chase_kernel<false>, false),
+    hard("fidelity/chase_evict_last", chase_kernel<true>, false),
+};
 
 }  // namespace

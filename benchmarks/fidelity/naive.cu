@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,7 @@
 #include <warpgauge/cuda/seeded_data.hpp>
 #include <warpgauge/cuda/stream.hpp>
 #include <warpgauge/program/suite.hpp>
+#include "benchmarks/fidelity/hard_kernels.cuh"
 #include "kernels/elementwise/elementwise.hpp"
 
 namespace {
@@ -35,22 +37,23 @@ double seconds_since(HostClock::time_point start) {
   return std::chrono::duration<double>(HostClock::now() - start).count();
 }
 
+using Launch = std::function<void(const float*, float*, cudaStream_t)>;
+
 class Kernel {
  public:
-  explicit Kernel(std::size_t n) : in_(n), out_(n) {
+  Kernel(std::size_t n, Launch launch) : in_(n), out_(n), launch_(std::move(launch)) {
     constexpr std::uint64_t seed = 20;  // any: zeros would time faster than other values
     detail::fill_seeded(in_.data(), n, seed, 0, stream());
     synchronize();
   }
   cudaStream_t stream() const noexcept { return stream_.get(); }
   void synchronize() const { stream_.synchronize(); }
-  void launch() {
-    kernels::transform_vector<kernels::Square>(in_.data(), out_.data(), in_.size(), stream());
-  }
+  void launch() { launch_(in_.data(), out_.data(), stream()); }
 
  private:
   DeviceArray<float> in_;
   DeviceArray<float> out_;
+  Launch launch_;
   Stream stream_;
   DeviceWait ends_before_its_buffers_;
 };
@@ -169,9 +172,9 @@ class NaiveCase : public BenchmarkCase {
 
   /// The median of what a timer read of the kernel over `n` elements, on a GPU that was busy for
   /// 25 ms before, so that no timer is blamed for a clock that has yet to come up.
-  void measure(Seconds (*timer)(Kernel&)) {
+  void measure(Seconds (*timer)(Kernel&), std::size_t n, const Launch& launch) {
     constexpr double warm_up_seconds = 0.025;
-    Kernel kernel(param("n"));
+    Kernel kernel(n, launch);
     for (const auto start = HostClock::now(); seconds_since(start) < warm_up_seconds;) {
       kernel.launch();
       kernel.synchronize();
@@ -187,19 +190,56 @@ class NaiveCase : public BenchmarkCase {
   }
 };
 
-Registration<NaiveCase> naive(const std::string& timer, Seconds (*read)(Kernel&)) {
-  return {"naive/" + timer + "/f32",
-          {{"n", {4 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20}}},  // as fidelity/square
-          [read](NaiveCase& naive) { naive.measure(read); }};
+struct Timer {
+  const char* name;
+  Seconds (*read)(Kernel&);
+};
+
+constexpr Timer timers[] = {
+    {"host_unsynchronised", host_unsynchronised},
+    {"host_synchronised", host_synchronised},
+    {"event_pair", event_pair},
+    {"do_bench", do_bench},
+    {"do_bench_cudagraph", do_bench_cudagraph},
+};
+
+/// Registers what all timers say of a kernel.
+std::vector<Registration<NaiveCase>> naive(const std::string& suffix, const Axes& axes,
+                                           const std::function<Launch(NaiveCase&)>& make,
+                                           std::size_t fixed = 0) {
+  std::vector<Registration<NaiveCase>> all;
+  for (const Timer& timer : timers) {
+    all.push_back({"naive/" + std::string(timer.name) + suffix, axes, [=](NaiveCase& naive) {
+                     naive.measure(timer.read, fixed != 0 ? fixed : naive.param("n"), make(naive));
+                   }});
+  }
+  return all;
 }
 
-const Registration<NaiveCase> timers[] = {
-    naive("host_unsynchronised", host_unsynchronised),
-    naive("host_synchronised", host_synchronised),
-    naive("event_pair", event_pair),
-    naive("do_bench", do_bench),
-    naive("do_bench_cudagraph", do_bench_cudagraph),
-};
+const auto squares =
+    naive("/f32", {{"n", {4 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20}}},
+          [](NaiveCase& naive) -> Launch {  // as fidelity/square
+            return [n = naive.param("n")](const float* in, float* out, cudaStream_t stream) {
+              kernels::transform_vector<kernels::Square>(in, out, n, stream);
+            };
+          });
+
+/// As fidelity/early and the like.
+auto hard(const std::string& name, void (*kernel)(const float*, float*), bool early) {
+  return naive(
+      "/" + name, {},
+      [=](NaiveCase&) -> Launch {
+        return [=](const float* in, float* out, cudaStream_t stream) {
+          launch_hard(kernel, early, in, out, stream);
+        };
+      },
+      hard_count);
+}
+
+const auto early = hard("early", early_kernel<true>, true);
+const auto early_no_wait = hard("early_no_wait", early_kernel<false>, true);
+const auto chase = hard("chase", chase_kernel<false>, false);
+const auto chase_evict_last = hard("chase_evict_last", chase_kernel<true>, false);
 
 class NaiveSuite : public Suite {
  public:
