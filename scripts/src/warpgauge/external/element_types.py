@@ -67,7 +67,7 @@ def integer_range(type: str) -> tuple[int, int] | None:
     return {"i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "u": (0, 2**bits - 1)}.get(type[0])
 
 
-SCALARS = tuple(one for one in SIZE_BYTES if one not in ("e4m3", "e5m2"))
+SCALARS = tuple(type for type in SIZE_BYTES if type not in ("e4m3", "e5m2"))
 
 
 def distribution_fault(form: str, numbers: Sequence[float], type: str) -> str:

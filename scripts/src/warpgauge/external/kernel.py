@@ -172,7 +172,7 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @property
     def outputs(self) -> list[str]:
         """The buffers that must be verified."""
-        return [name for name, one in self.buffers.items() if one.role in VERIFIED]
+        return [name for name, buffer in self.buffers.items() if buffer.role in VERIFIED]
 
     @property
     def reference(self) -> str | None:

@@ -196,11 +196,11 @@ def _check_value(one: Argument, type: str, place: Place) -> None:
         raise _key(place, "value").error(fault, "write a smaller one")
 
 
-def _check_values(one: Argument, values: Distribution, place: Place) -> None:
+def _check_values(argument: Argument, values: Distribution, place: Place) -> None:
     if len(values.given) != 1:
         many = " and ".join(f"'{key}'" for key in values.given) or "no distribution"
         raise place.error(f"has {many}", f"write one of {', '.join(_DISTRIBUTIONS)}")
-    if one.npy is not None:
+    if argument.npy is not None:
         raise place.error("stand beside 'npy'", "remove one of them")
 
 

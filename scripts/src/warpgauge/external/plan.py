@@ -177,22 +177,22 @@ class _Resolved:
         distribution = self._distribution(one, *keys, "values")
         return Buffer(str(one.role), str(one.buffer), type, count, values, distribution)
 
-    def _distribution(self, one: Argument, *keys: str | int) -> str:
+    def _distribution(self, argument: Argument, *keys: str | int) -> str:
         """Return what seeded values are like, in the syntax of the plan; empty by default.
 
         Raises UserError for what the type cannot hold.
         """
-        if one.values is None:
+        if argument.values is None:
             return ""
-        ((form, given),) = one.values.given.items()
+        ((form, given),) = argument.values.given.items()
         numbers = [
             number
             if isinstance(number, float)
             else self._evaluated(number, *keys, form, low=-LARGEST)
             for number in given
         ]
-        if wrong := distribution_fault(form, numbers, str(one.type)):
-            fault = f"the buffer {one.buffer!r} of {one.type} {wrong}"
+        if wrong := distribution_fault(form, numbers, str(argument.type)):
+            fault = f"the buffer {argument.buffer!r} of {argument.type} {wrong}"
             raise self._place(*keys, form).error(fault, "correct it, or the buffer's type")
         return f"{form} {' '.join(str(n) if isinstance(n, int) else f'{n:.17g}' for n in numbers)}"
 
