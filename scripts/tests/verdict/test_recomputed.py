@@ -17,7 +17,7 @@ from warpgauge.records.model import Clock
 from warpgauge.reports import comparison_json
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
@@ -61,18 +61,20 @@ SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
 SIDES = [None, row("a/skip"), failed("a/skip"), SKIP]
 
 
+def in_pairs(loaded: Loader, base: list[Json], candidate: list[Json]) -> Comparison:
+    return judge(
+        loaded(run(base, pair_side="base", pair_id="1")),
+        loaded(run(candidate, pair_side="candidate", pair_id="1")),
+    )
+
+
 @pytest.mark.parametrize("base", SIDES)
 @pytest.mark.parametrize("cand", SIDES)
 def test_what_was_skipped_or_failed_is_so_again(
     loaded: Loader, base: Json | None, cand: Json | None
 ) -> None:
-    sides = {"base": base, "candidate": cand}
-    told = judge(
-        *(
-            loaded(run([row("a/b"), *([one] if one else [])], pair_side=side, pair_id="1"))
-            for side, one in sides.items()
-        )
-    )
+    rows = ([row("a/b"), *([side] if side else [])] for side in (base, cand))
+    told = in_pairs(loaded, *rows)
     read = comparison_json.load(comparison_json.render(told))
     again = recomputed(read, ComparisonSettings(), {})
     assert [one.outcome for one in again.verdicts] == [one.outcome for one in told.verdicts]
@@ -84,22 +86,17 @@ def test_what_was_skipped_or_failed_is_so_again(
 
 def test_what_is_on_neither_side_is_missing(loaded: Loader) -> None:
     rows = [row("a/b"), SKIP]
-    sides = (loaded(run(rows, pair_side=side, pair_id="1")) for side in ("base", "candidate"))
-    document = json.loads(comparison_json.render(judge(*sides)))
-    for one in document["verdicts"]:
-        if one["name"] == "a/skip":
-            one["rows"] = {"baseline": "absent", "candidate": "absent"}
+    document = json.loads(comparison_json.render(in_pairs(loaded, rows, rows)))
+    (skipped,) = (one for one in document["verdicts"] if one["name"] == "a/skip")
+    skipped["rows"] = {"baseline": "absent", "candidate": "absent"}
     again = recomputed(comparison_json.load(json.dumps(document)), ComparisonSettings(), {})
     assert [one.outcome for one in again.verdicts if one.name == "a/skip"] == [Outcome.MISSING]
     assert again.exit_status is ExitStatus.NOT_MEASURED
 
 
 def test_who_claims_to_have_skipped_what_a_baseline_has_did_not_measure_it(loaded: Loader) -> None:
-    sides = (
-        loaded(run([row("a/b"), SKIP], pair_side=side, pair_id="1"))
-        for side in ("base", "candidate")
-    )
-    told = judge(*sides)
+    rows = [row("a/b"), SKIP]
+    told = in_pairs(loaded, rows, rows)
     clocks = {"a/skip": Clock.DEVICE}
     again = recomputed(told, ComparisonSettings(), clocks, expected=["a/skip"])
     assert [one.outcome for one in again.verdicts if one.name == "a/skip"] == [Outcome.MISSING]

@@ -17,7 +17,7 @@ from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import open_rows
 from warpgauge.measurement.measuring import Built, Measuring, Suite
 from warpgauge.measurement.paired import Side
-from warpgauge.records.axes import number
+from warpgauge.records.model import number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
 from warpgauge.system.errors import ExitStatus

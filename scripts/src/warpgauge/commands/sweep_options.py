@@ -19,8 +19,7 @@ from warpgauge.commands.arguments import (
 )
 from warpgauge.commands.bench_options import Options
 from warpgauge.measurement.options import QUICK_PROCESSES
-from warpgauge.records.axes import number
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, number
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -37,12 +37,6 @@ _TYPES = {
         f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
     },
 }
-# Options, besides `outputs`, whose names must be those of buffers.
-_OF_BUFFERS: tuple[Literal["in_place", "scratch", "values"], ...] = (
-    "in_place",
-    "scratch",
-    "values",
-)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 Foreign: TypeAlias = Any  # a framework's object, whose type is not known here
@@ -165,8 +159,8 @@ class Parameters:
         written = {a[role]: a["type"] for a in self.arguments for role in VERIFIED if role in a}
         if missing := sorted({*options.get("outputs", ()), *self._checks} - written.keys()):
             raise UserError(f"{self.name}: no output parameter is named {listed(missing)}")
-        others = {key for option in _OF_BUFFERS for key in options.get(option, ())}
-        if missing := sorted(others - buffers):
+        others = {*options.get("in_place", ()), *options.get("scratch", ())}
+        if missing := sorted((others | options.get("values", {}).keys()) - buffers):
             raise UserError(f"{self.name}: no buffer parameter is named {listed(missing)}")
         if not written:
             raise UserError(
