@@ -17,7 +17,7 @@ from warpgauge.why.trace_file import DEVICE, Activity
 MEASURE = "measure"
 # The engine's kernels around what it times: fixtures/cuda/evict.cu and sm_clock.cu.
 _ENGINE = re.compile(
-    r"_ZN9warpgauge\d+_GLOBAL__N_\w*\d(?:clock_sample_kernel|delay_kernel|read_kernel)"
+    r"_ZN9warpgauge\d+_GLOBAL__N_\w*\d(?:clock_sample_kernel|delay_kernel|read_kernel|let_go_kernel)"
 )
 _HEADINGS = ("calls", "total", "mean", "share")
 
