@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +15,6 @@ from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.show_results import Conclusion, RunReport
 from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
 from warpgauge.execution.discovery import Probe
-from warpgauge.execution.program_folder import PlainProgram, Programs
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import Looks, open_rows
 from warpgauge.measurement.measuring import Measuring, Suite
@@ -109,7 +108,7 @@ class _AbCommand(MeasuringCommand):
         filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         found = program_folder.both(self.options.folders, measuring.scratch, environment)
-        asked = [programs.asked(filter) for programs in found]
+        asked = [selection.chosen(programs.everything, filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side.everything for name in one.names]
             raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
@@ -122,11 +121,7 @@ class _AbCommand(MeasuringCommand):
                 )
         commits = ({"commit": commit} if commit else {} for commit in self.options.commits)
         base, candidate = (
-            Side(
-                tuple(left),
-                {PROGRAMS: _shown(programs.folder), **commit},
-                filters=_filters(programs, left),
-            )
+            Side(tuple(left), {PROGRAMS: _shown(programs.folder), **commit})
             for programs, left, commit in zip(found, asked, commits, strict=True)
         )
         return base, candidate
@@ -139,13 +134,6 @@ class _AbCommand(MeasuringCommand):
 
 def _shown(folder: Path) -> str:
     return inert(str(provenance.nearby(folder)))
-
-
-def _filters(programs: Programs, asked: Sequence[PlainProgram]) -> Mapping[str, str]:
-    """Return a filter by exact names for each program of which only a part is selected."""
-    whole = {one.family: one.names for one in programs.everything}
-    parts = [one for one in asked if one.names != whole[one.family]]
-    return {one.family: selection.exactly(one.own(one.names)) for one in parts}
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

@@ -107,7 +107,7 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     """
     options, scratch = measuring.options, measuring.scratch
     everything = discovery.find(built.programs, scratch, options.suite)
-    wanted = selection.wanted(everything, options.filter, scratch, suites=True)
+    wanted = selection.wanted(everything, options.filter, suites=True)
     probes = discovery.gpus(everything, scratch)
     gpus, faults = named_gpus(probes)
     if len(gpus) < 2 or all(one.gpus == 1 for one in wanted):

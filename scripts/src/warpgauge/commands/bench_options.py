@@ -98,14 +98,14 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     from warpgauge.baselines.recordable import FEWEST_PROCESSES
-    from warpgauge.records.benchmark_filter import require_portable
+    from warpgauge.records.benchmark_filter import matches, require_portable
 
     parser = command_line()
     values = parser.parse_args(argv)
     options, given = options_of(vars(values), Options), parser.given(values)
     if options.resume is not None:
         refuse_together(given, "--resume", *(one for one in given if one not in _WITH_RESUME))
-    require_portable("--filter", options.filter.removeprefix("-"))
+    matches(options.filter, "", "--filter")
     require_portable("--inject", options.injected_regex)
     if "--baselines" in given and not {"--build-dir", "--kernels"} & {*given}:
         raise UserError("--baselines needs --build-dir or --kernels")

@@ -112,8 +112,7 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
 
 
 def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:
-    filters = {variant.family: selection.exactly(variant.names)}
-    return Side((variant,), {**built.source, "kernel": kernel.typed}, filters=filters)
+    return Side((variant,), {**built.source, "kernel": kernel.typed})
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:

@@ -142,4 +142,4 @@ def _wanted(one: Bench, folder: Path) -> list[Binary]:
     """Return the selected programs in `folder`. Raises UserError if there are none."""
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
         everything = discovery.find(folder, Path(name), one.options.suite)
-        return selection.wanted(everything, one.options.filter, Path(name), suites=True)
+        return selection.wanted(everything, one.options.filter, suites=True)

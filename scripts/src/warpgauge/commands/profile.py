@@ -14,7 +14,7 @@ from rich.console import Console
 
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.profile_options import ProfileOptions, parse
-from warpgauge.execution import discovery, toolkit
+from warpgauge.execution import discovery, selection, toolkit
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.files import atomic
@@ -81,7 +81,7 @@ def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
     for binary in programs:
         if name in binary.names:
             return replace(binary, names=(name,))
-    left = [one for one in discovery.select(programs, name, scratch) if one.names]
+    left = [one for one in selection.chosen(programs, name, "NAME") if one.names]
     names = [own for binary in left for own in binary.names]
     if len(names) == 1:
         return left[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 from warpgauge.commands import arguments, bench_options
 from warpgauge.commands.arguments import Parser, file, group
 from warpgauge.commands.bench_options import Options
-from warpgauge.records.benchmark_filter import require_portable
+from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
@@ -39,7 +39,7 @@ def parse(argv: Sequence[str]) -> ProfileOptions:
     from warpgauge.files.atomic import resolved
 
     values = vars(command_line().parse_args(argv))
-    require_portable("NAME", values["name"])
+    matches(values["name"], "", "NAME")
     for option in ("ncu", "nsys"):
         path, suffix = values[option], f".{option}-rep"
         if path is not None and path.suffix != suffix:

@@ -180,7 +180,7 @@ class _SweepCommand(MeasuringCommand):
         except UserError:
             if measuring.options.suite != DEFAULT_SUITE:
                 raise
-            more = discovery.left_out(programs, measuring.scratch)
+            more = discovery.left_out(programs)
             sweep.require_some([*names, *more], what, axis)
             raise UserError(
                 f"only the full suite has all of {listed(what)} with the axis {axis}: add --suite "

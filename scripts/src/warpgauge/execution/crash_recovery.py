@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warpgauge.execution.discovery import BAD_USAGE, NOT_MEASURABLE
+from warpgauge.execution.description import BAD_USAGE, NOT_MEASURABLE
 from warpgauge.files.document import failure_of
 from warpgauge.records.counters import NOT_TRIED
 from warpgauge.records.partial_report import Report

@@ -7,12 +7,11 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.execution import manifest
-from warpgauge.execution.shuffle import shuffled
+from warpgauge.execution.description import BAD_USAGE, LISTING_DEADLINE_S, NOT_MEASURABLE, Asked
 from warpgauge.records import partial_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
@@ -21,24 +20,12 @@ from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import quoted
 
-# Limits for one program, and for all programs of a folder together.
-LISTING_DEADLINE_S, _LISTING_TOTAL_S = 60.0, 300.0
+_LISTING_TOTAL_S = 300.0  # for all programs of a folder together
 # Per program: a run file with more rows could not be loaded again (`json_file`).
 MOST_NAMES = 30_000
 # Null bytes cannot be passed as arguments; U+FFFD replaces bytes that are not UTF-8.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"
-BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
-
-
-class Ability(IntEnum):
-    """What a program can do besides measuring; each includes those before it."""
-
-    NONE, SHUFFLE, LOCK_STEP, OMIT_CEILINGS = range(4)
-
-
-# The option for each ability, in their order.
-_OPTIONS = ("--shuffle=0", "--lock-step=0", "--no-ceilings")
 
 
 @dataclass(frozen=True)
@@ -48,7 +35,9 @@ class Binary:
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
-    ability: Ability = Ability.NONE
+    driven: bool = False  # measured through the driver, as programs that use warpgauge are
+    total: int = 0  # benchmarks that it lists; `names` are those of them that are selected
+    left_out: tuple[str, ...] = ()  # its benchmarks that only the full suite has
     arguments: tuple[str, ...] = ()  # for every call; they select which benchmarks exist
     needs_gpu: bool = True
     gpus: int = 1  # number needed, if any
@@ -137,36 +126,9 @@ def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
     return [*map(checked, binaries)]
 
 
-def select(binaries: Sequence[Binary], regex: str, scratch: Path) -> list[Binary]:
-    """Return `binaries` with only the benchmarks that match Google Benchmark's own filter.
-
-    A program without matches is dropped; one that cannot list stays, since its names are unknown.
-    """
-    chosen = []
-    for binary in binaries:
-        if binary.fault is None:
-            ending = _list(binary.path, scratch, *binary.arguments, f"--benchmark_filter={regex}")
-            known = frozenset(binary.names)
-            names = tuple(n for n in _names(ending) if n in known)
-            if ending.status in (0, BAD_USAGE) and not names:
-                continue
-            fault = f"cannot list: {ending.described()}" if ending.status else None
-            binary = replace(binary, names=names, fault=fault)
-        chosen.append(binary)
-    return chosen
-
-
-def left_out(binaries: Sequence[Binary], scratch: Path, regex: str = "") -> list[str]:
-    """Return the names that only the full suite has, filtered by `regex` if given."""
-    filter = [f"--benchmark_filter={regex}"] if regex else []
-    found: list[str] = []
-    for binary in binaries:
-        if binary.fault is None and _FULL not in binary.arguments:
-            everything = _list(binary.path, scratch, *binary.arguments, _FULL, *filter)
-            if everything.status == 0:
-                known = frozenset(binary.names)
-                found += [n for n in _names(everything) if n not in known]
-    return found
+def left_out(binaries: Iterable[Binary]) -> list[str]:
+    """Return the names that only the full suite has, if that is not measured."""
+    return [name for binary in binaries for name in binary.left_out]
 
 
 def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
@@ -238,7 +200,9 @@ def probe(
 def with_axis(binary: Binary, axis: str, values: Sequence[float], scratch: Path) -> Binary:
     """Return the program with these values for an axis, wherever a benchmark has it."""
     told = f"--axis={axis}={','.join(map(str, values))}"
-    found = listed(binary.path, scratch, own=(*binary.arguments, told))
+    own = tuple(one for one in binary.arguments if one != _FULL)
+    suite = DEFAULT_SUITE if own == binary.arguments else FULL_SUITE
+    found = listed(binary.path, scratch, suite, (*own, told))
     return replace(found, needs_gpu=binary.needs_gpu, gpus=binary.gpus, inputs=binary.inputs)
 
 
@@ -247,54 +211,54 @@ def listed(
 ) -> Binary:
     """Return a program with its benchmarks of the suite, or with the fault that prevents listing.
 
-    A program of an older commit without suites has all its benchmarks in each suite. Every call
-    gets the arguments `own`.
+    Every call gets the arguments `own`. A program that does not use warpgauge has no suites.
     """
-    arguments = own if suite == DEFAULT_SUITE else (*own, f"--suite={suite}")
-    ending = _list(path, scratch, *arguments)
-    if arguments != own and ending.status == BAD_USAGE:
-        arguments, ending = own, _list(path, scratch, *own)
-    names = _names(ending)
-    nothing = Binary(path, (), arguments=own)
-    if not names and ending.status in (0, BAD_USAGE) and left_out([nothing], scratch):
-        return nothing
+    asked = Asked(path, scratch, own)
+    description, ending = asked.describe()
+    if description is None:
+        return _plain(asked, ending)
+    everything = description.benchmarks
+    fault = description.fault or _fault([one.name for one in everything])
+    if fault is not None:
+        return Binary(path, (), fault)
+    is_full = suite == FULL_SUITE
+    further = {one.name for one in everything if one.suite == FULL_SUITE and not is_full}
+    names = tuple(one.name for one in everything if one.name not in further)
+    return Binary(
+        path,
+        names,
+        driven=True,
+        total=len(names),
+        left_out=tuple(one.name for one in everything if one.name in further),
+        arguments=(*own, _FULL) if is_full else own,
+    )
+
+
+def _plain(asked: Asked, ending: process.Ending) -> Binary:
+    """Return a program that does not use warpgauge; `ending` is how it ended for --describe."""
+    path, own = asked.path, tuple(asked.arguments)
+    if ending.status > 0:  # it may have refused that option
+        ending = asked.list()
     if ending.status:
         return Binary(path, (), f"cannot list its benchmarks: {ending.described()}")
+    # One name per line; a name may contain spaces.
+    names = tuple(line for line in ending.stdout.splitlines() if line.strip())
+    if (fault := _fault(names)) is not None:
+        return Binary(path, (), fault)
+    return Binary(path, names, arguments=own, total=len(names))
+
+
+def _fault(names: Sequence[str]) -> str | None:
+    """Return what is wrong with the names that a program lists."""
     if not names:
-        return Binary(path, (), "lists no benchmark")
+        return "lists no benchmark"
     if len(names) > MOST_NAMES:
-        return Binary(path, (), too_many(names))
+        return too_many(names)
     for name in names:
         if _NO_TEXT.search(name) or not is_name(name):
-            return Binary(path, (), f"cannot list its benchmarks: {quoted(name)} is not a name")
-    able = ability(path, names, scratch, *arguments)
-    return Binary(path, names, ability=able, arguments=arguments)
-
-
-def ability(path: Path, names: Sequence[str], scratch: Path, *own: str) -> Ability:
-    """Return what a program with the benchmarks `names` can do."""
-    for known in (Ability.OMIT_CEILINGS, Ability.LOCK_STEP, Ability.SHUFFLE):
-        ending = _list(path, scratch, *own, *_OPTIONS[:known])
-        if ending.status != BAD_USAGE:
-            is_right = ending.status == 0 and _names(ending) == shuffled(names, 0)
-            return known if is_right else Ability.NONE
-    return Ability.NONE
-
-
-def is_ours(path: Path, scratch: Path) -> bool:
-    """Return whether a program uses warpgauge: it then rejects an invalid file descriptor."""
-    return _list(path, scratch, "--lock-step=none").status == BAD_USAGE
+            return f"cannot list its benchmarks: {quoted(name)} is not a name"
+    return None
 
 
 def too_many(names: Sequence[str]) -> str:
     return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: split the program"
-
-
-def _names(ending: process.Ending) -> tuple[str, ...]:
-    """Split the list into names, one per line; a name may contain spaces."""
-    return tuple(line for line in ending.stdout.splitlines() if line.strip())
-
-
-def _list(path: Path, scratch: Path, *arguments: str) -> process.Ending:
-    command = [str(path), "--benchmark_list_tests", *arguments]
-    return process.run(command, LISTING_DEADLINE_S, scratch)

@@ -18,10 +18,6 @@ FILE = "warpgauge_benchmarks.json"
 _REMEDY = "build again, with the CMake files of this warpgauge"
 _LONGEST = 100  # characters of a quoted error message
 
-# Older commits list their programs here, one per line; only bench_host needs no GPU.
-_FAMILIES = Path("benchmarks") / "families.txt"
-_HOST_PROGRAM = "bench_host"
-
 
 @dataclass(frozen=True)
 class Program:
@@ -71,7 +67,7 @@ def read(build: Path) -> Manifest:
     try:
         listing = msgspec.json.decode(place.path.read_bytes(), type=_Listing)
     except FileNotFoundError:
-        return Manifest(_of_older_commit(build))
+        return Manifest()
     except OSError as fault:
         raise place.error(f"cannot be read ({fault.strerror})", "check the path") from None
     except (ValueError, RecursionError) as fault:
@@ -94,7 +90,8 @@ def read(build: Path) -> Manifest:
     if twice is not None:
         raise place.error(f"holds two programs named {quoted(twice)}", "rename one")
     source = build / listing.source_dir if listing.source_dir else None
-    return Manifest(_sorted(programs), source)
+    in_order = sorted(programs, key=lambda program: program.path.name)
+    return Manifest(tuple(in_order), source)
 
 
 def write(build: Path, manifest: Manifest) -> None:
@@ -110,17 +107,3 @@ def write(build: Path, manifest: Manifest) -> None:
         source_dir=str(manifest.source or ""),
     )
     replace_all({build / FILE: msgspec.json.encode(listing) + b"\n"})
-
-
-def _of_older_commit(build: Path) -> tuple[Program, ...]:
-    try:
-        lines = (build / _FAMILIES).read_text(errors="replace").splitlines()
-    except OSError:
-        return ()
-    names = {line.strip() for line in lines} - {""}
-    folder = (build / _FAMILIES).parent
-    return _sorted([Program(folder / name, name != _HOST_PROGRAM) for name in names])
-
-
-def _sorted(programs: list[Program]) -> tuple[Program, ...]:
-    return tuple(sorted(programs, key=lambda program: program.path.name))

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from warpgauge.execution import selection
 from warpgauge.execution.crash_recovery import Names
-from warpgauge.execution.discovery import Ability, Binary
-from warpgauge.execution.shuffle import shuffled
+from warpgauge.execution.discovery import Binary
 from warpgauge.system.process import Ending
 
 
@@ -22,12 +21,11 @@ class Lane:
     binaries: tuple[Binary, ...]
     arguments: tuple[str, ...] = ()
     side: str = ""  # name of the side, if there are several
-    filters: Mapping[str, str] = field(default_factory=dict)  # filter of each family's program
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. `seed` alone determines the order of families within the rounds.
+    """What to run. `seed` alone determines the order of families, and of benchmarks in them.
 
     Benchmarks in `apart` run in alternating processes; the runner adds to them.
     """
@@ -64,17 +62,23 @@ def gpu_environment(device: int | str | None) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
 
-def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
-    """Return the command of one process without its output file, for repeating it by hand.
-
-    If `names` is given, run only those.
-    """
-    chosen = (
-        lane.filters.get(binary.family) if names is None else selection.exactly(binary.own(names))
-    )
-    filtered = [] if chosen is None else [f"--benchmark_filter={chosen}"]
+def called(plan: Plan, lane: Lane, binary: Binary) -> list[str]:
+    """Return a program's command line, without what to measure and where to report it."""
     device = plan.gpu_arguments if binary.needs_gpu else ()
-    return [str(binary.path), *binary.arguments, *filtered, *lane.arguments, *device]
+    return [str(binary.path), *binary.arguments, *lane.arguments, *device]
+
+
+def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
+    """Return the command that measures `names` (default: the selected ones) by hand.
+
+    It has no filter if these are all, or too many for one argument.
+    """
+    names = binary.names if names is None else names
+    chosen = selection.exactly(binary.own(names))
+    is_whole = len(names) == binary.total
+    is_long = len(chosen.encode(errors="surrogateescape")) > selection.LONGEST_FILTER
+    filtered = [] if is_whole or is_long else [f"--benchmark_filter={chosen}"]
+    return [*called(plan, lane, binary), *filtered]
 
 
 def order(plan: Plan) -> list[list[Turn]]:
@@ -100,13 +104,17 @@ def order(plan: Plan) -> list[list[Turn]]:
 
 
 def sequence(plan: Plan, turn: Turn) -> Names:
-    """Return a program's benchmarks in the order in which it runs them.
+    """Return a program's benchmarks in the order in which they run.
 
-    The lanes of a round use the same order: shuffled if all of them can, or else as listed.
+    In a round it is the same for all lanes: at random if all are driven, or else as listed.
     """
     names = turn.binary.names
-    can_shuffle = _all_can(Ability.SHUFFLE, plan, turn)
-    return shuffled(names, seed_of(plan, turn)) if can_shuffle else names
+    if not _all_driven(plan, turn):
+        return names
+    of_all_lanes = [*dict.fromkeys(name for one in _counterparts(plan, turn) for name in one.names)]
+    random.Random(f"{plan.seed} {turn.round} {turn.binary.family}").shuffle(of_all_lanes)
+    own = {*names}
+    return tuple(name for name in of_all_lanes if name in own)
 
 
 def of_round(plan: Plan, turn: Turn) -> list[str]:
@@ -115,21 +123,20 @@ def of_round(plan: Plan, turn: Turn) -> list[str]:
     Pairs measure the ceilings of the GPU in the first round only: they take a tenth of a round. A
     process alone measures them always, as it is compared with a baseline whose processes did.
     """
-    order = [f"--shuffle={seed_of(plan, turn)}"] if _all_can(Ability.SHUFFLE, plan, turn) else []
-    omits = len(plan.lanes) > 1 and _all_can(Ability.OMIT_CEILINGS, plan, turn)
-    return [*order, "--no-ceilings"] if omits and turn.round > 1 else order
+    omits = len(plan.lanes) > 1 and turn.round > 1 and _all_driven(plan, turn)
+    return ["--no-ceilings"] if omits else []
 
 
-def _all_can(ability: Ability, plan: Plan, turn: Turn) -> bool:
-    """Return whether all programs of this family have an ability.
+def _all_driven(plan: Plan, turn: Turn) -> bool:
+    """Return whether all programs of this family are driven.
 
     What a process did before a benchmark can change it by a percent. If only one side did something
     else, that would look like a change.
     """
+    return all(one.driven for one in _counterparts(plan, turn))
+
+
+def _counterparts(plan: Plan, turn: Turn) -> list[Binary]:
+    """Return the programs of a turn's family in all lanes."""
     everything = (binary for lane in plan.lanes for binary in lane.binaries)
-    return all(one.ability >= ability for one in everything if one.family == turn.binary.family)
-
-
-def seed_of(plan: Plan, turn: Turn) -> int:
-    """Return the 64-bit seed of the order within programs in this round."""
-    return (plan.seed << 16 | turn.round) & (1 << 64) - 1
+    return [one for one in everything if one.family == turn.binary.family]

@@ -13,24 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from warpgauge.execution.discovery import (
-    LISTING_DEADLINE_S,
-    MOST_NAMES,
-    Ability,
-    Binary,
-    ability,
-    is_ours,
-    owners,
-    too_many,
-    with_own_names,
-)
-from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
+from warpgauge.execution.description import Asked
+from warpgauge.execution.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
+from warpgauge.records.model import DEFAULT_SUITE
 from warpgauge.records.partial_report import Report, is_run
-from warpgauge.system import process
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import inert, listed, quoted, typed
+from warpgauge.system.text import inert, listed, quoted
 
 
 @dataclass(frozen=True)
@@ -62,19 +52,22 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
     """Return the program at `path` with its benchmarks, or with the fault that prevents them."""
     if path.exists() and not os.access(path, os.X_OK):
         return PlainProgram(path, (), "is not executable: chmod +x it")
-    asking = [str(path), "--benchmark_list_tests"]
-    ending = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
+    asked = Asked(path, scratch, environment=environment)
+    description, ending = asked.describe()
+    if description is not None:
+        everything = description.benchmarks
+        names = tuple(one.name for one in everything if one.suite == DEFAULT_SUITE)
+        fault = description.fault or _fault(path, names)
+        return PlainProgram(path, names, fault, driven=True, total=len(names))
+    if ending.status > 0:  # it may have refused --describe
+        ending = asked.list()
     if ending.status or ending.ended_for:
         return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
     # This filter matches no benchmark, so that only the program's own messages are printed.
-    asking.append("--benchmark_filter=^$")
-    talk = process.run(asking, LISTING_DEADLINE_S, scratch, environment)
+    talk = asked.list("--benchmark_filter=^$")
     lines = [line for line in ending.stdout.splitlines() if line.strip()]
     names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
-    fault = _fault(path, names)
-    if fault is not None or not is_ours(path, scratch):
-        return PlainProgram(path, names, fault)
-    return PlainProgram(path, names, ability=ability(path, names, scratch))
+    return PlainProgram(path, names, _fault(path, names), total=len(names))
 
 
 def _fault(path: Path, names: Sequence[str]) -> str | None:
@@ -134,15 +127,6 @@ class Programs:
     folder: Path
     everything: tuple[PlainProgram, ...]
 
-    def asked(self, filter: str) -> tuple[PlainProgram, ...]:
-        """Return programs with benchmarks that match `filter`, and those that cannot be listed."""
-        with cpu_limit(SEARCH_LIMIT_S, f"--filter {typed(filter)} takes too long; simplify it"):
-            found = [
-                replace(one, names=tuple(n for n in one.names if matches(filter, n)))
-                for one in self.everything
-            ]
-        return tuple(one for one in found if one.names or one.fault is not None)
-
 
 def both(
     folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str]
@@ -164,8 +148,7 @@ def both(
             return program
         prefix = f"{program.family}/"
         names = tuple(f"{prefix}{name}" for name in program.names)
-        # In lock-step a program uses its own names.
-        return replace(program, names=names, prefix=prefix, ability=Ability.NONE)
+        return replace(program, names=names, prefix=prefix)
 
     base, candidate = (
         Programs(folder, tuple(with_own_names([*map(own, side)])))

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from warpgauge.execution import discovery
-from warpgauge.execution.discovery import Binary, Probe
+from warpgauge.execution.discovery import AnyBinary, Binary, Probe
 from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
@@ -24,18 +23,26 @@ _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 LONGEST_FILTER = 32 * 1024
 
 
-def chosen(everything: Sequence[Binary], filter: str, scratch: Path) -> list[Binary]:
-    """Return what `filter` selects, as the programs themselves interpret it; may be empty."""
-    if filter:
-        return discovery.select(everything, filter, scratch)
-    return [binary for binary in everything if binary.names or binary.fault is not None]
+def matching(filter: str, names: Iterable[str], option: str = "--filter") -> tuple[str, ...]:
+    """Return the names that `filter` selects. Raises UserError for a wrong or slow filter."""
+    with cpu_limit(SEARCH_LIMIT_S, f"{option} {typed(filter)} takes too long; simplify it"):
+        return tuple(name for name in names if benchmark_filter.matches(filter, name, option))
 
 
-def wanted(
-    everything: Sequence[Binary], filter: str, scratch: Path, *, suites: bool = False
-) -> list[Binary]:
+def chosen(
+    everything: Iterable[AnyBinary], filter: str, option: str = "--filter"
+) -> list[AnyBinary]:
+    """Return the programs with the benchmarks that `filter` selects; may be empty.
+
+    A program that cannot be listed stays, since its benchmarks are unknown.
+    """
+    found = [replace(one, names=matching(filter, one.names, option)) for one in everything]
+    return [one for one in found if one.names or one.fault is not None]
+
+
+def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -> list[Binary]:
     """Like `chosen`, but raises UserError if empty. `suites`: the message may suggest --suite."""
-    left = chosen(everything, filter, scratch)
+    left = chosen(everything, filter)
     if any(binary.names for binary in left):
         return left
     if left:  # only programs with faults
@@ -47,7 +54,7 @@ def wanted(
         )
         fault = f"nothing{asked} can be measured: {why}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
-    if suites and discovery.left_out(everything, scratch, filter):
+    if suites and matching(filter, discovery.left_out(everything)):
         match = f"match --filter {typed(filter)}" if filter else "are in the programs"
         raise UserError(f"only benchmarks of the full suite {match}: add --suite {FULL_SUITE}")
     if not filter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one turn: a program in one round, in as many processes as needed."""
+"""Runs one turn of a program that is not driven, in as many processes as needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from warpgauge.execution import crash_recovery, selection
 from warpgauge.execution.crash_recovery import Names, Part
 from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Plan, Turn, command, of_round, sequence
+from warpgauge.execution.plan import Plan, Turn, command
 from warpgauge.files.document import Failure
 from warpgauge.records import partial_report
 from warpgauge.records.partial_report import Report
@@ -65,13 +65,11 @@ class TurnResult:
 def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResult:
     """Run `names` of a turn's program, in as many processes as needed."""
     folder = plan.folder / f"round{turn.round}" / turn.lane.side / turn.binary.family
-    own_filter = turn.lane.filters.get(turn.binary.family, "")
     outputs = (folder / f"out{number}.json" for number in itertools.count(1))
 
     def in_parts(asked: Names) -> Sequence[Names]:
-        """Split into as few parts as possible; the whole program uses the lane's own filter."""
-        whole = asked == sequence(plan, turn) and len(own_filter) <= selection.LONGEST_FILTER
-        return [asked] if whole else selection.in_parts(asked)
+        """Split into as few parts as possible; the whole program needs no filter."""
+        return [asked] if len(asked) == turn.binary.total else selection.in_parts(asked)
 
     def start(asked: Names) -> Part:
         return _process(plan, turn, asked, next(outputs), running)
@@ -89,8 +87,6 @@ def deliver(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResul
 
 
 def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) -> Part:
-    all_of_it = asked == sequence(plan, turn)
-    called = command(plan, turn.lane, turn.binary, None if all_of_it else asked)
     output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     out.parent.mkdir(parents=True, exist_ok=True)  # a program may have removed it
     out.unlink(missing_ok=True)  # left by another run in the same folder
@@ -104,7 +100,7 @@ def _process(plan: Plan, turn: Turn, asked: Names, out: Path, running: Running) 
     own = turn.binary.own(asked)
     running(asked[0])
     ending = process.run(
-        [*called, *of_round(plan, turn), *output],
+        [*command(plan, turn.lane, turn.binary, asked), *output],
         plan.deadline_s,
         out.parent,
         plan.environment,

@@ -77,7 +77,8 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
     return Variant(
         binary.path,
         tuple(f"{COMMON}{point}" for point in points),
-        ability=binary.ability,
+        driven=binary.driven,
+        total=binary.total,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
         needs_gpu=program.needs_gpu,
         gpus=program.gpus,

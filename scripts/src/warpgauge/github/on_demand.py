@@ -16,7 +16,7 @@ from warpgauge.github.api import GitHub, Json, NotFound
 from warpgauge.github.fields import address, at, is_ours, number, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull, Run
-from warpgauge.records.benchmark_filter import require_portable
+from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.markdown.text import code, prose
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT, short
@@ -132,7 +132,7 @@ def _parsed(body: str, known: Sequence[Gpu]) -> tuple[str, str]:
     if found is None:
         raise UserError(_USAGE)
     filter, name = found["filter"], (found["gpu"] or "").lower()
-    require_portable("the filter", filter.removeprefix("-"))
+    matches(filter, "")
     slugs = {one: gpu.slug for gpu in known for one in (gpu.slug, gpu.name.lower())}
     if name and name not in slugs:
         has = ", ".join(gpu.slug for gpu in known)

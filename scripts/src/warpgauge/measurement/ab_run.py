@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution import selection
-from warpgauge.execution.discovery import Binary
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import looks, paired, run_file
 from warpgauge.measurement.looks import Found, Looks
@@ -44,7 +43,7 @@ class AbRun:
 
     def built_here(self, *injections: str) -> Side:
         """This build as a side; `injections` are values of --inject."""
-        side = self._side(self.suite.binaries, self.source)
+        side = Side(self.suite.binaries, self.source)
         if not injections:
             return side
         facts = {**self.source, "inject": " ".join(injections)}
@@ -59,17 +58,12 @@ class AbRun:
         if self.source == facts:
             shown = short(commit)
             self.measuring.note(f"Commit {shown} is this tree: both sides run the same programs.")
-            return self._side(self.suite.binaries, facts)
+            return Side(self.suite.binaries, facts)
         measuring = self.measuring
         everything = measuring.of_commit(commit, "Base", for_gpu=not self.suite.probe.no_gpu)
-        chosen = selection.chosen(everything, measuring.options.filter, measuring.scratch)
-        side = self._side(selection.able(chosen, self.suite.probe), facts)
+        chosen = selection.chosen(everything, measuring.options.filter)
+        side = Side(tuple(selection.able(chosen, self.suite.probe)), facts)
         return side.without(self.suite.left_out)
-
-    def _side(self, binaries: Sequence[Binary], facts: Mapping[str, str]) -> Side:
-        filter = self.measuring.options.filter
-        filters = {binary.family: filter for binary in binaries} if filter else {}
-        return Side(tuple(binaries), facts, filters=filters)
 
     def compared(
         self,

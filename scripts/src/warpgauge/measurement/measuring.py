@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.execution import build, discovery, machine_context, manifest, selection
+from warpgauge.execution import build, discovery, drive_lines, machine_context, manifest, selection
 from warpgauge.execution.discovery import Binary, Probe
 from warpgauge.execution.gpu_watch import GpuWatch
 from warpgauge.execution.input_files import InputFiles
@@ -24,7 +24,7 @@ from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.system import packages, process, worktree
+from warpgauge.system import environment, packages, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
@@ -103,7 +103,8 @@ class Measuring:
         if self.options.build:
             packages.provide(packages.BUILD, self.note)
             machine_context.forget(self.root)
-        folder = self.programs(self.root, targets=targets)
+        with_driver = [*targets, drive_lines.TARGET] if targets else ()
+        folder = self.programs(self.root, targets=with_driver)
         if machine_context.source(self.root) != tree:  # edited during the build
             tree |= {"dirty": "true"}
         source = self._source_of_programs(tree, is_whole=not targets)
@@ -190,7 +191,7 @@ class Measuring:
     def suite_of(self, everything: Sequence[Binary]) -> Suite:
         """Select from these programs. Raises UserError, as `suite` does."""
         options = self.options
-        wanted = selection.wanted(everything, options.filter, self.scratch, suites=True)
+        wanted = selection.wanted(everything, options.filter, suites=True)
         probe = self._probe(everything)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
@@ -202,7 +203,7 @@ class Measuring:
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
-        left_out = discovery.left_out(everything, self.scratch) if options.against else ()
+        left_out = discovery.left_out(everything) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
     def _probe(self, everything: Sequence[Binary]) -> Probe:
@@ -257,9 +258,23 @@ class Measuring:
                 if binary.fault:
                     side = f"{lane.side}: " if lane.side else ""
                     self.warn(f"{side}{binary.path.name}: {binary.fault}")
+        if any(one.driven for lane in lanes for one in lane.binaries):
+            self._provide_driver()
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
             yield from self.budget.timed(outcomes)
+
+    def _provide_driver(self) -> None:
+        """Build the driver if it is missing. Raises UserError.
+
+        It is of this tree, also for programs of another project or of another commit.
+        """
+        if (path := drive_lines.driver()).exists():
+            return
+        if not self.options.build:
+            raise UserError(f"{path} is missing: {drive_lines.REMEDY}", ExitStatus.NOT_MEASURED)
+        packages.provide(packages.BUILD, self.note)
+        self.programs(environment.ROOT, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.execution import selection
@@ -26,37 +26,29 @@ Run = Callable[[Sequence[Lane], range], Iterable[TurnResult]]
 class Side:
     """One of several builds: its programs, how they are called, and their results so far.
 
-    `facts` are context fields of this side alone: commit, dirty, inject. `filters` map a family to
-    the filter that its program gets.
+    `facts` are context fields of this side alone: commit, dirty, inject.
     """
 
     binaries: tuple[Binary, ...]
     facts: Mapping[str, str]
     arguments: tuple[str, ...] = ()
-    filters: Mapping[str, str] = field(default_factory=dict)
     outcomes: tuple[TurnResult, ...] = ()
 
     def only(self, names: Collection[str]) -> Side:
         """Return this side with only these benchmarks, as far as it has them."""
-        binaries = tuple(selection.only(self.binaries, names))
-        filters = {
-            one.family: selection.exactly(one.own(one.names)) for one in binaries if one.names
-        }
-        return replace(self, binaries=binaries, filters=filters)
+        return replace(self, binaries=tuple(selection.only(self.binaries, names)))
 
     def without(self, names: Collection[str]) -> Side:
         """Return this side without these benchmarks."""
-        binaries, filters = [], dict(self.filters)
+        binaries = []
         for binary in self.binaries:
             left = tuple(name for name in binary.names if name not in names)
-            if left and left != binary.names:
-                filters[binary.family] = selection.exactly(binary.own(left))
             if left or not binary.names:
                 binaries.append(replace(binary, names=left))
-        return replace(self, binaries=tuple(binaries), filters=filters)
+        return replace(self, binaries=tuple(binaries))
 
     def lane(self, name: str = "") -> Lane:
-        return Lane(self.binaries, self.arguments, name, self.filters)
+        return Lane(self.binaries, self.arguments, name)
 
 
 def measure(

@@ -11,9 +11,8 @@ from typing import Protocol
 
 import msgspec
 
-from warpgauge.execution import lock_step, turn_result
+from warpgauge.execution import drive, turn_result
 from warpgauge.execution.crash_recovery import Names
-from warpgauge.execution.discovery import Ability
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import failure_of
@@ -121,8 +120,7 @@ class _Run:
 
     def _together(self, program: Asked) -> Names:
         """Return what is measured in lock-step: what both turns have, in the order of the first."""
-        speak = all(turn.binary.ability >= Ability.LOCK_STEP for turn, _ in program)
-        if len(program) != 2 or not speak:
+        if len(program) != 2 or not all(turn.binary.driven for turn, _ in program):
             return ()
         (_, first), (_, second) = program
         able = {*second} - self.plan.apart
@@ -134,10 +132,14 @@ class _Run:
             self.observer.begins(turn)
         outcomes = self._found([one], attempt)
         if not outcomes:
-            outcomes = [turn_result.deliver(self.plan, turn, names, self.observer.runs)]
+            outcomes = [self._by_itself(turn, names)]
             self._keep([one], outcomes, attempt)
         self._tell(outcomes, attempt)
         return outcomes[0]
+
+    def _by_itself(self, turn: Turn, names: Names) -> TurnResult:
+        deliver = drive.alone if turn.binary.driven else turn_result.deliver
+        return deliver(self.plan, turn, names, self.observer.runs)
 
     def _in_lock_step(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
         known = [self._found(program, attempt) for program in programs]
@@ -157,7 +159,7 @@ class _Run:
         observer = self.observer
         together = [([turn for turn, _ in one], self._together(one)) for one in programs]
         begins = observer.begins if attempt == 1 else lambda *_: None
-        found = lock_step.deliver(self.plan, together, begins, observer.runs)
+        found = drive.deliver(self.plan, together, begins, observer.runs)
         whole = []
         for program, outcomes in zip(programs, found, strict=True):
             whole.append([*map(self._completed, program, outcomes)])
@@ -170,8 +172,7 @@ class _Run:
         if not (left := outcome.missing):
             return outcome
         self.observer.begins(turn)
-        alone = turn_result.deliver(self.plan, turn, left, self.observer.runs)
-        return with_repeated(outcome, alone)
+        return with_repeated(outcome, self._by_itself(turn, left))
 
     def _keep(self, program: Asked, outcomes: Sequence[TurnResult], attempt: int) -> None:
         self.plan.unchanged()  # otherwise the inputs of these results are unknown

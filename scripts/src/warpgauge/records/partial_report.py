@@ -33,15 +33,20 @@ def read(path: Path) -> tuple[Report, bool]:
     """
     text = _text(path)
     for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
-        try:
-            # Not strict, because messages may contain raw control characters.
-            document = json.loads(candidate, strict=False, object_pairs_hook=_object)
-        except (ValueError, RecursionError):
-            continue
-        # A text that parses as it is needs no mending.
-        readable = _is_report(document) and _is_unicode(candidate, document)
-        return (document, candidate is text) if readable else ({}, False)
+        document = parsed(candidate)
+        if document is not None:  # a text that parses as it is needs no mending
+            return document, candidate is text and bool(document)
     return {}, False
+
+
+def parsed(text: str) -> Report | None:
+    """Return the report in `text`: empty if it cannot become a run file, None if not JSON."""
+    try:
+        # Not strict, because messages may contain raw control characters.
+        document = json.loads(text, strict=False, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        return None
+    return document if _is_report(document) and _is_unicode(text, document) else {}
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

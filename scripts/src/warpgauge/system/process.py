@@ -98,6 +98,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     *,
     watched: Path | None = None,
+    into: Path | None = None,
     grown: Callable[[], None] = lambda: None,
     told: str = "",
     by_hand: Sequence[Sequence[str]] = (),
@@ -106,8 +107,9 @@ def run(
 
     It is ended after `deadline_s`. If a file is `watched`, the deadline restarts whenever its size
     changes, and `grown` is called. All its descendants end with it, also if this function raises
-    (Ctrl-C) or this process is killed. Its output goes to unnamed files in `folder`. In the command
-    log, `told` says what it is for, and the commands `by_hand`, if any, replace it.
+    (Ctrl-C) or this process is killed. Its output goes to unnamed files in `folder`; its standard
+    output to the file `into`, if given, which is then watched. In the command log, `told` says what
+    it is for, and the commands `by_hand`, if any, replace it.
     """
     mark, environment = secrets.token_hex(16), environment or {}
     # Without Google Benchmark's variables, so that only the command line determines a run.
@@ -116,7 +118,7 @@ def run(
     with (
         command_log.running(command, environment, told=told, by_hand=by_hand) as logged,
         process_tree.ended_with_us(mark),
-        tempfile.TemporaryFile(dir=folder) as out,
+        into.open("w+b") if into else tempfile.TemporaryFile(dir=folder) as out,
         tempfile.TemporaryFile(dir=folder) as err,
         ExitStack() as at_the_end,
     ):
@@ -141,12 +143,13 @@ def run(
             waiter.start()
             at_the_end.callback(waiter.join, process_tree.GONE_S)
             at_the_end.callback(family.end)
-        ended_for = _watch(waiter, deadline_s, watched, grown, (out, err))
+        ended_for = _watch(waiter, deadline_s, into or watched, grown, (out, err))
         left_behind = not ended_for and bool(family.running())
         at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
         logged.ended(status, ended_for)
-        said, seconds = (tail(out), tail(err)), time.monotonic() - began
+        said = ("" if into else tail(out), tail(err))
+        seconds = time.monotonic() - began
         runs_on = bool(family.running())
         return Ending(tuple(command), status, *said, seconds, ended_for, left_behind, runs_on)
 
