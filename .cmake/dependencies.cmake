@@ -15,6 +15,7 @@ FetchContent_Declare(benchmark
 if(NOT TARGET benchmark::benchmark) # the project that includes this one may have it
   FetchContent_MakeAvailable(benchmark)
 endif()
+find_package(nlohmann_json REQUIRED)
 if(WARPGAUGE_TESTS)
   FetchContent_Declare(googletest
     URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
