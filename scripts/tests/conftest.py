@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import builders
-import clocks
+import driver_of_tests
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
 from two_folders import TwoFolders
-from warpgauge.execution import build, gpu_watch
+from warpgauge.execution import build, drive_lines, gpu_watch
 from warpgauge.measurement import measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
@@ -41,8 +41,16 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock_of_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines of processes run only while a fake program hangs."""
-    monkeypatch.setattr(process, "time", clocks.while_one_hangs(tmp_path).module)
+    """Deadlines of programs run only while a fake program hangs."""
+    monkeypatch.setenv(driver_of_tests.HANGS, str(tmp_path))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def driver_of_programs() -> Iterator[None]:
+    """Programs are driven by the driver of this tree."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(drive_lines.VARIABLE, str(driver_of_tests.driver()))
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,25 +38,6 @@ def while_one_hangs(folder: Path) -> Clock:
         return any(runs(int(pid)) for pids in noted for pid in pids)
 
     return Clock(hangs)
-
-
-_DRIVER = """
-import sys
-from pathlib import Path
-_, sources, helpers, folder, plan = sys.argv
-sys.path[:0] = [sources, helpers]
-import clocks
-from warpgauge.execution import lock_step_driver, lock_step_protocol
-clock = clocks.while_one_hangs(Path(folder)).module
-lock_step_driver.time = lock_step_protocol.time = clock
-sys.exit(lock_step_driver.main(plan))
-"""
-
-
-def driver(folder: Path, sources: Path, plan: Path) -> list[str]:
-    """The command of the lock-step driver, with the clock of `while_one_hangs`."""
-    helpers = Path(__file__).parent
-    return [sys.executable, "-I", "-c", _DRIVER, *map(str, (sources, helpers, folder, plan))]
 
 
 def wait_until(happened: Callable[[], object]) -> None:

@@ -91,7 +91,6 @@ class GitRepository(Repository):
 
     weather: float = 1.0  # how much slower the machine has become for everybody
     no_gpu: str = ""
-    lock_steps: bool = False  # whether the programs can
 
     def git(self, *arguments: str) -> str:
         return git(self.root, *arguments)
@@ -124,7 +123,7 @@ class GitRepository(Repository):
             no_gpu = "" if family == "host" else self.no_gpu
             full = [name for name in full_suite if name in times]
             further: dict[str, Any] = {"full_suite": full} if full else {}
-            further |= {"no_gpu": no_gpu, "lock_steps": self.lock_steps}
+            further |= {"no_gpu": no_gpu}
             fake_binary.make(built, family, slowed, **further)
 
 

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from compiling import compiled
 from warpgauge.execution import manifest
-from warpgauge.system.environment import ROOT
 
 GPU = {
     "gpu_name": "NVIDIA Fake",
@@ -38,9 +35,10 @@ def make(
     listing_fault: str = "",
     no_gpu: str = "",
     trace: str | None = None,
-    shuffles: bool = False,
-    lock_steps: bool = False,
-    omits_ceilings: bool = False,
+    plain: bool = False,
+    old: bool = False,
+    protocol: int = 1,
+    ceilings: bool = False,
     gpus: Sequence[str] = (),
     needs: int = 1,
     meets: bool = False,
@@ -53,14 +51,14 @@ def make(
     Its benchmarks take `times` ns plus the number of the process, and have the `counters` of "all"
     and of that number. `faults` says by the number of the process (or "always") what goes wrong in
     it, at its last benchmark or at its exit; `ill` by the benchmark what goes wrong whenever that
-    one runs. With `lock_steps` it speaks that protocol; with `omits_ceilings` it has ceilings, too,
-    and the option to leave them out. Where WARPGAUGE_TRACE names a file it
-    writes `trace` there, as if CUPTI were in it.
+    one runs. A `plain` one is of a project that does not use warpgauge, an `old` one of a commit
+    before 0.2. With `ceilings` its rows have them, unless told to leave them out. Where
+    WARPGAUGE_TRACE names a file it writes `trace` there, as if CUPTI were in it.
 
     With `gpus` (UUIDs) it is on a machine that has these. `ill` may name one of them, and `slower`
     says by what factor everything takes longer there. It `needs` so many GPUs. If it `meets`, its
     fourth process on a GPU, which is no probe, waits for the fourth on each other. With
-    `full_suite` it knows --suite, and these of its benchmarks are of the full one alone. With
+    `full_suite` these of its benchmarks are of the full suite alone. With
     `plans` it is bench_external: it has the benchmarks of a kernel plan, and `times` may tell
     theirs.
     """
@@ -73,9 +71,10 @@ def make(
     single = {
         "listing_fault": listing_fault,
         "no_gpu": no_gpu,
-        "shuffles": shuffles or lock_steps or omits_ceilings,
-        "lock_steps": lock_steps or omits_ceilings,
-        "omits_ceilings": omits_ceilings,
+        "plain": plain,
+        "old": old,
+        "protocol": protocol,
+        "ceilings": ceilings,
         "plans": plans,
         "meets": meets,
     }
@@ -104,17 +103,9 @@ def make(
 
 @cache
 def _compiled() -> Path:
-    """The program without its orders, compiled once for each version of its sources."""
-    sources = _SOURCE.read_bytes() + _SOURCE.with_suffix(".hpp").read_bytes()
-    version = hashlib.sha256(sources).hexdigest()[:16]
-    path = ROOT / "build" / "tests" / f"fake_program-{version}"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ours = path.with_name(f"{path.name}.{os.getpid()}")  # other workers compile at this moment
-        compiler = os.environ.get("CXX", "c++")
-        subprocess.run([compiler, "-std=c++17", "-O1", "-o", ours, _SOURCE], check=True)
-        ours.rename(path)
-    return path
+    """The program without its orders."""
+    sources = [_SOURCE, _SOURCE.with_suffix(".hpp")]
+    return compiled("fake_program", sources, ["-std=c++17", "-O1", str(_SOURCE)])
 
 
 def _line(fields: Sequence[object]) -> str:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fake benchmark program: takes Google Benchmark's flags, and writes its JSON as Google Benchmark
-// does, row by row and closed only at the end.
+// does, row by row and closed only at the end; or it does what a driver asks it to.
 #include "fake_program.hpp"
 
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -27,20 +26,27 @@ bool matches(const std::string& pattern, const std::string& text) {
   return regexec(&found->second, text.c_str(), 0, nullptr, 0) == 0;
 }
 
-// This process's end of the lock-step protocol (fixtures/README.md).
+// This process's end of the driver's protocol (fixtures/README.md).
 void say(const std::string& words) {
   const std::string line = words + "\n";
-  send(std::stoi(value_of("lock-step")), line.data(), line.size(), MSG_NOSIGNAL);
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t count =
+        send(std::stoi(value_of("driven")), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (count < 0)
+      leave(1, "nobody drives this process");
+    sent += static_cast<std::size_t>(count);
+  }
 }
 
+// "" once the driver has hung up.
 std::string hear() {
   std::string line;
-  for (char one = 0; recv(std::stoi(value_of("lock-step")), &one, 1, 0) == 1;) {
+  for (char one = 0; recv(std::stoi(value_of("driven")), &one, 1, 0) == 1;) {
     if (one == '\n')
       return line;
     line += one;
   }
-  leave(1, "nobody drives this process");
+  return "";
 }
 
 // Kills the driver, once, and is still alive when its end is seen.
@@ -74,20 +80,20 @@ void suffer_in_slice(const std::string& fault) {
   } else if (fault == "two answers") {
     say("slice 1e-6");
   } else if (fault == "endless line") {
-    const std::string much(1 << 16, 'x');
-    while (send(std::stoi(value_of("lock-step")), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
-    }
-    leave(1);
+    while (true)
+      send(std::stoi(value_of("driven")), std::string(1 << 16, 'x').data(), 1 << 16, MSG_NOSIGNAL);
   } else if (fault == "murder") {
     murder();
   }
 }
 
-// Measures in slices of this time; false if none was asked for.
+// Measures in slices of this time until told to finish; false if none was asked for.
 bool in_slices(double seconds, const std::string& fault) {
   say("ready device 1");
   bool any = false;
   for (std::string line = hear(); line != "finish"; line = hear()) {
+    if (line.empty())
+      leave(1, "nobody drives this process");
     suffer_in_slice(fault);
     say("slice " + number(seconds));
     any = true;
@@ -124,7 +130,7 @@ void leave_child(bool own_session) {
 }
 
 // What happens while a benchmark runs; it may be the end.
-void suffer(const std::string& fault, const std::string& name, FILE* out) {
+void suffer(const std::string& fault) {
   if (fault == "crash") {
     std::fputs("an illegal memory access\n", stderr);
     die(SIGSEGV);
@@ -137,25 +143,32 @@ void suffer(const std::string& fault, const std::string& name, FILE* out) {
     if (fault == "deaf hang")
       std::signal(SIGTERM, SIG_IGN);
     hang();
-  } else if (begins(fault, "half a row")) {
+  } else if (fault == "early exit") {
+    leave(1, "an exception that nobody caught");
+  } else if (fault == "early success") {
+    leave(0);
+  } else if (begins(fault, "child")) {
+    leave_child(fault == "child in its own session");
+  } else if (fault == "noise") {
+    const char noise[] = "\x00\xff bad \xc3\x28 bytes \x1b[2J\n";
+    std::fwrite(noise, 1, sizeof noise - 1, stderr);
+    die(SIGSEGV);
+  }
+}
+
+// What goes wrong with the report alone, of a program that nobody drives.
+void suffer_in_writing(const std::string& fault, const std::string& name, FILE* out) {
+  if (begins(fault, "half a row")) {
     std::fprintf(out, "    {\n      \"name\": \"%s", name.substr(0, 3).c_str());
     std::fflush(out);
     if (fault == "half a row")
       die(SIGABRT);
     leave(0);
-  } else if (fault == "early exit") {
-    leave(1, "an exception that nobody caught");
   } else if (fault == "garbage") {
     write_file(value_of("benchmark_out"), "<html>not JSON at all");
     leave(0);
-  } else if (begins(fault, "child")) {
-    leave_child(fault == "child in its own session");
   } else if (fault == "removed folder") {
     std::filesystem::remove_all(std::filesystem::path(value_of("benchmark_out")).parent_path());
-  } else if (fault == "noise") {
-    const char noise[] = "\x00\xff bad \xc3\x28 bytes \x1b[2J\n";
-    std::fwrite(noise, 1, sizeof noise - 1, stderr);
-    die(SIGSEGV);
   }
 }
 
@@ -200,7 +213,7 @@ std::string gpu_uuid() {
   if (device >= uuids.size())
     leave(2, me + ": there is no device " + value_of("device"));
   const std::string uuid = uuids[device];
-  if (!uuid.empty() && given("benchmark_out")) {
+  if (!uuid.empty() && (given("benchmark_out") || given("driven"))) {
     meet(uuid);
     if (visible != nullptr)
       std::ofstream(me + ".visible", std::ios::app) << std::string(visible) + "\n";
@@ -258,7 +271,7 @@ Object row(const Fields& benchmark, std::size_t index, int process, const std::s
   made.set("time_unit", quote("ns"));
   made.set("bytes_per_second", "1e9");
   made.set("samples", std::to_string(process));
-  if (!told["omits_ceilings"].empty() && !given("no-ceilings"))
+  if (!told["ceilings"].empty() && !given("no-ceilings"))
     made.set("limit_fraction", "0.5");
   if (benchmark[2] == "full")
     made.set("full_suite", "1.0");
@@ -281,50 +294,91 @@ void write_trace() {
   write_file(path, told["trace"][0][0]);
 }
 
-[[noreturn]] void measure(const std::vector<Fields>& benchmarks, const std::string& gpu) {
-  const int process = count();
-  const std::string fault = told_of("fault", std::to_string(process), told_of("fault", "always"));
-  write_trace();
-  if (fault == "no start")
-    die(SIGSEGV);
-  if (fault == "hang at start")
-    hang();
-  const std::string path = value_of("benchmark_out");
-  FILE* out = std::fopen(path.empty() ? "/dev/null" : path.c_str(), "w");
-  if (out == nullptr)
-    leave(1, "cannot write " + path);
-  std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
-  for (const Fields& one : told["context"])
-    head += one[0] + ": " + one[1] + "\n";
-  std::fputs(head.c_str(), stderr);
-  std::fprintf(out, "{\n  \"context\": %s,\n  \"benchmarks\": [\n", context(gpu).c_str());
-  std::fflush(out);
-  std::string broken;
-  std::string between;
-  int errors = 0;
-  const bool in_lock_step = given("lock-step");
-  if (in_lock_step)
-    say(told["omits_ceilings"].empty() ? "lock-step 1" : "lock-step 2");
-  for (std::size_t index = 0; index < benchmarks.size(); ++index) {
-    const std::string& name = benchmarks[index][0];
-    std::string ill = told_of("ill", benchmarks[index].back());
-    if (ill.empty() && index + 1 == benchmarks.size())
-      ill = fault;
-    if (ill.empty())
-      ill = told_of("ill", gpu);
-    Object made = row(benchmarks[index], index, process, gpu);
-    std::string error;
-    bool goes = true;
-    if (in_lock_step) {
-      say("case " + name);
-      goes = hear() != "skip";
+// A process that measures: what goes wrong in it, and what became of its benchmarks so far.
+class Process {
+ public:
+  Process(std::vector<Fields> benchmarks, std::string gpu)
+      : benchmarks_(std::move(benchmarks)), gpu_(std::move(gpu)), number_(count()) {
+    fault_ = told_of("fault", std::to_string(number_), told_of("fault", "always"));
+    write_trace();
+    std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
+    for (const Fields& one : told["context"])
+      head += one[0] + ": " + one[1] + "\n";
+    std::fputs(head.c_str(), stderr);
+    if (fault_ == "no start")
+      die(SIGSEGV);
+    if (fault_ == "hang at start")
+      hang();
+  }
+
+  // Writes the report of all its benchmarks, as Google Benchmark does.
+  [[noreturn]] void measure_all() {
+    const std::string path = value_of("benchmark_out");
+    FILE* out = std::fopen(path.empty() ? "/dev/null" : path.c_str(), "w");
+    if (out == nullptr)
+      leave(1, "cannot write " + path);
+    std::fprintf(out, "{\n  \"context\": %s,\n  \"benchmarks\": [\n", context(gpu_).c_str());
+    std::fflush(out);
+    std::string between;
+    for (std::size_t index = 0; index < benchmarks_.size(); ++index) {
+      const std::string ill = ill_of(index);
+      const Object made = measured(index, ill, false);
+      suffer_in_writing(ill, benchmarks_[index][0], out);
+      if (ill != "lost row") {
+        std::fprintf(out, "%s    %s", between.c_str(), made.text("      ").c_str());
+        std::fflush(out);
+        between = ",\n";
+      }
     }
-    if (!goes) {
-      ill.clear();
-    } else if (!broken.empty()) {
-      error = "not measured: " + broken + " broke the CUDA context";
+    std::fputs("\n  ]\n}\n", out);
+    std::fclose(out);
+    end();
+  }
+
+  // Measures what the driver asks for.
+  [[noreturn]] void obey() {
+    say("warpgauge 1");
+    for (std::string line = hear(); line != "end"; line = hear()) {
+      const bool in_pair = begins(line, "prepare 1 ");
+      if (!in_pair && !begins(line, "measure "))
+        leave(1, "nobody drives this process");
+      const std::string name = line.substr(in_pair ? 10 : 8);
+      const auto at = std::find_if(benchmarks_.begin(), benchmarks_.end(),
+                                   [&](const Fields& one) { return one[0] == name; });
+      if (at == benchmarks_.end())
+        leave(1, me + ": no benchmark is named '" + name + "'");
+      answer(static_cast<std::size_t>(at - benchmarks_.begin()), in_pair);
+    }
+    end();
+  }
+
+ private:
+  std::string ill_of(std::size_t index) {
+    std::string ill = told_of("ill", benchmarks_[index].back());
+    if (ill.empty() && index + 1 == benchmarks_.size())
+      ill = fault_;
+    return ill.empty() ? told_of("ill", gpu_) : ill;
+  }
+
+  void answer(std::size_t index, bool in_pair) {
+    const std::string ill = ill_of(index);
+    const Object made = measured(index, ill, in_pair);
+    std::string report = "{\"context\": " + context(gpu_) + ", \"benchmarks\": [" +
+                         (ill == "lost row" ? "" : made.text("      ")) + "]}";
+    report.erase(std::remove(report.begin(), report.end(), '\n'), report.end());
+    if (ill == "garbage")
+      report = "<html>not JSON at all";
+    say((broken_.empty() ? "report " : "broken ") + report);
+  }
+
+  // The row of a benchmark, unless that is the end of the process.
+  Object measured(std::size_t index, const std::string& ill, bool in_pair) {
+    Object made = row(benchmarks_[index], index, number_, gpu_);
+    std::string error;
+    if (!broken_.empty()) {
+      error = "not measured: " + broken_ + " broke the CUDA context";
       made.set("not_tried", "1.0");
-    } else if (fault == "errored row" && index == 0) {
+    } else if (fault_ == "errored row" && index == 0) {
       error = "wrong result";
     } else if (begins(ill, "wrong")) {
       error = "wrong \x01 result";
@@ -334,51 +388,41 @@ void write_trace() {
       made.set("real_time", "0");
     } else if (ill == "broken context") {
       error = "cudaErrorIllegalAddress";
-      broken = name;
-    } else if (ill == "no room beside another" && in_lock_step) {
+      broken_ = benchmarks_[index][0];
+    } else if (ill == "no room beside another" && in_pair) {
       error = "out of device memory";
     }
-    if (broken.empty() && goes)
-      suffer(ill, name, out);
-    if (in_lock_step && error.empty() && ill != "skipped" &&
-        !(goes && in_slices(1e-9 * std::stod(made.value("real_time")), ill))) {
+    if (broken_.empty())
+      suffer(ill);
+    errors_ += static_cast<int>(!error.empty() && ill != "wrong, and status 0");
+    if (in_pair && error.empty() && ill != "skipped" &&
+        !in_slices(1e-9 * std::stod(made.value("real_time")), ill)) {
       error = "the other process of the pair could not measure it";
       made.set("not_tried", "1.0");
-      --errors;
     }
     if (!error.empty()) {
-      errors += static_cast<int>(ill != "wrong, and status 0");
       made.set("error_occurred", "true");
       made.set("error_message", quote(error));
       made.set("real_time", "0");
     }
-    if (ill != "lost row") {
-      std::fprintf(out, "%s    %s", between.c_str(), made.text("      ").c_str());
-      std::fflush(out);
-      between = ",\n";
-    }
-    if (in_lock_step)
-      say("done");
+    return made;
   }
-  std::fputs("\n  ]\n}\n", out);
-  std::fclose(out);
-  if (fault == "crash at exit")
-    die(SIGSEGV);
-  if (fault == "hang at exit")
-    hang();
-  leave(fault == "status 4" ? 4 : errors > 0 ? 1 : 0);
-}
 
-// As fixtures/program/shuffle.cpp has it: FNV-1a of the name, then SplitMix64's finaliser.
-std::uint64_t shuffle_key(const std::string& name, std::uint64_t seed) {
-  std::uint64_t mixed = 0xCBF29CE484222325;
-  for (const unsigned char byte : name)
-    mixed = (mixed ^ byte) * 0x100000001B3;
-  mixed ^= seed * 0x9E3779B97F4A7C15;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
-  return mixed ^ (mixed >> 31);
-}
+  [[noreturn]] void end() {
+    if (fault_ == "crash at exit")
+      die(SIGSEGV);
+    if (fault_ == "hang at exit")
+      hang();
+    leave(fault_ == "status 4" ? 4 : errors_ > 0 ? 1 : 0);
+  }
+
+  std::vector<Fields> benchmarks_;
+  std::string gpu_;
+  int number_;  // of this process among those of this program that measured
+  std::string fault_;
+  std::string broken_;  // the benchmark that broke the context
+  int errors_ = 0;
+};
 
 // As --rename=FROM=TO has it: each benchmark's own name follows as a further field.
 std::vector<Fields> renamed(std::vector<Fields> benchmarks) {
@@ -427,16 +471,39 @@ std::vector<Fields> everything() {
   return renamed(std::move(made));
 }
 
-std::vector<Fields> chosen(bool has_full_suite) {
-  const auto require = [](const std::string& flag, bool known) {
-    if (!given(flag) || known)
-      return;
-    leave(2, me + ": unknown argument '--" + flag + "=" + value_of(flag) + "'; see --help");
+// Refuses options that a program of its kind does not know.
+void check_options() {
+  const bool is_plain = !told["plain"].empty();
+  const bool is_old = !told["old"].empty();
+  const auto require = [&](const std::string& flag, bool known) {
+    if (given(flag) && !known)
+      leave(is_plain ? 1 : 2, me + ": unknown argument '--" + flag + "'; see --help");
   };
-  require("suite", has_full_suite);
-  require("shuffle", !told["shuffles"].empty());
-  require("lock-step", !told["lock_steps"].empty() && value_of("lock-step") != "none");
-  require("no-ceilings", !told["omits_ceilings"].empty());
+  require("describe", !is_plain && !is_old);
+  require("driven", !is_plain && !is_old && told["undriven"].empty());
+  require("suite", !is_plain);
+  require("no-ceilings", !is_plain);
+  require("shuffle", is_old);
+}
+
+// What the program says of itself: the benchmarks of both suites.
+std::string description() {
+  std::string benchmarks;
+  for (const Fields& one : everything()) {
+    Object made;
+    made.set("name", quote(one[0]));
+    made.set("family", quote(one[0].substr(0, one[0].find('/'))));
+    made.set("suite", quote(one[2] == "full" ? "full" : "default"));
+    benchmarks += (benchmarks.empty() ? "" : ", ") + made.text("  ");
+  }
+  Object made;
+  made.set("warpgauge", quote("0.1.0"));
+  made.set("protocol", told["protocol"].empty() ? "1" : told["protocol"][0][0]);
+  made.set("benchmarks", "[" + benchmarks + "]");
+  return made.text("  ");
+}
+
+std::vector<Fields> chosen() {
   const std::string filter = value_of("benchmark_filter");
   const bool negated = begins(filter, "-");
   std::vector<Fields> left;
@@ -444,12 +511,6 @@ std::vector<Fields> chosen(bool has_full_suite) {
     const bool wanted = one[2] != "full" || value_of("suite") == "full";
     if (wanted && matches(filter.substr(negated ? 1 : 0), one[0]) != negated)
       left.push_back(one);
-  }
-  if (given("shuffle")) {
-    const std::uint64_t seed = std::stoull(value_of("shuffle"));
-    std::stable_sort(left.begin(), left.end(), [seed](const Fields& a, const Fields& b) {
-      return shuffle_key(a[0], seed) < shuffle_key(b[0], seed);
-    });
   }
   return left;
 }
@@ -486,23 +547,23 @@ int main(int argc, char** argv) {
   read_told();
   if (!told["plans"].empty())
     read_plan();
-  const std::vector<Fields>& all = told["benchmark"];
-  const bool has_full_suite =
-      std::any_of(all.begin(), all.end(), [](const Fields& one) { return one[2] == "full"; });
-  const std::vector<Fields> benchmarks = chosen(has_full_suite);
+  check_options();
   if (!told["listing_fault"].empty())
     leave(127, told["listing_fault"][0][0]);
-  const bool lists = given("benchmark_list_tests");
-  if (benchmarks.empty()) {
-    const bool nothing_by_default = has_full_suite && !given("benchmark_filter") && lists;
-    leave(nothing_by_default ? 0 : 2, nothing_by_default ? "" : me + ": no benchmark matches");
+  if (given("describe")) {
+    std::puts(description().c_str());
+    leave(0);
   }
-  if (lists) {
+  const std::vector<Fields> benchmarks = chosen();
+  if (benchmarks.empty())
+    leave(2, me + ": no benchmark matches");
+  if (given("benchmark_list_tests")) {
     for (const Fields& one : benchmarks)
       std::puts(one[0].c_str());
     leave(0);
   }
   if (!told["no_gpu"].empty())
     leave(3, me + ": " + told["no_gpu"][0][0]);
-  measure(benchmarks, gpu_uuid());
+  Process process(benchmarks, gpu_uuid());
+  given("driven") ? process.obey() : process.measure_all();
 }

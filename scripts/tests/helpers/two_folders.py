@@ -35,11 +35,12 @@ class TwoFolders:
         *,
         context: Mapping[str, str] | None = None,
         counters: Mapping[str, float] | None = None,
+        plain: bool = True,
         **more: Any,  # noqa: ANN401 - fake_binary's own
     ) -> Path:
         """A program that tells nothing of itself but `context`; its file is called `name`."""
         folder, by_process = self.root / side, {"all": counters or {}}
-        more |= {"context": context or {}, "counters": by_process}
+        more |= {"context": context or {}, "counters": by_process, "plain": plain}
         path = fake_binary.make(folder, name, times, **more)
         for file in (path, Path(f"{path}.told")):
             file.rename(file.with_name(file.name.removeprefix("bench_")))

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +20,11 @@ import pytest
 from test_runner import SIDES, Seen, errors, plan
 
 import clocks
+import driver_of_tests
 import fake_binary
 from clone import GitRepository
 from kills import left_running
-from warpgauge.execution import lock_step, lock_step_driver
+from warpgauge.execution import drive
 from warpgauge.execution.plan import Plan, order
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import run_file, runner
@@ -36,8 +36,6 @@ from warpgauge.system.process import Ending
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
 ROUNDS = 3
-SOURCES = Path(lock_step.__file__).parents[2]
-COMMAND = lock_step_driver.command
 
 
 @dataclass
@@ -70,9 +68,8 @@ class Run:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None) -> Path:
     monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
-    monkeypatch.setattr(lock_step_driver, "command", partial(clocks.driver, tmp_path, SOURCES))
     return tmp_path
 
 
@@ -86,7 +83,7 @@ def make(
     for side, factor in (sides or {"base": 1.0, "candidate": 1.1}).items():
         times = {name: factor * time for name, time in TIMES.items()}
         own = (ill or {}).get(side)
-        fake_binary.make(folder / side, "gemm", times, ill=own, lock_steps=True, **more)  # type: ignore[arg-type]
+        fake_binary.make(folder / side, "gemm", times, ill=own, **more)  # type: ignore[arg-type]
 
 
 def measured(folder: Path, *, deadline_s: float = 20.0, journal: Journal | None = None) -> Run:
@@ -115,7 +112,7 @@ def make_second(folder: Path, ill: Mapping[str, str] | None = None) -> None:
     for side, factor in {"base": 1.0, "candidate": 1.1}.items():
         times = {name: factor * time for name, time in SECOND.items()}
         own = ill if side == "candidate" else None
-        fake_binary.make(folder / side, "sync", times, ill=own, lock_steps=True)
+        fake_binary.make(folder / side, "sync", times, ill=own)
 
 
 def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
@@ -144,7 +141,7 @@ def test_the_seconds_of_the_programs_are_those_of_the_round(
 
     once = plan(folder, processes=ROUNDS, sides=SIDES)
     monkeypatch.setattr(process, "run", timed)
-    monkeypatch.setattr(lock_step_driver, "command", COMMAND)  # by the real clock
+    monkeypatch.delenv(driver_of_tests.HANGS)  # by the real clock
     outcomes = runner.run(once, Seen())
     assert all(one.seconds > 0 for one in outcomes)
     assert sum(one.seconds for one in outcomes) == pytest.approx(sum(rounds))
@@ -218,7 +215,7 @@ def test_a_side_that_ends_badly_fails_all_that_it_measured(
     folder: Path, fault: str, said: str
 ) -> None:
     make(folder)
-    fake_binary.make(folder / "base", "gemm", TIMES, faults={"2": fault}, lock_steps=True)
+    fake_binary.make(folder / "base", "gemm", TIMES, faults={"2": fault})
     run = measured(folder)
     found = errors(run.rows("base"))
     assert found.keys() == TIMES.keys()
@@ -271,15 +268,15 @@ def test_what_both_sides_skip_is_skipped(folder: Path) -> None:
 
 @pytest.mark.parametrize("speaks", [True, False])
 def test_sides_that_cannot_be_alive_together_alternate(folder: Path, speaks: bool) -> None:
-    """As on a GPU in exclusive mode, or with a base of before the protocol."""
+    """As on a GPU in exclusive mode, or with a base that does not use warpgauge."""
     make(folder)
     told = folder / "base" / "bench_gemm.told"
     text = told.read_text()
     if speaks:  # it says so when it is listed, and then refuses
         once = plan(folder, processes=ROUNDS, sides=SIDES)
-        told.write_text(text.replace("lock_steps\tTrue\n", ""))
+        told.write_text(f"{text}undriven\tTrue\n")
     else:
-        told.write_text(text.replace("lock_steps\tTrue\n", ""))
+        told.write_text(f"{text}plain\tTrue\n")
         once = plan(folder, processes=ROUNDS, sides=SIDES)
     run = Run(once, runner.run(once, Seen()), Seen())
     for side in SIDES:
@@ -293,7 +290,7 @@ def test_sides_that_cannot_be_alive_together_alternate(folder: Path, speaks: boo
 def test_a_benchmark_that_one_side_has_runs_alone(folder: Path) -> None:
     make(folder)
     more = {**TIMES, "gemm/new": 5e4}
-    fake_binary.make(folder / "candidate", "gemm", more, lock_steps=True)
+    fake_binary.make(folder / "candidate", "gemm", more)
     run = measured(folder)
     assert run.rows("candidate")["gemm/new"]["process_rounds"] == [1, 2, 3]
     assert all(None not in run.ratios(name) for name in TIMES)
@@ -314,7 +311,7 @@ def test_a_driver_that_is_killed_costs_no_row(
     assert all(errors(run.rows(side)) == {} for side in SIDES)
     run.require_right(TIMES.keys() - {"gemm/b"})
     [remark] = run.remarks
-    assert remark.startswith("the driver of the pairs was killed by SIGKILL")
+    assert remark.startswith("warpgauge_drive was killed by SIGKILL")
     for side in SIDES:
         assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
         # In the first round by itself: the row that it had in lock-step does not count.
@@ -363,10 +360,9 @@ def test_a_run_that_goes_on_equals_one_that_was_not_interrupted(folder: Path, lo
 def test_a_run_that_is_interrupted_between_pairs_goes_on(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clone.lock_steps = True
     clone.commit({"sync": TIMES})
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
-    deliver, delivered, stop_after = lock_step.deliver, 0, 2
+    deliver, delivered, stop_after = drive.deliver, 0, 2
 
     def counted(*given: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
         nonlocal delivered
@@ -375,7 +371,7 @@ def test_a_run_that_is_interrupted_between_pairs_goes_on(
         delivered += 1
         return deliver(*given)
 
-    monkeypatch.setattr(lock_step, "deliver", counted)
+    monkeypatch.setattr(drive, "deliver", counted)
     with pytest.raises(KeyboardInterrupt):
         clone.bench("--against", "HEAD~1", "--processes=5")
     stop_after = -1
@@ -394,8 +390,8 @@ class Interrupted(Seen):
 
     def runs(self, benchmark: str) -> None:
         if benchmark.startswith(f"{self._second}/"):
-            [results] = self._folder.glob("**/*.results")
-            clocks.wait_until(lambda: '"ended": true' in results.read_text())
+            [lines] = self._folder.glob("**/*.lines")
+            clocks.wait_until(lambda: '"line":"end"' in lines.read_text())
             raise KeyboardInterrupt
 
 
@@ -407,14 +403,14 @@ def test_a_round_that_is_interrupted_keeps_the_programs_that_have_ended(folder: 
     assert {first, second} == {"gemm", "sync"}
     hangs = dict.fromkeys(TIMES if second == "gemm" else SECOND, "hang")
     times = TIMES if second == "gemm" else SECOND
-    fake_binary.make(folder / "base", second, times, ill=hangs, lock_steps=True)
+    fake_binary.make(folder / "base", second, times, ill=hangs)
     journal = Journal(folder / "x.journal")
     with pytest.raises(KeyboardInterrupt):
         runner.run(once, Interrupted(folder, second), journal)
     assert left_running(str(folder)) == []
     assert len([*journal.folder.glob("*.json")]) == len(SIDES)
     before = (folder / "base" / f"bench_{first}.count").stat().st_size
-    fake_binary.make(folder / "base", second, times, lock_steps=True)
+    fake_binary.make(folder / "base", second, times)
     run = Run(once, runner.run(once, Seen(), journal), Seen())
     assert (folder / "base" / f"bench_{first}.count").stat().st_size == before
     for name in ("gemm/a", "sync/e"):

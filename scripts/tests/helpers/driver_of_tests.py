@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real driver of programs, whose deadlines run only while a fake program hangs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compiling import compiled
+from warpgauge.execution.drive_lines import TARGET
+from warpgauge.system.environment import ROOT
+
+# Names the folder below which fake programs note that they hang; without it, time is the machine's.
+HANGS = "WARPGAUGE_TEST_HANGS"
+
+_OURS = Path(__file__).with_name("hanging_clock.cpp")
+_NOT_OURS = ("main.cpp", "fake_program.cpp")
+
+
+def driver() -> Path:
+    """The driver, compiled from fixtures/drive."""
+    rooms = [ROOT / "fixtures" / room for room in ("core", "drive")]
+    headers = [path for room in rooms for path in room.glob("*.hpp")]
+    sources = [rooms[0] / "statistics.cpp", *sorted(rooms[1].glob("*.cpp")), _OURS]
+    sources = [
+        one for one in sources if one.name not in _NOT_OURS and not one.stem.endswith("_test")
+    ]
+    include = ROOT / "build" / "tests" / "include"
+    include.mkdir(parents=True, exist_ok=True)
+    link = include / "warpgauge"
+    if not link.exists():
+        link.symlink_to(ROOT / "fixtures")
+    arguments = ["-std=c++20", "-O0", f"-I{include}", *map(str, sources)]
+    return compiled(TARGET, [*headers, *sources], arguments)
