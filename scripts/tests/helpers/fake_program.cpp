@@ -33,7 +33,7 @@ void say(const std::string& words) {
     const ssize_t count =
         send(std::stoi(value_of("driven")), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count < 0)
-      leave(1, "nobody drives this process");
+      leave(1);
     sent += static_cast<std::size_t>(count);
   }
 }
@@ -60,9 +60,13 @@ void murder() {
   }
 }
 
-// Does nothing any more; a file tells so, for tests whose clock runs as long as that lasts.
-[[noreturn]] void hang() {
+// For tests whose clock runs as long as this process does.
+void note_hang(int = 0) {
   std::ofstream(me + ".hangs", std::ios::app) << getpid() << "\n";
+}
+
+[[noreturn]] void hang() {
+  note_hang();
   while (true)
     pause();
 }
@@ -73,7 +77,7 @@ void suffer_in_slice(const std::string& fault) {
     std::fputs("an illegal memory access\n", stderr);
     die(SIGSEGV);
   } else if (fault == "stopped") {
-    std::ofstream(me + ".hangs", std::ios::app) << getpid() << "\n";
+    note_hang();
     die(SIGSTOP);
   } else if (fault == "garbage in a slice") {
     say("\x01\xff what?");
@@ -93,7 +97,7 @@ bool in_slices(double seconds, const std::string& fault) {
   bool any = false;
   for (std::string line = hear(); line != "finish"; line = hear()) {
     if (line.empty())
-      leave(1, "nobody drives this process");
+      leave(1);
     suffer_in_slice(fault);
     say("slice " + number(seconds));
     any = true;
@@ -113,17 +117,17 @@ int count() {
   return static_cast<int>(about.st_size);
 }
 
-// Leaves a child behind that ignores SIGTERM, and its pid in a file.
+// Leaves a child behind that stays when it gets SIGTERM, and its pid in a file.
 void leave_child(bool own_session) {
   const std::string path = me + ".child";
   if (fork() == 0) {
     if (own_session)
       setsid();
-    std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGTERM, note_hang);
     write_file(path + "-new", std::to_string(getpid()));
     std::rename((path + "-new").c_str(), path.c_str());
-    sleep(600);
-    _exit(0);
+    while (true)
+      pause();
   }
   while (!exists(path))
     usleep(2000);
@@ -141,7 +145,7 @@ void suffer(const std::string& fault) {
     die(SIGKILL);
   } else if (fault == "hang" || fault == "deaf hang") {
     if (fault == "deaf hang")
-      std::signal(SIGTERM, SIG_IGN);
+      std::signal(SIGTERM, note_hang);
     hang();
   } else if (fault == "early exit") {
     leave(1, "an exception that nobody caught");
@@ -294,17 +298,31 @@ void write_trace() {
   write_file(path, told["trace"][0][0]);
 }
 
+// On a GPU that is in exclusive mode, as a file tells, one process of its users can be alive.
+void share_gpu() {
+  if (told["exclusive"].empty())
+    return;
+  const std::string path = told["exclusive"][0][0];
+  pid_t user = 0;
+  std::ifstream(path) >> user;
+  if (user != 0 && kill(user, 0) == 0)
+    leave(3, me + ": the GPU is in exclusive use");
+  write_file(path, std::to_string(getpid()));
+}
+
 // A process that measures: what goes wrong in it, and what became of its benchmarks so far.
 class Process {
  public:
   Process(std::vector<Fields> benchmarks, std::string gpu)
       : benchmarks_(std::move(benchmarks)), gpu_(std::move(gpu)), number_(count()) {
     fault_ = told_of("fault", std::to_string(number_), told_of("fault", "always"));
+    share_gpu();
     write_trace();
     std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
     for (const Fields& one : told["context"])
       head += one[0] + ": " + one[1] + "\n";
-    std::fputs(head.c_str(), stderr);
+    if (!given("driven"))
+      std::fputs(head.c_str(), stderr);
     if (fault_ == "no start")
       die(SIGSEGV);
     if (fault_ == "hang at start")
@@ -341,7 +359,7 @@ class Process {
     for (std::string line = hear(); line != "end"; line = hear()) {
       const bool in_pair = begins(line, "prepare 1 ");
       if (!in_pair && !begins(line, "measure "))
-        leave(1, "nobody drives this process");
+        leave(1);
       const std::string name = line.substr(in_pair ? 10 : 8);
       const auto at = std::find_if(benchmarks_.begin(), benchmarks_.end(),
                                    [&](const Fields& one) { return one[0] == name; });
@@ -480,7 +498,7 @@ void check_options() {
       leave(is_plain ? 1 : 2, me + ": unknown argument '--" + flag + "'; see --help");
   };
   require("describe", !is_plain && !is_old);
-  require("driven", !is_plain && !is_old && told["undriven"].empty());
+  require("driven", !is_plain && !is_old);
   require("suite", !is_plain);
   require("no-ceilings", !is_plain);
   require("shuffle", is_old);

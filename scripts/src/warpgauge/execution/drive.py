@@ -331,12 +331,18 @@ class _Run:
         first = next((one for one in self.programs if one.left), None)
         # After a program with a fault the driver leaves the others to its next run.
         if first is not None and (is_bad or first is self.programs[0]):
-            was_running = first.begun in first.left
-            first.give_up((first.begun,) if was_running else first.left, ending.described())
+            first.give_up(self._cost(first, ending), ending.described())
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             end = "cannot be killed" if ending.runs_on else "was killed"
             self.programs[0].remarks.append(f"{ending.program} left a process behind, which {end}")
+
+    def _cost(self, first: _Program, ending: Ending) -> Names:
+        """Return the benchmarks of a program that a driver which ended in it costs."""
+        if first.begun in first.left:
+            return (first.begun,)
+        was_killed = ending.status < 0 and not ending.ended_for
+        return first.left[:1] if was_killed else first.left
 
     def _free(self, ending: Ending) -> None:
         """Wait for the GPU if a process may still be on it."""
