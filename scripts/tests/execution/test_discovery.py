@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import fake_binary
-from warpgauge.execution import discovery, manifest, program_folder
-from warpgauge.execution.discovery import Ability
-from warpgauge.execution.shuffle import shuffled
+from warpgauge.execution import discovery, program_folder, selection
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 
@@ -25,8 +24,6 @@ def lists(path: Path, script: str) -> Path:
 def test_the_programs_of_the_last_build_are_found_by_name_with_their_benchmarks(
     tmp_path: Path,
 ) -> None:
-    fake_binary.make(tmp_path, "old")
-    (tmp_path / manifest.FILE).unlink()
     for family in ("memcpy", "host", "gone"):
         fake_binary.make(tmp_path, family)
     (tmp_path / "bench_gone").unlink()
@@ -44,38 +41,44 @@ def test_a_folder_without_programs_says_to_build(tmp_path: Path, listed: bool) -
         discovery.find(tmp_path, tmp_path)
 
 
-def test_a_name_with_a_space_keeps_its_family_shuffled(tmp_path: Path) -> None:
-    times = {"gemm/a": 1.0, "gemm/b c": 1.0, "gemm/d": 1.0}
-    fake_binary.make(tmp_path, "gemm", times, shuffles=True)
-    (found,) = discovery.find(tmp_path, tmp_path)
-    assert found.names == tuple(times)
-    assert found.ability is Ability.SHUFFLE
+KINDS: dict[str, tuple[dict[str, Any], bool, str | None]] = {
+    "ours": ({}, True, None),
+    "somebody else's": ({"plain": True}, False, None),
+    "of an older commit": (
+        {"old": True},
+        False,
+        "was built from a commit before warpgauge 0.2: rebuild it",
+    ),
+    "of a later protocol": (
+        {"protocol": 2},
+        False,
+        "was built with warpgauge 0.1.0, which has protocol 2 and not 1: rebuild it",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("knows", "found"),
-    [
-        ({}, Ability.NONE),
-        ({"shuffles": True}, Ability.SHUFFLE),
-        ({"lock_steps": True}, Ability.LOCK_STEP),
-        ({"omits_ceilings": True}, Ability.OMIT_CEILINGS),
-    ],
-)
-@pytest.mark.parametrize("names", [["gemm/a"], ["gemm/a", "gemm/b"]])
-def test_a_program_is_asked_what_it_knows(
-    tmp_path: Path, knows: dict[str, bool], found: Ability, names: list[str]
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("names", [["gemm/a"], ["gemm/a", "gemm/b c"]])
+def test_a_program_is_driven_if_it_can_be_and_refused_if_it_is_too_old(
+    tmp_path: Path, kind: str, names: list[str]
 ) -> None:
-    path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **knows)  # type: ignore[arg-type]
-    assert discovery.listed(path, tmp_path).ability is found
-    assert program_folder.program_at(path, tmp_path, {}).ability is found
+    told, driven, fault = KINDS[kind]
+    path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **told)
+    for found in (
+        discovery.listed(path, tmp_path),
+        program_folder.program_at(path, tmp_path, {}),
+    ):
+        assert (found.fault, found.names) == (fault, () if fault else tuple(names))
+        assert fault or (found.driven, found.total) == (driven, len(names))
 
 
 def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
-    path = tmp_path / "bench"
-    path.write_text("#!/bin/sh\ncase $* in *filter=^*) ;; *) echo BM_only;; esac\n")
-    path.chmod(0o755)
-    found = program_folder.program_at(path, tmp_path, {})
-    assert (found.names, found.ability) == (("BM_only",), Ability.NONE)
+    path = lists(tmp_path / "bench", "case $* in *filter=^*) ;; *) echo BM_only;; esac")
+    for found in (
+        discovery.listed(path, tmp_path),
+        program_folder.program_at(path, tmp_path, {}),
+    ):
+        assert (found.names, found.driven) == (("BM_only",), False)
 
 
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:
@@ -83,10 +86,18 @@ def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_pa
     fake_binary.make(tmp_path, "memcpy")
     fake_binary.make(tmp_path, "sync")
     found = discovery.find(tmp_path, tmp_path)
-    gemm, chosen = discovery.select(found, "sync/t", tmp_path)
+    gemm, chosen = selection.chosen(found, "sync/t")
     assert chosen.names == ("sync/two",)
     assert "status 127: libcublas.so.13: cannot open" in (gemm.fault or "")
-    assert [one.family for one in discovery.select(found, "-sync", tmp_path)] == ["gemm", "memcpy"]
+    assert [one.family for one in selection.chosen(found, "-sync")] == ["gemm", "memcpy"]
+
+
+def test_a_filter_is_a_regular_expression_of_python(tmp_path: Path) -> None:
+    fake_binary.make(tmp_path, "sync", {"sync/n:10": 1.0, "sync/n:x": 1.0})
+    (chosen,) = selection.chosen(discovery.find(tmp_path, tmp_path), r"n:\d+(?!\d)")
+    assert chosen.names == ("sync/n:10",)
+    with pytest.raises(UserError, match=r"--filter '\(' is not a valid regular expression"):
+        selection.chosen([chosen], "(")
 
 
 @pytest.mark.parametrize(
@@ -138,11 +149,10 @@ def test_a_program_of_the_full_suite_alone_has_nothing_in_the_default_one(tmp_pa
     fake_binary.make(tmp_path, "sync", {"sync/big": 1.0}, full_suite=["sync/big"])
     (found,) = discovery.find(tmp_path, tmp_path)
     assert (found.names, found.fault) == ((), None)
-    assert discovery.left_out([found], tmp_path) == ["sync/big"]
-    assert discovery.left_out([found], tmp_path, "small") == []
+    assert discovery.left_out([found]) == ["sync/big"]
     (found,) = discovery.find(tmp_path, tmp_path, FULL_SUITE)
     assert found.names == ("sync/big",)
-    assert discovery.left_out([found], tmp_path) == []
+    assert discovery.left_out([found]) == []
 
 
 def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: Path) -> None:
@@ -159,7 +169,8 @@ def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_pa
     """Its names are not looked at one by one, nor is it asked for them again."""
     asked = tmp_path / "asked"
     path = lists(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
-    quiet = lists(tmp_path / "plain", "[ $# = 1 ] && seq -f 'x/n:%.0f' 300000")
+    listing = "case $* in *filter*) ;; *) seq -f 'x/n:%.0f' 300000;; esac"
+    quiet = lists(tmp_path / "plain", listing)
     said = "lists 300,000 benchmarks, more than 30,000: split the program"
     assert discovery.listed(path, tmp_path).fault == said
     assert asked.read_text() == "x\n"
@@ -176,15 +187,3 @@ def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(
     a, b, c = discovery.find(tmp_path, tmp_path)
     assert (a.names, b.names, c.names) == (("a",), ("b",), ())
     assert c.fault == "its benchmarks were not listed, because listing the others took 300 s"
-
-
-NAMES = [f"made_up/n:{number}" for number in range(1, 7)]
-
-
-@pytest.mark.parametrize(("seed", "digits"), [(0, "243165"), (1, "326514"), (2**64 - 1, "561432")])
-def test_the_shuffled_order_is_that_of_the_programs(seed: int, digits: str) -> None:
-    """As in fixtures/program/suite_test.cpp; a part has the order that it has in the whole."""
-    whole = shuffled(NAMES, seed)
-    assert "".join(name[-1] for name in whole) == digits
-    part = [NAMES[4], NAMES[0], NAMES[2]]
-    assert shuffled(part, seed) == tuple(name for name in whole if name in part)

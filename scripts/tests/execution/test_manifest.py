@@ -38,15 +38,6 @@ def test_a_program_of_the_working_directory_is_not_looked_for_in_path(
     assert manifest.read(Path()).programs == (Program(tmp_path / "bench_gemm"),)
 
 
-def test_the_build_of_a_commit_before_the_manifest_is_found_too(tmp_path: Path) -> None:
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "families.txt").write_text("bench_sync\n\nbench_host\n")
-    assert manifest.read(tmp_path).programs == (
-        Program(tmp_path / "benchmarks" / "bench_host", False),
-        Program(tmp_path / "benchmarks" / "bench_sync", True),
-    )
-
-
 def test_a_folder_of_programs_is_written_as_it_is_read(tmp_path: Path) -> None:
     inputs = ("--kernels=/a b",), (Path("/x.cubin"),)
     program = Program(Path("/opt/bench_external"), True, 2, *inputs)

@@ -318,11 +318,6 @@ class Process {
     fault_ = told_of("fault", std::to_string(number_), told_of("fault", "always"));
     share_gpu();
     write_trace();
-    std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
-    for (const Fields& one : told["context"])
-      head += one[0] + ": " + one[1] + "\n";
-    if (!given("driven"))
-      std::fputs(head.c_str(), stderr);
     if (fault_ == "no start")
       die(SIGSEGV);
     if (fault_ == "hang at start")
@@ -331,6 +326,10 @@ class Process {
 
   // Writes the report of all its benchmarks, as Google Benchmark does.
   [[noreturn]] void measure_all() {
+    std::string head = "Running " + me + "\nLoad Average: 1.0, 2.0, 3.0\n";
+    for (const Fields& one : told["context"])
+      head += one[0] + ": " + one[1] + "\n";
+    std::fputs(head.c_str(), stderr);
     const std::string path = value_of("benchmark_out");
     FILE* out = std::fopen(path.empty() ? "/dev/null" : path.c_str(), "w");
     if (out == nullptr)
