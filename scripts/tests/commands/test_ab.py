@@ -43,22 +43,22 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
 
 
 def test_programs_written_with_warpgauge_run_in_lock_step(folders: TwoFolders) -> None:
-    folders.make("base", "ours", lock_steps=True)
-    folders.make("candidate", "ours", SLOW, lock_steps=True)
+    folders.make("base", "ours", plain=False)
+    folders.make("candidate", "ours", SLOW, plain=False)
     assert folders.beside("--format=json=told.json") is ExitStatus.REGRESSION
     told = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert {row["evidence"] for row in told} == {"lock_step"}
     assert {row["clock"] for row in told} == {"host"}  # a fake knows no clock of a GPU
 
 
-def test_programs_that_share_a_name_are_not_known_by_it_in_lock_step(folders: TwoFolders) -> None:
+def test_programs_that_share_a_name_run_in_lock_step_too(folders: TwoFolders) -> None:
     for side in ("base", "candidate"):
-        folders.make(side, "one", lock_steps=True)
-        folders.make(side, "two", lock_steps=True)
+        folders.make(side, "one", plain=False)
+        folders.make(side, "two", plain=False)
     assert folders.beside("--format=json=told.json") is ExitStatus.OK
     told = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert {row["name"].partition("/")[0] for row in told} == {"one", "two"}
-    assert {row["evidence"] for row in told} == {"paired"}
+    assert {row["evidence"] for row in told} == {"lock_step"}
 
 
 def test_a_budget_is_kept_and_told(folders: TwoFolders) -> None:

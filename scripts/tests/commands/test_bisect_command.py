@@ -65,7 +65,7 @@ class History(GitRepository):
             version = (root / "benchmarks" / "sync.cu").read_text()
             context = {"version": version} if "equal" not in version else {}
             more = {} if family == "host" else {"context": {**fake_binary.GPU, **context}}
-            fake_binary.make(built, family, times, lock_steps=True, **more)  # type: ignore[arg-type]
+            fake_binary.make(built, family, times, **more)  # type: ignore[arg-type]
         listed = json.loads((built / manifest.FILE).read_text())
         for program in listed["programs"]:
             program["inputs"] = [f"{program['path']}.told"]  # the fake itself is always the same

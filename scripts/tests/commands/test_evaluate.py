@@ -47,7 +47,6 @@ class Kernels:
         by_process = {
             "all": {"sm_clock_hz": 1.98e9, **(COUNTERS if counters is None else counters)}
         }
-        more = {"lock_steps": True, **more}
         fake_binary.make(
             folder or self.root / "build" / "release", family, named, counters=by_process, **more
         )
@@ -247,11 +246,6 @@ def test_the_times_that_a_disturbed_gpu_gave_are_no_result(kernels: Kernels) -> 
     assert status is ExitStatus.NOT_MEASURED
     assert {one["outcome"] for one in told["points"]} == {"INVALID"}
     assert told["geometric_mean"] is None
-
-
-def test_programs_that_know_no_lock_step_alternate(kernels: Kernels) -> None:
-    kernels.make("new", faster(2.0), lock_steps=False)
-    assert kernels.run("old/f32", "new/f32") is ExitStatus.OK
 
 
 KERNEL = """

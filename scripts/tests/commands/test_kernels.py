@@ -34,7 +34,7 @@ class Project(GitRepository):
         for old in folder.glob("*.count"):
             old.unlink()
         # Extra work of the self-check is found by its lock-step.
-        fake_binary.make(folder, "external", times, plans=True, lock_steps=True, gpus=gpus)
+        fake_binary.make(folder, "external", times, plans=True, gpus=gpus)
 
     def bench(self, *argv: str) -> ExitStatus:
         return bench.main(["--seed=1", "--kernels=sub/kernels.toml", *argv], self.warpgauge)

@@ -208,12 +208,11 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
     assert not (suite.root / "baselines").exists()
 
 
-@pytest.mark.parametrize(("lock_steps", "stop_in"), [(False, 3), (True, 3), (True, 6)])
+@pytest.mark.parametrize("stop_in", [3, 6])
 def test_an_interrupted_self_check_is_kept_to_go_on(
-    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, *, lock_steps: bool, stop_in: int
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, stop_in: int
 ) -> None:
     """Also in a further look."""
-    suite.lock_steps = lock_steps
     everything = runner.one_by_one
 
     def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[TurnResult]:
@@ -235,9 +234,8 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
         measured = rows(path)
         assert len(measured[UNCHANGED[0]]["process_rounds"]) == 4
         assert len(measured[SLOWER[0.01]]["process_rounds"]) == 8
-    if lock_steps:
-        ratios = rows(folder / "candidate.json")[SLOWER[0.03]]["pair_ratios"]
-        assert ratios == pytest.approx([1.03] * 8, rel=1e-3)
+    ratios = rows(folder / "candidate.json")[SLOWER[0.03]]["pair_ratios"]
+    assert ratios == pytest.approx([1.03] * 8, rel=1e-3)
 
 
 def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:

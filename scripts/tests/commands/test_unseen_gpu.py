@@ -62,7 +62,7 @@ def test_unchanged_code_passes_by_pairs_alone(clone: GitRepository) -> None:
 
 def test_a_change_of_the_code_is_found_and_one_of_the_machine_is_not(clone: GitRepository) -> None:
     recorded_elsewhere(clone)
-    clone.weather, clone.lock_steps = 1.5, True
+    clone.weather = 1.5
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--verbose") is ExitStatus.REGRESSION
     out = clone.output()[0]
