@@ -62,6 +62,7 @@ BUILD = (
     Need("g++", "g++ 12 or newer", _compiler),
     Need("git", "git", _has("git"), required=False),
     Need("libbenchmark-dev", "Google Benchmark", _header("benchmark/benchmark.h"), required=False),
+    Need("nlohmann-json3-dev", "nlohmann's JSON", _header("nlohmann/json.hpp"), required=False),
 )
 TEST = (
     *BUILD,
