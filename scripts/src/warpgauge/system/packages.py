@@ -43,7 +43,8 @@ def _has(program: str) -> Callable[[], bool]:
 
 def _header(name: str) -> Callable[[], bool]:
     """Return a check for a C++ header where compilers and CMake look."""
-    variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", "benchmark_ROOT")
+    roots = ("benchmark_ROOT", "nlohmann_json_ROOT")
+    variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", *roots)
     extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
     places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
     return lambda: any((p / name).exists() or (p / "include" / name).exists() for p in places)
@@ -62,6 +63,7 @@ BUILD = (
     Need("g++", "g++ 12 or newer", _compiler),
     Need("git", "git", _has("git"), required=False),
     Need("libbenchmark-dev", "Google Benchmark", _header("benchmark/benchmark.h"), required=False),
+    Need("nlohmann-json3-dev", "nlohmann's JSON", _header("nlohmann/json.hpp"), required=False),
 )
 TEST = (
     *BUILD,
