@@ -109,7 +109,7 @@ class Fidelity:
         else:
             kernels = ExternalKernels.of(self.options.kernels)
             (all_of_it,) = discovery.find(kernels.provide(folder.parent, scratch), scratch)
-        (binary,) = selection.wanted([all_of_it], self.options.filter, scratch)
+        (binary,) = selection.wanted([all_of_it], self.options.filter)
         if not self.options.naive:
             return binary
         names = tuple(name for name in binary.names if name.startswith(naive.KERNEL))
@@ -208,7 +208,7 @@ class Fidelity:
     ) -> list[JsonRow]:
         """What fresh processes of these benchmarks say, merged."""
         plan = Plan(
-            lanes=(Lane((binary,), filters={binary.family: selection.exactly(binary.names)}),),
+            lanes=(Lane((binary,)),),
             rounds=range(1, processes + 1),
             seed=0,
             folder=folder,

@@ -234,9 +234,9 @@ class Interrupted:
     """Ctrl-C before some turn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-        from warpgauge.execution import lock_step
+        from warpgauge.execution import drive
 
-        self.left, deliver = turns, lock_step.deliver
+        self.left, deliver = turns, drive.deliver
 
         def counted(*arguments: object) -> object:
             self.left -= 1
@@ -244,7 +244,7 @@ class Interrupted:
                 raise KeyboardInterrupt
             return deliver(*arguments)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(lock_step, "deliver", counted)
+        monkeypatch.setattr(drive, "deliver", counted)
 
 
 @pytest.mark.parametrize("turns", [0, 3, 9])

@@ -15,7 +15,7 @@ from test_streams import ended
 
 import fake_binary
 from warpgauge.commands import evaluate
-from warpgauge.execution import build, gpu_watch, lock_step
+from warpgauge.execution import build, drive, gpu_watch
 from warpgauge.reports import evaluation_document
 from warpgauge.system import environment, packages
 from warpgauge.system.errors import ExitStatus, UserError
@@ -310,13 +310,13 @@ def test_a_manifest_is_refused_before_anything_is_built(
 def test_a_kernel_that_is_replaced_meanwhile_is_not_evaluated(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deliver = lock_step.deliver
+    deliver = drive.deliver
 
     def replacing(*arguments: Any) -> Any:  # noqa: ANN401
         Path("quick.cu").write_text("// another kernel")
         return deliver(*arguments)
 
-    monkeypatch.setattr(lock_step, "deliver", replacing)
+    monkeypatch.setattr(drive, "deliver", replacing)
     with pytest.raises(UserError, match=r"quick\.cu was replaced while it was measured"):
         kernels.run("a.toml:slow", "b.toml:quick")
 

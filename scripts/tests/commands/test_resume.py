@@ -10,6 +10,7 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from kills import killed_and_resumed, left_running
 from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
-from warpgauge.execution import turn_result
-from warpgauge.execution.plan import Plan, Turn
-from warpgauge.execution.turn_result import Running, TurnResult
+from warpgauge.execution import drive
+from warpgauge.execution.plan import Plan
+from warpgauge.execution.turn_result import TurnResult
 from warpgauge.measurement import journal
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -32,21 +33,22 @@ SLOW = {**TIMES, "sync/busy": 8000.0}
 
 
 class Interrupts:
-    """Ctrl-C just before some turn of the run begins."""
+    """Ctrl-C just before some turn of the run begins, alone or in a pair."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 1_000_000
         self.begun: list[tuple[int, str, str]] = []
-        deliver = turn_result.deliver
+        deliver = drive.deliver
 
-        def counted(plan: Plan, turn: Turn, names: tuple[str, ...], running: Running) -> TurnResult:
-            if self.left == 0:
+        def counted(plan: Plan, asked: Any, *rest: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
+            turns = [turn for together, _ in asked for turn in together]
+            if self.left < len(turns):
                 raise KeyboardInterrupt
-            self.left -= 1
-            self.begun.append((turn.round, turn.lane.side, turn.binary.family))
-            return deliver(plan, turn, names, running)
+            self.left -= len(turns)
+            self.begun += [(turn.round, turn.lane.side, turn.binary.family) for turn in turns]
+            return deliver(plan, asked, *rest)
 
-        monkeypatch.setattr(turn_result, "deliver", counted)
+        monkeypatch.setattr(drive, "deliver", counted)
 
     def after(self, turns: int) -> None:
         self.left = turns

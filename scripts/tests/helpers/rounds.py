@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from warpgauge.execution import turn_result
-from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution import drive
+from warpgauge.execution.plan import Plan
 from warpgauge.execution.turn_result import TurnResult
 
 
 def in_second_round(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Before each of its turns."""
-    deliver = turn_result.deliver
+    """Before each run of the driver."""
+    deliver = drive.deliver
 
-    def delivered(plan: Plan, turn: Turn, *rest: Any) -> TurnResult:  # noqa: ANN401
-        if turn.round == 2:
+    def delivered(plan: Plan, asked: Any, *rest: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
+        turns, _ = asked[0]
+        if turns[0].round == 2:
             happens()
-        return deliver(plan, turn, *rest)
+        return deliver(plan, asked, *rest)
 
-    monkeypatch.setattr(turn_result, "deliver", delivered)
+    monkeypatch.setattr(drive, "deliver", delivered)
 
 
 def interrupted_in_second_round(run: Callable[[], object]) -> None:
