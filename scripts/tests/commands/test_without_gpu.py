@@ -13,6 +13,7 @@ from fidelity import command as fidelity
 from manifests import write_manifest
 from warpgauge.commands import bench, bisect, evaluate, profile, sweep, why
 from warpgauge.execution import build, machine_context, toolkit
+from warpgauge.execution.drive_lines import TARGET
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -91,7 +92,7 @@ def test_what_can_do_something_without_a_gpu_builds(
         main(argv.split(), tree.root)
 
 
-@pytest.mark.parametrize(("argv", "programs"), [("", ["bench_host"]), ("--list", ())])
+@pytest.mark.parametrize(("argv", "programs"), [("", ["bench_host", TARGET]), ("--list", ())])
 def test_only_the_programs_that_can_run_are_built(
     tree: GitRepository, argv: str, programs: Sequence[str]
 ) -> None:
@@ -117,7 +118,7 @@ def test_of_a_base_its_own_programs_are_built(
         (clone.root / "benchmarks" / name).touch()
         clone.commit({"host": HOST_TIMES})
     assert clone.bench("--against", "HEAD~1", "--processes=1") is ExitStatus.NOT_MEASURED
-    assert targets == [["bench_another", "bench_host"], ["bench_host"]]
+    assert targets == [["bench_another", "bench_host", TARGET], ["bench_host"]]
 
 
 def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
@@ -133,7 +134,7 @@ def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
 def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> None:
     with pytest.raises(BuildBegan) as caught:
         why.main(["sync/idle", "--against=HEAD~1"], tree.root)
-    assert caught.value.args == (["bench_sync"],)
+    assert caught.value.args == (["bench_sync", TARGET],)
 
 
 def test_a_build_of_some_programs_does_not_say_of_which_commit_all_are(

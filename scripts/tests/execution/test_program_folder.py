@@ -65,8 +65,14 @@ LISTINGS = {
     "a bad end": ('print("BM_x"); sys.exit("no licence")', "status 1: no licence"),
     "a crash": ("import os; os.abort()", "SIGABRT"),
     "a hang": ("import time; time.sleep(60)", "did not finish within 0.5 s"),
-    "one name twice": ('print("BM_x\\nBM_x" * ("filter" not in "".join(sys.argv)))', "'BM_x' twice: rename one"),
-    "no text": ('sys.stdout.buffer.write(b"BM_\\x1b" * ("filter" not in "".join(sys.argv)))', "is not a name"),
+    "one name twice": (
+        'print("BM_x\\nBM_x" * ("filter" not in "".join(sys.argv)))',
+        "'BM_x' twice: rename one",
+    ),
+    "no text": (
+        'sys.stdout.buffer.write(b"BM_\\x1b" * ("filter" not in "".join(sys.argv)))',
+        "is not a name",
+    ),
 }
 
 

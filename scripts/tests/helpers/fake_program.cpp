@@ -395,7 +395,7 @@ class Process {
     if (!broken_.empty()) {
       error = "not measured: " + broken_ + " broke the CUDA context";
       made.set("not_tried", "1.0");
-    } else if (fault_ == "errored row" && index == 0) {
+    } else if (fault_ == "errored row" && measured_ == 0) {
       error = "wrong result";
     } else if (begins(ill, "wrong")) {
       error = "wrong \x01 result";
@@ -409,6 +409,7 @@ class Process {
     } else if (ill == "no room beside another" && in_pair) {
       error = "out of device memory";
     }
+    ++measured_;
     if (broken_.empty())
       suffer(ill);
     errors_ += static_cast<int>(!error.empty() && ill != "wrong, and status 0");
@@ -438,6 +439,7 @@ class Process {
   int number_;  // of this process among those of this program that measured
   std::string fault_;
   std::string broken_;  // the benchmark that broke the context
+  int measured_ = 0;
   int errors_ = 0;
 };
 
