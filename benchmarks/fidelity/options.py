@@ -10,7 +10,7 @@ from pathlib import Path
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, file, group, one_device, positive
 from warpgauge.measurement.options import QUICK_PROCESSES
-from warpgauge.records.benchmark_filter import require_portable
+from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
 
@@ -45,7 +45,7 @@ def parse(argv: Sequence[str]) -> Options:
         )
     binary = f"bench_{given.binary.removeprefix('bench_')}"
     options = Options(**{**vars(given), "binary": binary})
-    require_portable("--filter", options.filter.removeprefix("-"))
+    matches(options.filter, "", "--filter")
     if options.naive and given.binary != BINARY:
         raise UserError("--naive measures its own kernel: omit --binary and --kernels")
     if options.naive and options.out is not None:

@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(params=["driven", "plain"])
 def plain(request: pytest.FixtureRequest) -> bool:
     """Whether the programs use warpgauge, and are driven; deadlines run while one hangs."""
-    is_plain = request.param == "plain"
+    is_plain: bool = request.param == "plain"
     request.getfixturevalue("clock_of_plain_hangs" if is_plain else "clock_of_hangs")
     return is_plain
 

@@ -99,7 +99,8 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 def add_filter(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
-        help="select benchmarks whose name matches (Python's re); --filter=-REGEX: all others")  # fmt: skip
+        help="select benchmarks whose name matches (Python's re); --filter=-REGEX: all "
+        "others")  # fmt: skip
 
 
 def _filter(text: str) -> str:
