@@ -99,8 +99,7 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 def add_filter(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
-        help="select benchmarks whose name matches (Python's re); --filter=-REGEX: all "
-        "others")  # fmt: skip
+        help="benchmarks in whose name Python's re finds it; --filter=-REGEX: others")  # fmt: skip
 
 
 def _filter(text: str) -> str:

@@ -265,16 +265,13 @@ class Measuring:
             yield from self.budget.timed(outcomes)
 
     def _provide_driver(self) -> None:
-        """Build the driver if it is missing. Raises UserError.
-
-        It is of this tree, also for programs of another project or of another commit.
-        """
-        if (path := drive_lines.driver()).exists():
-            return
-        if not self.options.build:
+        """Build this tree's driver, for any programs, if it is missing. Raises UserError."""
+        path = drive_lines.driver()
+        if not (path.exists() or self.options.build):
             raise UserError(f"{path} is missing: {drive_lines.REMEDY}", ExitStatus.NOT_MEASURED)
-        packages.provide(packages.BUILD, self.note)
-        self.programs(environment.ROOT, targets=[drive_lines.TARGET])
+        if not path.exists():
+            packages.provide(packages.BUILD, self.note)
+            self.programs(environment.ROOT, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""
