@@ -16,11 +16,11 @@ import msgspec
 from warpgauge.execution import drive_lines
 from warpgauge.execution.crash_recovery import Names
 from warpgauge.execution.description import BAD_USAGE
-from warpgauge.execution.drive_lines import Begin, Lines
+from warpgauge.execution.drive_lines import Begin, Line, Lines
 from warpgauge.execution.driven_program import DrivenProgram
 from warpgauge.execution.plan import Plan, Turn
 from warpgauge.execution.turn_result import Running, TurnResult, require_room
-from warpgauge.system import process
+from warpgauge.system import interrupts, process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 
@@ -85,7 +85,7 @@ class _Run:
         before = sum(one.seconds for one in self.programs)
         try:
             ending = self._driven(planned, told)
-            self._take()
+            self._take_and_show()
         except BaseException:
             self._take()
             for program in self.programs:
@@ -116,17 +116,24 @@ class _Run:
             planned.parent,
             plan.environment,
             into=told,
-            grown=self._take,
+            grown=self._take_and_show,
             told=f"round {turns[0].round}" + (f", {sides}" if sides else ""),
             by_hand=[words for one in self.programs for words in one.by_hand],
         )
 
-    def _take(self) -> None:
-        for line in self._lines.new():
-            program = self.programs[line.program]
-            program.take(line)
+    def _take(self) -> list[Line]:
+        """Give new lines to the programs: all or, if interrupted before, none."""
+        with interrupts.postponed():
+            lines = self._lines.new()
+            for line in lines:
+                self.programs[line.program].take(line)
+        return lines
+
+    def _take_and_show(self) -> None:
+        for line in self._take():
             if isinstance(line, Begin):
-                self.show(program, program.begun)
+                program = self.programs[line.program]
+                self.show(program, program.ours(line.benchmark))
 
     def _judge(self, ending: Ending, folder: Path) -> None:
         """Find out what a driver that ended too early costs. Raises UserError."""

@@ -108,14 +108,18 @@ class DrivenProgram:
             benchmarks=[*self.binary.own(self.left)],
         )
 
+    def ours(self, name: str) -> str:
+        """Return a benchmark's name in the run file; `name` is the program's own."""
+        return self._ours[name]
+
     def take(self, line: Line) -> None:
         """Take what the driver tells of this program."""
         if isinstance(line, Begin):
-            self.begun = self._ours[line.benchmark]
+            self.begun = self.ours(line.benchmark)
         elif isinstance(line, Report):
-            self.sides[line.side].read(self._ours[line.benchmark], line.report)
+            self.sides[line.side].read(self.ours(line.benchmark), line.report)
         elif isinstance(line, Ratio):
-            self.ratios[self._ours[line.benchmark]] = math.exp(line.log_ratio)
+            self.ratios[self.ours(line.benchmark)] = math.exp(line.log_ratio)
         elif isinstance(line, Fault):
             self._take_fault(line)
         else:
@@ -130,7 +134,7 @@ class DrivenProgram:
             how = f"{ending.program} {fault.what}"
         elif fault.what or ending.status < 0:
             self.bad = ending
-        names = tuple(self._ours[name] for name in fault.benchmarks)
+        names = tuple(self.ours(name) for name in fault.benchmarks)
         if fault.when == "start":
             self.give_up(names, how, side)
         else:
