@@ -159,7 +159,7 @@ def _untaken(file: str, taken: Collection[Path]) -> Path:
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
-    """Write regular files, all or none, and pipes and devices; return a sentence per error."""
+    """Write regular files, then pipes and devices; return a sentence per error."""
     streamed = {path: text for path, text in texts.items() if is_stream(path)}
     # Resolve links, so that a link stays a link.
     whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
