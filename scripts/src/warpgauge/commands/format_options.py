@@ -105,7 +105,7 @@ class Formats:
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
         if any(one is PICTURES[".png"] for one, _ in self.files):
-            environment.ensure([picture.PNG_PACKAGE], lock=environment.WHOLE)
+            environment.ensure([picture.PNG_PACKAGE])
         if any(one.name == "openmetrics" for one, _ in self.exports):
             environment.ensure(["prometheus_client"])
         for one, path in (*self.files, *self.exports):
