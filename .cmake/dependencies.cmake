@@ -15,6 +15,14 @@ FetchContent_Declare(benchmark
 if(NOT TARGET benchmark::benchmark) # the project that includes this one may have it
   FetchContent_MakeAvailable(benchmark)
 endif()
+FetchContent_Declare(nlohmann_json
+  URL https://github.com/nlohmann/json/releases/download/v3.12.0/json.tar.xz
+  URL_HASH SHA256=42f6e95cad6ec532fd372391373363b62a14af6d771056dbfc86160e6dfff7aa
+  SYSTEM DOWNLOAD_EXTRACT_TIMESTAMP FALSE
+  FIND_PACKAGE_ARGS 3.10)
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  FetchContent_MakeAvailable(nlohmann_json)
+endif()
 if(WARPGAUGE_TESTS)
   FetchContent_Declare(googletest
     URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
