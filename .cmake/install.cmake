@@ -11,6 +11,7 @@ foreach(name IN ITEMS host host_main cuda gpu gpu_main allocation_watch)
   endif()
 endforeach()
 install(TARGETS ${libraries} EXPORT warpgauge)
+install(TARGETS warpgauge_drive)
 install(EXPORT warpgauge NAMESPACE warpgauge:: FILE warpgauge-targets.cmake DESTINATION "${package}")
 export(EXPORT warpgauge NAMESPACE warpgauge:: FILE "${PROJECT_BINARY_DIR}/warpgauge-targets.cmake")
 
