@@ -138,7 +138,13 @@ def _has(program: str) -> Callable[[], bool]:
 
 def _header(name: str) -> Callable[[], bool]:
     """Return a check for a C++ header where compilers and CMake look."""
-    variables = ("CPATH", "CPLUS_INCLUDE_PATH", "CMAKE_PREFIX_PATH", "benchmark_ROOT")
+    variables = (
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "CMAKE_PREFIX_PATH",
+        "benchmark_ROOT",
+        "nlohmann_json_ROOT",
+    )
     extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
     places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
     return lambda: any((p / name).exists() or (p / "include" / name).exists() for p in places)
@@ -149,9 +155,9 @@ BUILD = (
     Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
     Need("ninja-build", _has("ninja")),
     Need("g++", _compiler),
-    Need("nlohmann-json3-dev", _header("nlohmann/json.hpp")),
     Need("git", _has("git"), required=False),
     Need("libbenchmark-dev", _header("benchmark/benchmark.h"), required=False),
+    Need("nlohmann-json3-dev", _header("nlohmann/json.hpp"), required=False),
 )
 TEST = (
     *BUILD,
