@@ -26,7 +26,7 @@ from warpgauge.measurement import progress, run_file, runner
 from warpgauge.measurement.run_file import JsonRow
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR
-from warpgauge.system import interrupts, packages, process
+from warpgauge.system import environment, interrupts, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
@@ -96,7 +96,7 @@ class Fidelity:
     def _built(self) -> Path:
         if self.options.build:
             process.require_gpu()
-            packages.provide(packages.BUILD, self._note)
+            environment.provide(environment.BUILD, self._note)
             with progress.build_status(self.notes) as say:
                 build.build(self.root, "release", say, lambda line: None)
         return self.root / "build" / "release" / "benchmarks"

@@ -17,7 +17,7 @@ from devtools import changed_sources, check_runner, skips, workflow_checks
 from devtools.check_runner import Check, Command
 from devtools.tools import CLANG_FORMAT, CLANG_TIDY
 from warpgauge.execution import build
-from warpgauge.system import packages
+from warpgauge.system import environment
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", ".github/examples")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
@@ -40,7 +40,7 @@ _WITHOUT_GPU = [
 def test(argv: Sequence[str], root: Path) -> int:
     """Exit status 0 when nothing failed, else 1."""
     given = _parser("test", "Builds the project and runs every test.").parse_args(argv)
-    packages.provide(packages.TEST, _say)
+    environment.provide(environment.TEST, _say)
     for key, value in _CCACHE.items():
         os.environ.setdefault(key, value)
     checks = tests_of(root, given.no_cuda)
@@ -73,7 +73,7 @@ def lint(argv: Sequence[str], root: Path) -> int:
         "else from the commit before, and what includes it",
     )  # fmt: skip
     given = parser.parse_args(argv)
-    packages.provide(packages.TEST, _say)
+    environment.provide(environment.TEST, _say)
     checks = lints_of(root, given.no_cuda, given.all)
     return 0 if check_runner.run(checks, given.allow_missing_tools, _say) else 1
 

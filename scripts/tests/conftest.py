@@ -21,7 +21,7 @@ from warpgauge.execution import build, drive_lines, gpu_watch
 from warpgauge.measurement import measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
-from warpgauge.system import git, locks, packages, process
+from warpgauge.system import environment, git, locks, process
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
@@ -111,7 +111,7 @@ def repository(
     """A clone with a commit, on a machine with a GPU, whose build takes no time."""
     monkeypatch.setenv("WARPGAUGE_COMMIT", "0123456789" * 4)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     monkeypatch.setattr(build, "build", lambda *arguments: None)
     made = Repository(tmp_path, capsys)
     made.binary("host", HOST_TIMES)

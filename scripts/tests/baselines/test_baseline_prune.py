@@ -133,7 +133,7 @@ def test_a_read_only_folder_changes_nothing(
     opened = Path.open
 
     def denied(path: Path, mode: str = "r", **keywords: str) -> object:
-        if "w" in mode:
+        if mode not in ("r", "rb"):
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, mode, **keywords)  # type: ignore[call-overload]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -90,15 +91,14 @@ def test_only_a_run_file_is_added(there: Baselines, name: str, said: str) -> Non
 def test_a_full_disk_loses_no_byte(
     there: Baselines, monkeypatch: pytest.MonkeyPatch, turn: int
 ) -> None:
-    rename, calls = Path.replace, iter(range(1, 10))
+    calls = iter(range(1, 10))
 
-    def full(path: Path, target: Path) -> Path:
+    def full(descriptor: int) -> None:
         if next(calls) == turn:
             raise OSError(28, "No space left on device")
-        return rename(path, target)
 
     path = there.run_file(20)
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
     refused(there, "(No space left on device); nothing was changed", "add-session", str(path))
 
 
@@ -125,7 +125,7 @@ def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:
 def test_a_baseline_file_that_is_a_link_is_not_changed(
     there: Baselines, prune: tuple[str, ...]
 ) -> None:
-    """A kill half way could not be undone: what the link leads to lies in another folder."""
+    """A rename would replace the link, and what it leads to would stay as it was."""
     there.session(20)
     kept = there.root / "elsewhere.json"
     link = there.folder / "sync.json"
@@ -147,12 +147,21 @@ def test_an_interrupt_behind_the_last_file_says_that_all_were_changed(
     assert there.contents() != before
 
 
-def test_a_baseline_that_a_kill_left_half_changed_is_read_as_it_was(there: Baselines) -> None:
-    old = there.contents()
-    beside = there.folder / ".warpgauge-killed.undo"
-    for kind in ("old", "new", "absent"):
-        (beside / kind).mkdir(parents=True)
-    (there.folder / "sync.json").replace(beside / "old" / "sync.json")
-    (there.folder / "sync.json").write_text("new, and not whole")
+def test_a_baseline_that_a_kill_left_half_changed_is_read_as_it_is(there: Baselines) -> None:
+    """Reading repairs nothing; git and `check` show what happened, and adding again completes."""
+    path = there.run_file(20)
+    sync = there.folder / "sync.json"
+    old = sync.read_bytes()
+    there.command("add-session", str(path))
+    complete = there.contents()
+    sync.write_bytes(old)
+    (there.folder / ".warpgauge-killed.new").write_bytes(b"half of")
+    half = there.contents()
+    there.output()
     assert there.command("show", "baselines") is ExitStatus.OK
-    assert there.contents() == old
+    assert there.command("check") is ExitStatus.NOT_MEASURED
+    assert "sync.json lacks the session 2026-11-20" in there.flat()
+    assert there.contents() == half
+    there.command("add-session", str(path))
+    (there.folder / ".warpgauge-killed.new").unlink()
+    assert there.contents() == complete

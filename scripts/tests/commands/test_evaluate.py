@@ -17,7 +17,7 @@ import fake_binary
 from warpgauge.commands import evaluate
 from warpgauge.execution import build, drive, gpu_watch
 from warpgauge.reports import evaluation_document
-from warpgauge.system import environment, packages
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCHEMA = json.loads(
@@ -74,7 +74,7 @@ def kernels(
     """On a machine with a GPU, whose build takes no time."""
     monkeypatch.setenv("WARPGAUGE_COMMIT", "0123456789" * 4)
     monkeypatch.setenv("COLUMNS", "140")
-    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     monkeypatch.setattr(build, "build", lambda *arguments: None)
     gpu = {fake_binary.GPU["gpu_uuid"]: fake_binary.GPU["gpu_name"]}
     monkeypatch.setattr(gpu_watch, "all_gpus", lambda: gpu)

@@ -62,7 +62,7 @@ def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
     for parser in parsers(name):
         _, options, *groups = parser._action_groups
         assert [action.dest for action in options._group_actions] == ["help"]
-        assert groups
+        assert groups or name == "ci.prepare"  # which has no option
         for group in groups:
             start, _, argv = str(group.description).partition("%(prog)s")
             assert start == "example: "

@@ -80,7 +80,7 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     read = set(re.findall(r"github\.event\.pull_request[.\w]*", job.path.read_text()))
     assert read == {"github.event.pull_request.number"}
     prepare, *_ = [step for step in job.steps if "run" in step]
-    assert prepare["run"] == "scripts/warpgauge ci prepare comment"
+    assert prepare["run"] == "scripts/warpgauge ci prepare"
     assert "env" not in prepare  # packages are installed before the token is there
     assert job.told["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
     assert '${NUMBER:+--pull-request "$NUMBER"}' in job.steps[-1]["run"]
@@ -287,7 +287,7 @@ def test_a_comment_runs_the_default_branch_s_code_and_only_where_a_command_stand
     )
     # Packages are installed before the token is there.
     assert "env" not in answer.steps[1]
-    assert answer.steps[1]["run"] == "scripts/warpgauge ci prepare comment"
+    assert answer.steps[1]["run"] == "scripts/warpgauge ci prepare"
 
 
 def test_a_called_workflow_gets_what_it_takes_no_more_rights_and_a_group_of_its_own() -> None:

@@ -33,7 +33,7 @@ def clone(folder: Path, node: int) -> Path:
     root = folder / f"node{node}"
     (root / "scripts").mkdir(parents=True)
     shutil.copytree(ROOT / "scripts" / "src", root / "scripts" / "src")
-    for name in ("bench", "warpgauge", "comment.lock", "runtime.lock"):
+    for name in ("bench", "warpgauge"):
         shutil.copy(ROOT / "scripts" / name, root / "scripts")
     shutil.copy(ROOT / "requirements.lock", root)
     built = root / "build" / "release"

@@ -248,7 +248,7 @@ def test_our_documents_and_tests_change_no_result_and_what_is_built_and_run_does
     still = "README.md .github/README.md scripts/tests/test_a.py scripts/README.md"
     assert not gpus.touches(patterns, still.split())
     moving = "CMakeLists.txt .cmake/cuda.cmake benchmarks/gemm.cu kernels/CMakeLists.txt"
-    moving += " scripts/src/warpgauge/verdict/pairs.py scripts/runtime.lock baselines/policy.toml"
+    moving += " scripts/src/warpgauge/verdict/pairs.py requirements.lock baselines/policy.toml"
     assert [path for path in moving.split() if not gpus.touches(patterns, [path])] == []
 
 

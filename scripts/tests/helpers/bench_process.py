@@ -10,7 +10,7 @@ from pathlib import Path
 from forked import Forked
 from warpgauge.commands import bench
 from warpgauge.execution import build
-from warpgauge.system import entry_point, locks, packages
+from warpgauge.system import entry_point, environment, locks
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BenchProcess:
             os.environ |= {"COLUMNS": "200", "WARPGAUGE_COMMIT": "0123456789" * 4}
             locks._GPUS = self.root / "gpus"
             build.build = lambda *arguments: self.built
-            packages.provide = lambda needs, say: None
+            environment.provide = lambda needs, say: None
             before = "before a run file was written"
             return entry_point.run("bench", lambda: bench.main(words, self.root), before)
 

@@ -16,7 +16,7 @@ import fake_binary
 from hosted_repository import git
 from warpgauge.commands import bench
 from warpgauge.execution import build
-from warpgauge.system import packages
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 TIMES = {"sync/idle": 1000.0, "sync/busy": 5000.0}
@@ -138,7 +138,7 @@ def empty_clone(
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(packages, "provide", lambda needs, say: None)
+    monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     root = folder / "clone"
     root.mkdir()
     made = kind(root, capsys)
@@ -168,9 +168,9 @@ from clone import GitRepository
 from warpgauge.commands.bench import main
 from warpgauge.execution import build
 from warpgauge.measurement import measuring
-from warpgauge.system import entry_point, environment, locks, packages, process
+from warpgauge.system import entry_point, environment, locks, process
 build.build = GitRepository(root, None).build
-packages.provide = lambda *_: None
+environment.provide = lambda *_: None
 process.has_gpu = lambda: True
 locks._GPUS, measuring._COOLING_S = root / "build" / "gpus", 0.0
 environment.ROOT = root

@@ -239,7 +239,7 @@ class HostedRun:
         return Answer(comment)
 
 
-# What scripts/comment.lock leaves out cannot be imported.
+# Statistics, which are slow to import, are not.
 _WITH_ITS_OWN_PACKAGES = """
 import runpy, sys
 sys.modules |= dict.fromkeys(("numpy", "scipy"))

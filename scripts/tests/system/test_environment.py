@@ -1,189 +1,301 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment is found or made, and a half-made one never poisons a later run."""
+"""What a machine lacks is installed or asked for; a half-made .venv never poisons a later run."""
 
 from __future__ import annotations
 
 import ast
 import os
 import re
+import shutil
+import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from warpgauge.system import environment, packages
-from warpgauge.system.environment import COMMENT, LOCKS, ROOT, RUNTIME, STAMP, WHOLE
+from warpgauge.system import environment
+from warpgauge.system.environment import LOCK, ROOT, Need, ensure
 from warpgauge.system.errors import UserError
 
 SCRIPTS = Path(__file__).parents[2]
-LOCK = "nothing==1.0 --hash=sha256:" + "0" * 64 + "\n"
+PYTHON = os.path.realpath(sys.executable)
 
 
 class Execed(Exception):
     """Stands for the process becoming another."""
 
 
+class Programs:
+    """Stands for every program that is started: what was run, and what each answers.
+
+    A program whose command line matches `failing` fails with `output`.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.failing = "$never"
+        self.output = "Reading lists\nE: no network\n"
+        self.wait = Event()
+        self.wait.set()
+
+    def __call__(self, command: Sequence[str], **_: object) -> subprocess.CompletedProcess[str]:
+        line = " ".join(command)
+        self.lines.append(line)
+        assert self.wait.wait(60)
+        if re.search(self.failing, line):
+            return subprocess.CompletedProcess(command, 1, self.output)
+        if " venv " in line:
+            python = Path(command[-1], "bin", "python")
+            python.parent.mkdir()
+            python.symlink_to(PYTHON)
+        return subprocess.CompletedProcess(command, 0, "")
+
+    def installed(self) -> list[str]:
+        """The packages of each apt-get install."""
+        return [line.partition("-recommends ")[2] for line in self.lines if " install " in line]
+
+
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """Root's, on a Debian without uv."""
+    fake = Programs()
+    monkeypatch.setattr(subprocess, "run", fake)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("CI", raising=False)
+    return fake
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: Programs) -> Path:
     def execv(path: Path, arguments: list[str]) -> None:
         raise Execed(path, arguments)
 
     monkeypatch.setattr(os, "execv", execv)
-    for lock in LOCKS:
-        (tmp_path / lock).parent.mkdir(exist_ok=True)
-        (tmp_path / lock).write_text(f"# {lock}\n{LOCK}")
+    (tmp_path / LOCK).write_text("one==1.0\n")
     return tmp_path
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Makes environments cheap; the list tells what was created, and from which lock filled."""
-    calls: list[str] = []
-
-    def create(venv: Path) -> None:
-        calls.append("created")
-        (venv / "bin").mkdir()
-        (venv / "bin" / "python").symlink_to(sys.executable)
-
-    monkeypatch.setattr(environment, "_create", create)
-    monkeypatch.setattr(environment, "_install", lambda _, lock, __: calls.append(lock.name))
-    return calls
+def set_up(clone: Path) -> None:
+    """A command that lacks a package finds or makes .venv, and goes on there."""
+    with pytest.raises(Execed):
+        ensure(["no_such_package"], clone)
 
 
 def test_too_old_a_python_can_read_what_tells_it_so_and_is_told(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = ("__init__", "environment", "packages", "errors", "streams")
+    system = ("__init__", "environment", "errors", "locks", "streams")
     inner = (f"src/warpgauge/system/{name}.py" for name in system)
     for path in ("bench", "test", "src/warpgauge/__init__.py", *inner):
         ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
     monkeypatch.setattr(environment, "OLDEST_PYTHON", (4, 0))
     with pytest.raises(UserError, match=r"is too old; warpgauge needs 3\.10 or newer"):
-        environment.ensure(["json"], root)
+        ensure(["json"], clone)
 
 
-def test_an_interpreter_that_has_everything_is_kept(root: Path) -> None:
-    environment.ensure(["json", "ast"], root)
-    assert not (root / ".venv").exists()
+def test_an_interpreter_that_has_everything_is_kept(clone: Path) -> None:
+    ensure(["json", "ast"], clone)
+    assert not (clone / ".venv").exists()
 
 
-def test_a_missing_package_leads_to_the_environment_of_the_lock(
-    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_missing_package_leads_to_the_environment_of_the_lock_which_is_made_once(
+    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["scripts/bench", "--quick"])
-    for _ in range(2):  # the second time it is there already
+    for _ in range(2):
         with pytest.raises(Execed) as caught:
-            environment.ensure(["no_such_package"], root)
-        python = root / ".venv" / "bin" / "python"
+            ensure(["no_such_package"], clone)
+        python = clone / ".venv" / "bin" / "python"
         assert caught.value.args == (python, [str(python), "scripts/bench", "--quick"])
-    assert made == ["created", "runtime.lock"]
+    create, install = programs.lines
+    assert create == f"{PYTHON} -m venv {clone / '.venv'}"
+    assert install.startswith(f"{python} -m pip install ")
+    assert install.endswith(f" --require-hashes --only-binary=:all: --requirement {clone / LOCK}")
+
+
+def test_uv_makes_it_where_it_is_installed(
+    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name == "uv" else None)
+    set_up(clone)
+    assert [line[:12] for line in programs.lines] == ["/bin/uv venv", "/bin/uv pip "]
 
 
 def test_a_new_lock_or_a_python_that_is_gone_makes_a_new_environment(
-    root: Path, made: list[str]
+    clone: Path, programs: Programs
 ) -> None:
-    environment.make(root, RUNTIME, ["x"])
-    (root / RUNTIME).write_text("other==2.0\n")
-    python = environment.make(root, RUNTIME, ["x"])
-    assert made == ["created", "runtime.lock"] * 2
+    set_up(clone)
+    (clone / LOCK).write_text("other==2.0\n")
+    leftover = clone / ".venv" / "leftover"
+    leftover.touch()
+    set_up(clone)
+    assert len(programs.lines) == 4
+    assert not leftover.exists()
+    python = clone / ".venv" / "bin" / "python"
     python.unlink()
     python.symlink_to("/nowhere/python")
-    assert environment.make(root, RUNTIME, ["x"]).exists()
-    assert made == ["created", "runtime.lock"] * 3
+    set_up(clone)
+    assert len(programs.lines) == 6
 
 
-def test_what_a_larger_lock_has_is_added_and_serves_the_smaller_too(
-    root: Path, made: list[str]
+def test_a_command_that_runs_from_an_outdated_environment_can_replace_it(
+    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment.make(root, COMMENT, ["x"])
-    (root / ".venv" / "in use").touch()
-    for lock in (COMMENT, RUNTIME, RUNTIME, COMMENT, WHOLE, WHOLE, RUNTIME, COMMENT):
-        environment.make(root, lock, ["x"])
-    assert made == ["created", "comment.lock", "runtime.lock", "requirements.lock"]
-    assert (root / ".venv" / "in use").exists()
+    set_up(clone)
+    (clone / LOCK).write_text("other==2.0\n")
+    monkeypatch.setattr(sys, "prefix", str(clone / ".venv"))
+    monkeypatch.setattr(sys, "executable", str(clone / ".venv" / "bin" / "python"))
+    set_up(clone)
+    assert programs.lines[2].startswith(f"{PYTHON} -m venv ")
+    with pytest.raises(UserError, match="does not have no_such_package: remove the folder"):
+        ensure(["no_such_package"], clone)
 
 
-def test_a_tool_that_the_small_environment_lacks_is_added_once(
-    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failing", [" venv ", " pip "])
+def test_a_failure_is_a_sentence_and_the_next_command_begins_anew(
+    clone: Path, programs: Programs, failing: str
 ) -> None:
-    environment.make(root, RUNTIME, ["x"])
-    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
-    with pytest.raises(Execed):
-        environment.ensure(["no_such_package"], root, WHOLE)
-    with pytest.raises(UserError, match="does not have no_such_package"):
-        environment.ensure(["no_such_package"], root, WHOLE)
-
-
-def pinned(lock: str) -> dict[str, set[str]]:
-    """The hashes of each package and version, with its marker, that a lock holds."""
-    packages = re.split(r"(?m)^(?=[a-z])", (ROOT / lock).read_text())[1:]
-    lines = [package.replace("\\", "").split("\n") for package in packages]
-    return {first.strip(): {*map(str.strip, rest)} - {""} for first, *rest in lines}
-
-
-def test_what_a_smaller_lock_has_is_pinned_alike_in_the_larger() -> None:
-    comment, runtime, whole = map(pinned, (COMMENT, RUNTIME, WHOLE))
-    assert comment.items() <= runtime.items()
-    assert runtime.items() <= whole.items()
-    assert all(comment.values())
-    names = {line.partition("==")[0] for line in runtime}
-    assert {"numpy", "scipy", "rich"} <= names
-    assert names.isdisjoint({"ruff", "mypy", "pytest", "clang-tidy"})
-    of_rich = {"rich", "markdown-it-py", "mdurl", "pygments"}
-    assert {line.partition("==")[0] for line in comment} == {"msgspec", "tomli", *of_rich}
+    programs.failing, programs.output = failing, "ERROR: no network\n\nhint: pip\n"
+    with pytest.raises(UserError, match=r"\(ERROR: no network\): run this once with netw") as no:
+        ensure(["no_such_package"], clone)
+    assert "\n" not in str(no.value)
+    programs.failing = "$never"
+    set_up(clone)
 
 
 def test_an_interrupted_making_is_begun_anew(
-    root: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*arguments: object) -> None:
+    def interrupted(command: Sequence[str], **_: object) -> None:
+        (clone / ".venv" / "leftover").touch()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(environment, "_install", interrupted)
+        patched.setattr(subprocess, "run", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            environment.make(root, RUNTIME, ["x"])
-    leftover = root / ".venv" / "leftover"
-    leftover.touch()
-    environment.make(root, RUNTIME, ["x"])
-    assert made == ["created", "created", "runtime.lock"]
-    assert not leftover.exists()
+            ensure(["no_such_package"], clone)
+    set_up(clone)
+    assert len(programs.lines) == 2
+    assert not (clone / ".venv" / "leftover").exists()
 
 
-def test_an_environment_of_the_users_own_is_left_alone(root: Path, made: list[str]) -> None:
-    theirs = root / ".venv" / "precious"
+def test_of_two_commands_at_once_one_makes_the_environment_and_the_other_waits(
+    clone: Path, programs: Programs
+) -> None:
+    programs.wait.clear()
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(ensure, ["no_such_package"], clone) for _ in range(2)]
+        programs.wait.set()
+        assert {type(one.exception()) for one in both} == {Execed}
+    assert len(programs.lines) == 2
+
+
+def test_an_environment_of_the_users_own_is_left_alone(clone: Path, programs: Programs) -> None:
+    theirs = clone / ".venv" / "precious"
     theirs.mkdir(parents=True)
     with pytest.raises(UserError, match="was not made by warpgauge"):
-        environment.make(root, RUNTIME, ["x"])
+        ensure(["no_such_package"], clone)
     assert theirs.exists()
-    assert not made
+    assert programs.lines == []
 
 
-def test_without_a_network_there_is_one_sentence_and_no_half_environment(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_installed_package_sets_nothing_up(
+    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    install = environment._install
-    monkeypatch.setattr(environment, "_create", lambda venv: None)
-    monkeypatch.setattr(
-        environment, "_install", lambda python, *rest: install(Path(sys.executable), *rest)
-    )
-    with pytest.raises(UserError, match="run this once with network") as caught:
-        environment.make(root, RUNTIME, ["rich"])
-    assert "\n" not in str(caught.value)
-    assert (root / ".venv" / STAMP).read_text() == "incomplete"
+    monkeypatch.chdir(clone)  # another project may have a lock of that name
+    with pytest.raises(UserError, match="install warpgauge with its dependencies"):
+        ensure(["no_such_package"], None)
+    assert not (clone / ".venv").exists()
+    assert programs.lines == []
 
 
-def test_a_distribution_without_venv_gets_the_package(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_lock_pins_every_package_by_hash() -> None:
+    packages = re.split(r"(?m)^(?=[a-z])", (ROOT / LOCK).read_text())[1:]
+    assert all("==" in one and "--hash=sha256:" in one for one in packages)
+    assert {"numpy", "rich", "pytest"} <= {one.partition("==")[0] for one in packages}
+
+
+def need(package: str, *there: bool, required: bool = True) -> Need:
+    """Answers with `there`, one by one; the last one for good."""
+    answers = list(there)
+    return Need(package, lambda: answers.pop(0) if answers[1:] else answers[0], required)
+
+
+def test_root_installs_exactly_what_is_missing(programs: Programs) -> None:
+    environment.provide([need("cmake", True), need("ninja-build", True)], print)
+    assert programs.lines == []
+    environment.provide([need("cmake", True), need("ninja-build", False, True)], print)
+    assert programs.lines[0].endswith(" update")
+    assert programs.installed() == ["ninja-build"]
+
+
+def test_another_user_is_told_what_to_type_except_in_ci(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = root / "python"
-    broken.write_text("#!/bin/sh\necho 'ensurepip is not available'; exit 1\n")
-    broken.chmod(0o755)
-    asked: list[str] = []
-    monkeypatch.setattr(sys, "executable", str(broken))
-    monkeypatch.setattr(packages, "install", lambda names, say: asked.extend(names))
-    with pytest.raises(UserError, match="ensurepip is not available"):
-        environment.make(root, RUNTIME, ["x"])
-    assert asked == ["python3-venv"]
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    line = "type: sudo apt-get install --no-install-recommends cmake g[+][+]$"
+    with pytest.raises(UserError, match=line):
+        environment.provide([need("cmake", False), need("g++", False)], print)
+    assert programs.lines == []
+    monkeypatch.setenv("CI", "true")
+    environment.provide([need("cmake", False, True)], print)
+    assert programs.lines[-1].startswith("sudo -n env DEBIAN_FRONTEND=noninteractive ")
+
+
+def test_a_failing_apt_stops_what_is_required_only(programs: Programs) -> None:
+    programs.failing, said = " install ", list[str]()
+    with pytest.raises(UserError, match=r"here: cmake; .* failed: E: no network"):
+        environment.provide([need("cmake", False)], print)
+    environment.provide([need("libbenchmark-dev", False, required=False)], said.append)
+    assert said[-1].startswith("continuing without libbenchmark-dev; ")
+
+
+def test_a_package_that_a_distribution_lacks_keeps_no_other_away(programs: Programs) -> None:
+    programs.failing, said = "chromium", list[str]()
+    needs = [need(one, False, True, required=False) for one in ("libgtest-dev", "chromium", "git")]
+    environment.provide(needs, said.append)
+    assert programs.installed() == ["libgtest-dev", "chromium", "git"]
+    (told,) = [line for line in said if "continuing" in line]
+    assert told.startswith("continuing without chromium")
+
+
+def test_a_package_that_is_still_too_old_is_told(programs: Programs) -> None:
+    with pytest.raises(UserError, match="cmake; this distribution's are too old: install newer"):
+        environment.provide([need("cmake", False)], print)
+
+
+def test_another_distribution_is_told_what_is_missing(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    with pytest.raises(UserError, match="here: cmake; these are Debian's names"):
+        environment.provide([need("cmake", False)], print)
+    assert programs.lines == []
+
+
+@pytest.mark.parametrize(
+    ("name", "versions", "too_old"),
+    [
+        ("cmake", ("cmake version 3.25.1", "cmake version 4.1.0"), "cmake version 3.22.1"),
+        ("g++", ("12.2.0", "13"), "11.4.0"),
+    ],
+)
+def test_the_version_of_cmake_and_of_the_compiler_decides(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    versions: tuple[str, ...],
+    too_old: str,
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    (found,) = [need for need in environment.BUILD if need.package == name]
+    assert not found.present()
+    for said in (*versions, too_old):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {said}\n")
+        (tmp_path / name).chmod(0o755)
+        assert found.present() is (said != too_old)

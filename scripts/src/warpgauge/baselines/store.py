@@ -87,8 +87,8 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
     """Add the session of a run file to the baseline of its GPU model.
 
     A session of the same boot and GPU is replaced, and at most `SESSIONS_KEPT` stay. If this is the
-    newest session, counters and labels are taken from it. Either all files are written or none. A
-    run dated after `now` is rejected; None, for a run just measured, skips this. Raises UserError.
+    newest session, counters and labels are taken from it. A run dated after `now` is rejected;
+    None, for a run just measured, skips this. Raises UserError.
     """
     document = read(run_path)
     run = load_document(document)

@@ -19,7 +19,7 @@ from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measurement import journal
 from warpgauge.measurement.journal import Journal, Start
 from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.system import git, packages
+from warpgauge.system import environment, git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import Output, print_line
@@ -58,7 +58,7 @@ class _BisectCommand(MeasuringCommand):
             options = replace(options, seed=before[1].seed)
         with self.begun(options, paths.log, resumed=before is not None) as (measuring, held):
             measuring.require_gpu(self.options.rows)
-            packages.provide(packages.BUILD, measuring.note)
+            environment.provide(environment.BUILD, measuring.note)
             most = bisect.most_steps(len(commits) - 1)
             rows = self.options.rows
             builds = CommitBuilds(measuring, rows, kept=most)

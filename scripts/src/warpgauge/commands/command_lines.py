@@ -52,9 +52,9 @@ Print the times of a baseline as references of a ReFrame test, for one system
 and partition. A healthy GPU exceeds some benchmark's limit in 1 % of runs."""
 
 _PRUNE = """\
-Remove sessions, or benchmarks that no longer exist, and list what is removed. Either all
-files change or none. At least one session stays for each benchmark; use --removed to
-remove a benchmark with its last session. Counters and labels stay."""
+Remove sessions, or benchmarks that no longer exist, and list what is removed. At
+least one session stays for each benchmark; use --removed to remove a benchmark with its
+last session. Counters and labels stay. To undo it, restore the files with git."""
 
 _CHECK = """\
 Load every baseline and warn of what makes it unreliable: its age, its sessions, files that

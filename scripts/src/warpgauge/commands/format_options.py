@@ -105,7 +105,7 @@ class Formats:
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
         if any(one is PICTURES[".png"] for one, _ in self.files):
-            environment.ensure([picture.PNG_PACKAGE], lock=environment.WHOLE)
+            environment.ensure([picture.PNG_PACKAGE])
         if any(one.name == "openmetrics" for one, _ in self.exports):
             environment.ensure(["prometheus_client"])
         for one, path in (*self.files, *self.exports):
@@ -159,7 +159,7 @@ def _untaken(file: str, taken: Collection[Path]) -> Path:
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
-    """Write regular files, all or none, and pipes and devices; return a sentence per error."""
+    """Write regular files, then pipes and devices; return a sentence per error."""
     streamed = {path: text for path, text in texts.items() if is_stream(path)}
     # Resolve links, so that a link stays a link.
     whole = {resolved(path): text for path, text in texts.items() if path not in streamed}

@@ -27,7 +27,6 @@ class Command(NamedTuple):
     summary: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
     interrupted: str = ""
-    lock: str = environment.RUNTIME  # the lock with these packages
 
 
 COMMANDS = {
@@ -88,7 +87,6 @@ CI = {
         "post the results of a GPU workflow run on its pull request",
         ("msgspec", "rich", environment.TOML),
         "before anything was posted",
-        environment.COMMENT,
     ),
     "propose": Command(
         "open a pull request with newly recorded baselines",
@@ -109,7 +107,9 @@ CI = {
     "gpus": Command("print the GPU models that pull requests are measured on"),
     "check-setup": Command("check the repository settings that the gate depends on"),
     # Packages are installed in a separate step, which has no token.
-    "prepare": Command("install the Python packages that the other commands need, and exit"),
+    "prepare": Command(
+        "install the Python packages that the other commands need, and exit", STATISTICS
+    ),
 }
 
 
@@ -142,9 +142,8 @@ def _run(command: Command, module: str, argv: Sequence[str]) -> int:
     environment.ensure(())  # only checks the version of Python
     packages_alone = command is CI["prepare"]
     if _asks_for_help(argv) or packages_alone:
-        given = command_line(module).parse_args(argv)  # exits, unless --help is an option's value
-        command = CI[given.command] if packages_alone else command
-    environment.ensure(command.packages, lock=command.lock)
+        command_line(module).parse_args(argv)  # exits, unless --help is an option's value
+    environment.ensure(command.packages)
     return 0 if packages_alone else int(_imported(module).main(argv, environment.ROOT))
 
 

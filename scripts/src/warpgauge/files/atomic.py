@@ -1,66 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replace files so that a failure at any moment leaves the old ones."""
+"""Replace each file by one rename, so that a reader never finds half a file."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
+import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from warpgauge.files.undo import Work, beside, settle
 from warpgauge.system import interrupts
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import listed
 
 
 def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "") -> None:
-    """Write every file beside its place, then rename all; a failure leaves all files unchanged.
+    """Replace every file; one whose content is None is deleted. Text becomes UTF-8.
 
-    A file whose content is None is deleted in the same step. Text becomes UTF-8. Folders are
-    made as needed. Raise UserError, which says so if a file was changed after all. An interrupt
-    takes effect before the first change, or after the last one and then says `changed`.
+    All contents are written beside their places first, so that a full disk changes no file.
+    Folders are made as needed. Raise UserError, which says whether files were changed before the
+    failure; they stay, and git has what they were. An interrupt takes effect before the first
+    change, or after the last one and then says `changed`.
 
-    After a kill, the next command that changes or reads that folder undoes a partial change. A
-    link is refused: its target may lie in another folder, which no command reads.
+    A link is refused: the rename would replace the link, and not the file that it points to.
     """
     for path in contents:
         if path.is_symlink():
             raise UserError(f"{path} is a link: replace it by the file that it points to")
-    at: _Change | None = None
-    changes: list[_Change] = []
-    done = False
-    with contextlib.ExitStack() as held:
-        try:
-            folders = list(dict.fromkeys(path.parent for path in contents))
-            for folder in folders:
-                folder.mkdir(parents=True, exist_ok=True)
-                settle(folder)
-            works = {folder: held.enter_context(beside(folder)) for folder in folders}
-            for path, content in contents.items():
-                at = _Change(path, works[path.parent], content)
-                changes.append(at)
-                at.prepare()
-            with interrupts.postponed():
-                for work in works.values():
-                    work.begin()
-                for at in changes:
-                    at.commit()
-                for work in works.values():
-                    work.end()
-                done = True
-        except KeyboardInterrupt as stop:
-            if not done:
-                _put_back(changes)
-            raise (interrupts.told(stop, changed) if done and changed else stop) from None
-        except BaseException as fault:
-            outcome = _put_back(changes)
-            if not isinstance(fault, OSError):
-                raise
-            what = f"{at.path} cannot be {at.done}" if at else f"{fault.filename} cannot be written"
-            raise UserError(f"{what} ({_why(fault)}); {outcome or 'nothing was changed'}") from None
-    for folder in works:
+    new: dict[Path, Path] = {}
+    done: list[Path] = []
+    try:
+        for path, content in contents.items():
+            if content is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                new[path] = path.with_name(f".warpgauge-{secrets.token_hex(8)}.new")
+                _write_durably(new[path], content)
+        with interrupts.postponed():
+            for path in contents:
+                if path in new:
+                    new[path].replace(path)
+                else:
+                    path.unlink()
+                done.append(path)
+    except KeyboardInterrupt as stop:
+        if changed and len(done) == len(contents):
+            raise interrupts.told(stop, changed) from None
+        raise
+    except OSError as fault:
+        what = f"{path} cannot be {'deleted' if contents[path] is None else 'written'}"
+        names = [one.name for one in done]
+        before = f"already changed: {listed(names)}" if names else "nothing was changed"
+        raise UserError(f"{what} ({_why(fault)}); {before}") from None
+    finally:
+        for left in new.values():
+            left.unlink(missing_ok=True)
+    for folder in dict.fromkeys(path.parent for path in contents):
         _sync(folder)
 
 
@@ -100,85 +94,16 @@ def write_stream(path: Path, content: str | bytes) -> None:
         raise UserError(f"{path} cannot be written ({_why(fault)})") from None
 
 
-def _put_back(changes: list[_Change]) -> str:
-    """Undo the changes; return a sentence on files that could not be restored, or ""."""
-    changed = [one for one in changes if not one.put_back()]
-    for work in {one.work for one in changes}:
-        work.stuck = any(one.work is work for one in changed)
-        if not work.stuck and work.begun:
-            with contextlib.suppress(OSError):
-                work.end()
-    return "; ".join(
-        f"{one.path} could not be restored; its old content is in {one.old}" for one in changed
-    )
-
-
-class _Change:
-    """The change of one file, in two steps, and its undoing.
-
-    A file to delete is renamed, and removed when all files are changed. For any other file the new
-    content is first written beside it, and the old content is kept until all are renamed.
-    """
-
-    def __init__(self, path: Path, work: Work, content: str | bytes | None) -> None:
-        self.path = path
-        self.work = work
-        self.done = "written" if content is not None else "deleted"
-        self._content = content
-        self._prepared = False
-
-    @property
-    def old(self) -> Path:
-        return self.work.of("old", self.path.name)
-
-    @property
-    def _new(self) -> Path:
-        return self.work.of("new", self.path.name)
-
-    def prepare(self) -> None:
-        """Do everything that can fail, while the file is untouched."""
-        if self._content is None:
-            return
-        with self._new.open("wb") as stream:
-            stream.write(_bytes(self._content))
-            stream.flush()
-            os.fsync(stream.fileno())
-        if os.path.lexists(self.path):
-            try:
-                os.link(self.path, self.old, follow_symlinks=False)
-            except OSError:  # a file system without hard links
-                shutil.copy2(self.path, self.old, follow_symlinks=False)
-        else:
-            self.work.of("absent", self.path.name).touch()
-        self._prepared = True
-
-    def commit(self) -> None:
-        """Change the file, by one rename."""
-        if self._content is None:
-            self.path.replace(self.old)
-        else:
-            self._new.replace(self.path)
-
-    def put_back(self) -> bool:
-        """Undo the change if there was one; return whether the file is as before."""
-        if self._content is None:
-            untouched = os.path.lexists(self.path) or not os.path.lexists(self.old)
-        else:
-            untouched = not self._prepared or os.path.lexists(self._new)
-        if untouched:
-            return True
-        try:
-            if os.path.lexists(self.old):
-                self.old.replace(self.path)
-            else:
-                self.path.unlink()
-        except OSError:
-            return False
-        return True
-
-
 def _bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
+
+
+def _write_durably(path: Path, content: str | bytes) -> None:
+    """Write a new file, and wait until the disk has it."""
+    with path.open("xb") as stream:
+        stream.write(_bytes(content))
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _sync(folder: Path) -> None:

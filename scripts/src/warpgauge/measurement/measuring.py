@@ -24,7 +24,7 @@ from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.system import environment, packages, process, worktree
+from warpgauge.system import environment, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
@@ -101,7 +101,7 @@ class Measuring:
         if self.options.record:
             machine_context.require_committed(tree)
         if self.options.build:
-            packages.provide(packages.BUILD, self.note)
+            environment.provide(environment.BUILD, self.note)
             machine_context.forget(self.root)
         with_driver = [*targets, drive_lines.TARGET] if targets else ()
         folder = self.programs(self.root, targets=with_driver)
@@ -270,7 +270,7 @@ class Measuring:
         if not (path.exists() or self.options.build):
             raise UserError(f"{path} is missing: {drive_lines.REMEDY}", ExitStatus.NOT_MEASURED)
         if not path.exists():
-            packages.provide(packages.BUILD, self.note)
+            environment.provide(environment.BUILD, self.note)
             self.programs(environment.ROOT, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:

@@ -273,7 +273,7 @@ def document(
 
 
 def write(files: Mapping[Path, Content]) -> None:
-    """Write each file's context and rows, all files or none. Raises UserError."""
+    """Write each file's context and rows, as `replace_all` does. Raises UserError."""
     # Resolve links, so that a link stays a link.
     replace_all({path.resolve(): _text(*content) for path, content in files.items()})
 

@@ -19,7 +19,6 @@ from warpgauge.files.document import (
 )
 from warpgauge.files.json_file import RESULT_FILE, Object
 from warpgauge.files.location import Place
-from warpgauge.files.undo import settle
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
@@ -94,7 +93,6 @@ def json_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]
-        settle(path)
         entries = sorted(path.iterdir())
         files = [entry for entry in entries if _is_result(entry)]
         folders = [entry for entry in entries if holds_results(entry)]

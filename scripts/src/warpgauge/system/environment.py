@@ -1,34 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds or makes a Python environment that has the packages a command imports.
+"""What a command needs of the machine: Python packages, which go to .venv, and Debian packages.
 
 Standard library only, and valid in Python 3.8, so that an old Python gets an error message.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib
+import importlib.util
 import os
+import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple, Optional
 
-from warpgauge.system import packages as system_packages
 from warpgauge.system.errors import UserError
-from warpgauge.system.packages import last_line, output_of
+from warpgauge.system.locks import alone
 
-# Packages of the command that posts comments, of all user commands, and of everything including
-# scripts/test and scripts/lint. Each lock contains the one before.
-COMMENT, RUNTIME, WHOLE = LOCKS = (
-    "scripts/comment.lock",
-    "scripts/runtime.lock",
-    "requirements.lock",
-)
-_CLONE = Path(__file__).resolve().parents[4]
-# The clone of this file; if the package is installed, the project in the current folder.
-ROOT = _CLONE if (_CLONE / WHOLE).is_file() else Path.cwd()
+LOCK = "requirements.lock"
+_ABOVE = Path(__file__).resolve().parents[4]
+# The clone that this file is part of; None if the package is installed. Only a clone is set up.
+CLONE: Optional[Path] = _ABOVE if (_ABOVE / LOCK).is_file() else None  # noqa: UP045 - Python 3.8
+# The project that commands work on: the clone, or the current folder.
+ROOT = CLONE or Path.cwd()
 OLDEST_PYTHON = (3, 10)
 # The TOML parser, part of Python since 3.11.
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
@@ -37,11 +35,11 @@ TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 STAMP = "warpgauge-lock-sha256"
 
 
-def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> None:
+def ensure(packages: Sequence[str], clone: Path | None = CLONE) -> None:
     """Return if this interpreter can import `packages`; otherwise run this command again in .venv.
 
-    A missing, incomplete or outdated .venv is made from `lock`; one with a smaller lock gets the
-    missing packages. Raises UserError if that is not possible.
+    In a clone, a missing, incomplete or outdated .venv is made from the lock file; a second command
+    waits. Raises UserError if that is not possible.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -51,60 +49,24 @@ def ensure(packages: Sequence[str], root: Path = ROOT, lock: str = RUNTIME) -> N
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
-    if not all((root / name).is_file() for name in LOCKS):  # installed package, not a clone
+    lacks = f"this Python does not have {', '.join(missing)}"
+    if clone is None:
         raise UserError(
-            f"this Python does not have {', '.join(missing)}: install warpgauge with its "
-            "dependencies, or add them to this environment"
+            f"{lacks}: install warpgauge with its dependencies, or add them to this environment"
         )
-    venv = root / ".venv"
-    if Path(sys.prefix).resolve() == venv.resolve() and _holds(root, lock):
-        raise UserError(
-            f"{venv} does not have {', '.join(missing)}: remove that folder and run this again"
-        )
-    python = make(root, lock, missing)
+    venv = clone / ".venv"
+    python = venv / "bin" / "python"
+    digest = hashlib.sha256((clone / LOCK).read_bytes()).hexdigest()
+    if Path(sys.prefix).resolve() == venv.resolve() and _is_complete(venv, digest):
+        raise UserError(f"{lacks}: remove the folder {venv} and run this again")
+    try:
+        with alone(clone):
+            if not _is_complete(venv, digest):
+                _make(venv, clone / LOCK, digest, lacks)
+    except OSError as fault:
+        raise UserError(f"{lacks}, and {venv} cannot be made: {fault}") from fault
     sys.stdout.flush()
     os.execv(python, [str(python), *sys.argv])
-
-
-def make(root: Path, lock: str, missing: Sequence[str]) -> Path:
-    """Return the interpreter of the .venv in `root`, after installing `lock` if needed."""
-    venv = root / ".venv"
-    stamp, python = venv / STAMP, venv / "bin" / "python"
-    try:
-        with (root / WHOLE).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)  # a second command waits
-            if _holds(root, lock):
-                return python
-            if venv.exists() and not stamp.exists():
-                raise UserError(
-                    f"this Python does not have {', '.join(missing)}, and {venv} was not made by "
-                    "warpgauge: activate an environment that has them, or remove that folder"
-                )
-            adding = _holds(root, COMMENT)  # other commands may be running from it
-            what = f"adding the rest of {lock} to .venv" if adding else f"making .venv from {lock}"
-            print(f"warpgauge: {what}, once ...", file=sys.stderr)
-            if not adding:
-                shutil.rmtree(venv, ignore_errors=True)
-                venv.mkdir()
-                stamp.write_text("incomplete")
-                _create(venv)
-            _install(python, root / lock, missing)
-            stamp.write_text(_digest(root / lock))
-    except OSError as fault:
-        raise UserError(f"cannot make {venv}: {fault}") from fault
-    return python
-
-
-def _holds(root: Path, lock: str) -> bool:
-    """Return whether the .venv in `root` has the current `lock` or a larger one."""
-    stamp, python = root / ".venv" / STAMP, root / ".venv" / "bin" / "python"
-    if not (stamp.exists() and python.exists()):
-        return False
-    return stamp.read_text() in [_digest(root / one) for one in LOCKS[LOCKS.index(lock) :]]
-
-
-def _digest(lock: Path) -> str:
-    return hashlib.sha256(lock.read_bytes()).hexdigest()
 
 
 def _importable(name: str) -> bool:
@@ -115,24 +77,145 @@ def _importable(name: str) -> bool:
     return True
 
 
-def _create(venv: Path) -> None:
-    """Run python3 -m venv; install Debian's python3-venv if that is missing."""
-    command = [sys.executable, "-m", "venv", str(venv)]
-    status, output = output_of(command)
-    if status and "ensurepip" in output:
-        system_packages.install(["python3-venv"], lambda line: print(line, file=sys.stderr))
-        status, output = output_of(command)
-    if status:
-        raise UserError(f"`{' '.join(command)}` failed: {last_line(output)}")
+def _is_complete(venv: Path, digest: str) -> bool:
+    stamp, python = venv / STAMP, venv / "bin" / "python"
+    return stamp.exists() and python.exists() and stamp.read_text() == digest
 
 
-def _install(python: Path, lock: Path, missing: Sequence[str]) -> None:
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--retries", "2"]
-    pip += ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
-    status, output = output_of(pip)
-    if status:
+def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
+    """Make `venv` anew from `lock`, with uv if it is installed, else with Python's own venv."""
+    if venv.exists() and not (venv / STAMP).exists():
         raise UserError(
-            f"this Python does not have {', '.join(missing)}, and pip could not install "
-            f"{lock.name} ({last_line(output)}): run this once with network access, or with a "
-            "Python that has them"
+            f"{lacks}, and {venv} was not made by warpgauge: activate an environment that has "
+            "them, or remove that folder"
         )
+    print(f"warpgauge: making .venv from {lock.name}, once ...", file=sys.stderr)
+    base = os.path.realpath(sys.executable)  # which may be a link in the .venv that is removed here
+    uv, python = shutil.which("uv"), str(venv / "bin" / "python")
+    if uv:
+        create = [uv, "venv", "--quiet", "--no-project", "--allow-existing", "--python", base]
+        install = [uv, "pip", "install", "--quiet", "--python", python]
+    else:
+        provide([VENV], lambda line: print(line, file=sys.stderr))
+        create = [base, "-m", "venv"]
+        install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--retries=2"]
+    install += ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
+    shutil.rmtree(venv, ignore_errors=True)
+    venv.mkdir(exist_ok=True)
+    (venv / STAMP).write_text("incomplete")
+    for command in ([*create, str(venv)], install):
+        status, output = _run(command)
+        if status:
+            raise UserError(
+                f"{lacks}, and {venv} cannot be made ({_reason(output)}): run this once with "
+                "network access, or with a Python that has them"
+            )
+    (venv / STAMP).write_text(digest)
+
+
+class Need(NamedTuple):
+    """A requirement: Debian's package, and whether what it brings is present."""
+
+    package: str
+    present: Callable[[], bool]
+    required: bool = True  # if not, the build works without it (it fetches the sources itself)
+
+
+def _at_least(version: tuple[int, ...], program: str, *arguments: str) -> bool:
+    """Return whether the first version number that the program prints is `version` or newer."""
+    found = re.search(r"\d+(\.\d+)*", _run([program, *arguments])[1])
+    return found is not None and tuple(map(int, found.group().split("."))) >= version
+
+
+def _compiler() -> bool:
+    chosen = os.environ.get("CXX")  # CMake checks a compiler that the user chose
+    return bool(chosen) or _at_least((12,), "g++", "-dumpfullversion", "-dumpversion")
+
+
+def _has(program: str) -> Callable[[], bool]:
+    return lambda: shutil.which(program) is not None
+
+
+def _header(name: str) -> Callable[[], bool]:
+    """Return a check for a C++ header where compilers and CMake look."""
+    variables = (
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "CMAKE_PREFIX_PATH",
+        "benchmark_ROOT",
+        "nlohmann_json_ROOT",
+    )
+    extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
+    places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
+    return lambda: any((p / name).exists() or (p / "include" / name).exists() for p in places)
+
+
+VENV = Need("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None)
+BUILD = (
+    Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
+    Need("ninja-build", _has("ninja")),
+    Need("g++", _compiler),
+    Need("git", _has("git"), required=False),
+    Need("libbenchmark-dev", _header("benchmark/benchmark.h"), required=False),
+    Need("nlohmann-json3-dev", _header("nlohmann/json.hpp"), required=False),
+)
+TEST = (
+    *BUILD,
+    Need("libgtest-dev", _header("gtest/gtest.h"), required=False),
+    Need("libbenchmark-tools", Path("/usr/share/benchmark/compare.py").exists, required=False),
+    Need("chromium", _has("chromium"), required=False),
+)
+
+
+def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
+    """Install those of `needs` that are missing, as root or in CI; otherwise name the command.
+
+    Raises UserError if a required one stays missing; reports optional ones that do.
+    """
+    missing = [need for need in needs if not need.present()]
+    required = [need for need in missing if need.required]
+    # The optional ones one by one, because a distribution may lack some.
+    groups = [[one] for one in missing if not one.required]
+    for index, group in enumerate([required, *groups] if required else groups):
+        names = " ".join(need.package for need in group)
+        fault = _install(names, say, update=index == 0)
+        if fault is None and not all(need.present() for need in group):
+            fault = "this distribution's are too old: install newer ones and put them first on PATH"
+        if fault is not None and group is required:
+            raise UserError(f"missing or too old here: {names}; {fault}")
+        if fault is not None:
+            say(f"continuing without {names}; {fault}")
+
+
+def _install(names: str, say: Callable[[str], None], *, update: bool) -> str | None:
+    """Install Debian packages. If that is not possible, return why not, or what to type."""
+    line = f"apt-get install --no-install-recommends {names}"
+    if not Path("/etc/debian_version").exists():
+        return "these are Debian's names: install your distribution's packages"
+    is_root = os.geteuid() == 0
+    if not is_root and not os.environ.get("CI"):
+        return f"type: sudo {line}"
+    say(f"installing {names} ...")
+    command = [*([] if is_root else ["sudo", "-n"]), "env", "DEBIAN_FRONTEND=noninteractive"]
+    command += ["apt-get", "-q", "-y", "-o", "Acquire::http::Timeout=15"]  # the default is 2 min
+    if update:
+        _run([*command, "update"])  # if it fails, the old lists may suffice
+    status, output = _run([*command, *line.split()[1:]])
+    return f"`{line}` failed: {_reason(output)}" if status else None
+
+
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """Run `command`, and return its exit status and output."""
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    try:
+        done = subprocess.run(command, stdin=null, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+    except OSError as fault:
+        return 127, f"{command[0]}: {fault.strerror or fault}"
+    return done.returncode, done.stdout
+
+
+def _reason(output: str) -> str:
+    """Return the last line of `output`, preferably one that pip marks as an error."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or ["it said nothing"])[-1]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets one command at a time use a folder or a GPU. A process that dies releases its lock."""
+"""Lets one command at a time use a folder or a GPU. A process that dies releases its lock.
+
+Standard library only, and valid in Python 3.8, because environment.py imports it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Optional
 
 from warpgauge.system.errors import UserError
 
 # One folder per GPU, common to all users and trees; read permission is enough.
 _GPUS = Path("/tmp")
-Holder = int | None  # pid of the holder; None if the system does not report it
+# The holder's pid; None if the system does not report it.
+Holder = Optional[int]  # noqa: UP045 - Python 3.8
 
 
 def of_gpu(uuid: str) -> Path:

@@ -189,12 +189,8 @@ def check_setup() -> Parser:
 
 
 def prepare() -> Parser:
-    parser = Parser(
+    return Parser(
         prog="warpgauge ci prepare",
-        description="Install the Python packages that a command needs, if this Python lacks them, "
-        "and exit.",
+        description="Install the Python packages that the other commands need, if this Python "
+        "lacks them, and exit.",
     )
-    add = group(parser, "for which command", "%(prog)s comment").add_argument
-    add("command", nargs="?", choices=("comment", "propose", "history", "pages"), default="propose",
-        help="the command; default %(default)s; comment needs fewer packages")  # fmt: skip
-    return parser
