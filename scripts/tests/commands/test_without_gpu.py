@@ -81,7 +81,6 @@ def test_what_needs_a_gpu_is_refused_before_the_build(
         (evaluate.main, "host/copy host/copy_again"),
         (bisect.main, "HEAD~1 HEAD --row host/copy"),
         (bench.main, ""),
-        (bench.main, "--kernels kernels.toml --list --filter scale"),
         (bench.main, "--device 0"),
     ],
 )

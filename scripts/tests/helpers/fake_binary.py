@@ -104,7 +104,7 @@ def make(
 @cache
 def _compiled() -> Path:
     """The program without its orders."""
-    sources = [_SOURCE, _SOURCE.with_suffix(".hpp")]
+    sources = [_SOURCE, *_SOURCE.parent.glob("fake_*.hpp")]
     return compiled("fake_program", sources, ["-std=c++17", "-O1", str(_SOURCE)])
 
 

@@ -95,7 +95,7 @@ def test_a_filter_of_a_run_that_is_none_names_the_file(loaded: Loader) -> None:
 
 
 def test_the_filter_of_the_run_itself_has_matched(loaded: Loader) -> None:
-    own = "[[:alpha:]]/b$"  # which Python reads differently
+    own = "[[:alpha:]]/b$"  # an old run's, which Python reads differently
     require_match(own, loaded(run([row("a/b")])), loaded(run([row("a/b")], filter=own)))
 
 

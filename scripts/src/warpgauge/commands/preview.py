@@ -29,11 +29,12 @@ ANY_TIME = "<time>.json"  # placeholder for the name of a run file
 def list_bench(one: Bench) -> ExitStatus:
     """Print the names that `one` would measure; build first unless told otherwise.
 
-    The names of a manifest's kernels are known without a build, except with --filter, which only
-    the program can apply. Raises UserError.
+    The names of a manifest's kernels are known without a build. Raises UserError.
     """
-    if one.kernels is not None and not one.options.filter:
-        streams.write("".join(f"{inert(case.name)}\n" for case in one.kernels.cases))
+    if one.kernels is not None:
+        known = [case.name for case in one.kernels.cases]
+        asked = selection.required(one.options.filter, known)
+        streams.write("".join(f"{inert(name)}\n" for name in asked))
         return ExitStatus.OK
     with one.begun(one.options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))

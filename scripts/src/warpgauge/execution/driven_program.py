@@ -126,7 +126,8 @@ class DrivenProgram:
             self._take_end(line)
 
     def _take_fault(self, fault: Fault) -> None:
-        side, path = self.sides[fault.side], str(self.binary.path)
+        side = self.sides[fault.side]
+        path = str(side.turn.binary.path)  # which may precede what it said
         ending = Ending((path,), fault.status or 0, "", fault.stderr, 0.0, fault.what)
         when = " after its last benchmark" if fault.when == "end" else ""
         how = ending.described(side.rows.keys() | side.context.keys(), when)

@@ -29,6 +29,14 @@ def matching(filter: str, names: Iterable[str], option: str = "--filter") -> tup
         return tuple(name for name in names if benchmark_filter.matches(filter, name, option))
 
 
+def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Like `matching`, but raises UserError if there is no match."""
+    found = matching(filter, names)
+    if not found:
+        raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
+    return found
+
+
 def chosen(
     everything: Iterable[AnyBinary], filter: str, option: str = "--filter"
 ) -> list[AnyBinary]:
@@ -59,8 +67,8 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
         raise UserError(f"only benchmarks of the full suite {match}: add --suite {FULL_SUITE}")
     if not filter:
         raise UserError("the programs that were built have no benchmark")
-    names = [name for binary in everything for name in binary.names]
-    raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
+    required(filter, [name for binary in everything for name in binary.names])  # which raises
+    return left
 
 
 def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:

@@ -266,12 +266,11 @@ class Measuring:
 
     def _provide_driver(self) -> None:
         """Build this tree's driver, for any programs, if it is missing. Raises UserError."""
-        path = drive_lines.driver()
-        if not (path.exists() or self.options.build):
-            raise UserError(f"{path} is missing: {drive_lines.REMEDY}", ExitStatus.NOT_MEASURED)
-        if not path.exists():
-            environment.provide(environment.BUILD, self.note)
-            self.programs(environment.ROOT, targets=[drive_lines.TARGET])
+        if drive_lines.driver().exists():
+            return
+        environment.provide(environment.BUILD, self.note)
+        with progress.build_status(self.notes) as say:
+            build.build(environment.ROOT, "release", say, self.echo, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

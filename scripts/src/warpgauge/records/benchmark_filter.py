@@ -60,8 +60,8 @@ class Request:
         if name in self.left_out:
             return False
         if name in self._names:
-            # A benchmark that a run measured under this very filter was asked for, even if Python
-            # and Google Benchmark read the expression differently.
+            # What a run has under this very filter was asked for, also the row of a program that
+            # could not be listed, and what an old run's program found, which read it differently.
             return matches(self._filter, name) or self._filter in self._own
         return matches(self._filter, name) and any(matches(own, name) for own in self._own)
 
@@ -75,7 +75,8 @@ class Request:
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:
     """Raise UserError for a filter that matches no benchmark of either side, probably a typo.
 
-    The filter of the candidate's own run did match, even if it does not in Python.
+    The filter of the candidate's own run did match, even if it is an old run's, which Python reads
+    differently.
     """
     asked = normal(filter or "")
     names = dict.fromkeys([*baseline.rows, *candidate.rows])
