@@ -237,7 +237,6 @@ def test_code_of_a_fork_waits_for_its_approval(
         ("/warpgauge run \x1b[31m", "printable ASCII"),
         (f"/warpgauge run {'x' * 101}", "100"),
         ("/warpgauge run a(", "regular expression"),
-        ("/warpgauge run \\d+", "different things to Python"),
         ("/warpgauge run `@all`[", "regular expression"),
         ("/warpgauge run x on @everyone <img src=x> [a](b)", "does not list this GPU"),
         ("/warpgauge run x on \u202eH200", "does not list this GPU"),
