@@ -81,6 +81,17 @@ def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: P
         assert (found.names, found.driven) == (("BM_only",), False)
 
 
+def test_what_a_program_prints_beside_its_description_is_not_part_of_it(tmp_path: Path) -> None:
+    benchmarks = '[{"name": "gemm/a", "suite": "default"}]'
+    document = f'{{\n  "warpgauge": "0.1.0",\n  "protocol": 1,\n  "benchmarks": {benchmarks}\n}}'
+    path = lists(tmp_path / "bench", f"echo 'found {{2}} GPUs'\necho '{document}'\necho bye")
+    for found in (
+        discovery.listed(path, tmp_path),
+        program_folder.program_at(path, tmp_path, {}),
+    ):
+        assert (found.names, found.driven, found.fault) == (("gemm/a",), True, None)
+
+
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:
     fake_binary.make(tmp_path, "gemm", listing_fault="libcublas.so.13: cannot open")
     fake_binary.make(tmp_path, "memcpy")

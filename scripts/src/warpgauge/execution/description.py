@@ -6,6 +6,7 @@ fixtures/README.md defines the description.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from warpgauge.system.text import inert
 LISTING_DEADLINE_S = 60.0
 PROTOCOL = 1  # of the driver and of the programs that it drives
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
+
+# What a program prints before and after is not part of it.
+_DOCUMENT = re.compile(r"^\{$.*^\}$", re.MULTILINE | re.DOTALL)
 
 TOO_OLD = "was built from a commit before warpgauge 0.2: rebuild it"
 
@@ -67,13 +71,15 @@ class Asked:
         A program that ignores --describe lists its benchmarks instead, and measures nothing.
         """
         ending = self.list("--describe")
+        found = _DOCUMENT.search(ending.stdout)
+        document = found[0] if found else ending.stdout
         try:
-            head = msgspec.json.decode(ending.stdout, type=_Head)
+            head = msgspec.json.decode(document, type=_Head)
             if head.protocol != PROTOCOL:
                 made = f"was built with warpgauge {inert(head.warpgauge)}"
                 why = f"{made}, which has protocol {head.protocol} and not {PROTOCOL}: rebuild it"
                 return Description(fault=why), ending
-            return Description(msgspec.json.decode(ending.stdout, type=_Whole).benchmarks), ending
+            return Description(msgspec.json.decode(document, type=_Whole).benchmarks), ending
         except ValueError:
             is_old = ending.status == BAD_USAGE and self.list("--shuffle=0").status == 0
             return Description(fault=TOO_OLD) if is_old else None, ending

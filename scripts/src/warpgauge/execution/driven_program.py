@@ -129,7 +129,8 @@ class DrivenProgram:
         side = self.sides[fault.side]
         path = str(side.turn.binary.path)  # which may precede what it said
         ending = Ending((path,), fault.status or 0, "", fault.stderr, 0.0, fault.what)
-        when = " after its last benchmark" if fault.when == "end" else ""
+        between = "" if fault.benchmarks else " between two benchmarks"
+        when = " after its last benchmark" if fault.when == "end" else between
         how = ending.described(side.rows.keys() | side.context.keys(), when)
         if fault.kind == "not started":
             how = f"{ending.program} {fault.what}"
@@ -138,8 +139,11 @@ class DrivenProgram:
         names = tuple(self.ours(name) for name in fault.benchmarks)
         if fault.when == "start":
             self.give_up(names, how, side)
-        else:
+        elif names:
             side.faults.update(dict.fromkeys(names, how))
+        else:
+            whose = f"{side.turn.lane.side}: " if side.turn.lane.side else ""
+            self.remarks.append(f"{whose}{how}; the rest ran in another process")
 
     def _take_end(self, end: End) -> None:
         self.is_ended = True

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the driver tells of a program becomes the results of its turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warpgauge.execution.discovery import Binary
+from warpgauge.execution.drive_lines import End, Fault, Report
+from warpgauge.execution.driven_program import DrivenProgram
+from warpgauge.execution.plan import Lane, Plan, Turn
+
+REPORT = '{"context": {}, "benchmarks": [{"name": "%s", "run_type": "iteration", "real_time": 1}]}'
+
+
+@pytest.mark.parametrize(("sides", "whose"), [(("",), ""), (("base", "candidate"), "candidate: ")])
+def test_an_end_between_two_benchmarks_costs_none_and_is_told(
+    sides: tuple[str, ...], whose: str, tmp_path: Path
+) -> None:
+    binary = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b"), driven=True, total=2)
+    lanes = tuple(Lane((binary,), side=side) for side in sides)
+    plan = Plan(lanes, range(1, 2), 1, tmp_path)
+    program = DrivenProgram(plan, [Turn(1, lane, binary) for lane in lanes], binary.names)
+    last = len(sides) - 1
+    fault = Fault(0, [], last, "run", "ended", -11, "", "an illegal memory access\n")
+    for name in binary.names:
+        for side in range(len(sides)):
+            program.take(Report(0, name, side, REPORT % name))
+        if name == "gemm/a":
+            program.take(fault)
+    program.take(End(0, 1.0, left_behind=False))
+    program.settle()
+    outcome = program.results()[last]
+    assert outcome.faults == {}
+    said = "bench_gemm was killed by SIGSEGV between two benchmarks: an illegal memory access"
+    assert [*outcome.remarks] == [f"{whose}{said}; the rest ran in another process"]
