@@ -194,6 +194,13 @@ def test_a_program_that_vanishes_is_an_error_of_all_its_benchmarks(
     assert len(rows["sync/a"]["process_medians"]) == 2
 
 
+def test_a_path_that_a_plan_cannot_hold_is_refused_by_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"not \xff text")
+    fake_binary.make(folder / "bin", "gemm", TIMES)
+    with pytest.raises(UserError, match=r"not .* text/bin/bench_gemm.* is not UTF-8"):
+        runner.run(plan(folder), Seen())
+
+
 def test_no_name_is_mistaken_for_another(folder: Path, plain: bool) -> None:
     """What goes on is asked for exactly, whatever the names hold."""
     odd = {"gemm/a": 1e4, "gemm/a+b": 2e4, "gemm/a|b": 3e4, "gemm/a.b": 4e4, "gemm/a b": 5e4}

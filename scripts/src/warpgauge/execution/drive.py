@@ -23,6 +23,7 @@ from warpgauge.execution.turn_result import Running, TurnResult, require_room
 from warpgauge.system import interrupts, process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
+from warpgauge.system.text import inert
 
 # Called with the turns of the program that begins.
 Begins = Callable[..., None]
@@ -106,7 +107,11 @@ class _Run:
             deadline_s=plan.deadline_s,
             programs=[one.planned for one in self.programs],
         )
-        planned.write_bytes(msgspec.json.encode(whole))
+        try:
+            planned.write_bytes(msgspec.json.encode(whole))
+        except UnicodeEncodeError:  # JSON cannot hold it
+            paths = ", ".join(sorted({inert(str(one.binary.path)) for one in self.programs}))
+            raise UserError(f"{paths}: the path is not UTF-8: rename the folder") from None
         sides = " and ".join(turn.lane.side for turn in turns)
         # The driver ends late sides; each may be late in starting, preparing, measuring and ending,
         # and those of the program before may be late in ending, too.
