@@ -149,7 +149,6 @@ BUILD = (
     Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
     Need("ninja-build", _has("ninja")),
     Need("g++", _compiler),
-    Need("nlohmann-json3-dev", _header("nlohmann/json.hpp")),
     Need("git", _has("git"), required=False),
     Need("libbenchmark-dev", _header("benchmark/benchmark.h"), required=False),
 )
