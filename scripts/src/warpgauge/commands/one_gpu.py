@@ -20,7 +20,7 @@ from warpgauge.commands.show_results import Conclusion, RunReport, without_basel
 from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun, BaselineRun
 from warpgauge.measurement.confirm import unconfirmed
-from warpgauge.measurement.journal import Ended, Journal
+from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_folders
@@ -98,7 +98,7 @@ class Bench(MeasuringCommand):
                 else:
                     status = self._by_itself(sides, base, paths, show)
                 if share:  # before its own journal goes, or --resume would measure it again
-                    Journal(share.whole).keep(["gpu", str(options.device)], Ended(status))
+                    Journal(share.whole).keep_status(str(options.device), status)
             measuring.tell_budget()
             return status
 
