@@ -239,8 +239,8 @@ class HostedRun:
         return Answer(comment)
 
 
-# Statistics, which are slow to import, are not.
-_WITH_ITS_OWN_PACKAGES = """
+# The command needs no statistics: what imports them fails.
+_WITHOUT_STATISTICS = """
 import runpy, sys
 sys.modules |= dict.fromkeys(("numpy", "scipy"))
 del sys.argv[0]
@@ -251,7 +251,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def in_a_process(hosted: HostedRun, *more: str) -> subprocess.CompletedProcess[str]:
     """The command as a workflow starts it."""
     script = str(Path(__file__).parents[2] / "warpgauge")
-    command = [sys.executable, "-c", _WITH_ITS_OWN_PACKAGES, script, "ci", "comment"]
+    command = [sys.executable, "-c", _WITHOUT_STATISTICS, script, "ci", "comment"]
     return subprocess.run(
         [*command, "--run-id", str(RUN), "--repository", HOME, *more],
         env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},

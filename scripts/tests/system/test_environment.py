@@ -259,8 +259,8 @@ def test_a_package_that_a_distribution_lacks_keeps_no_other_away(programs: Progr
     needs = [need(one, False, True, required=False) for one in ("libgtest-dev", "chromium", "git")]
     environment.provide(needs, said.append)
     assert programs.installed() == ["libgtest-dev", "chromium", "git"]
-    (told,) = [line for line in said if "continuing" in line]
-    assert told.startswith("continuing without chromium")
+    (line,) = [line for line in said if "continuing" in line]
+    assert line.startswith("continuing without chromium")
 
 
 def test_a_package_that_is_still_too_old_is_told(programs: Programs) -> None:

@@ -144,8 +144,8 @@ class _All:
 
     def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
         """Run what the journal lacks, and report all GPUs."""
-        kept = {uuid: self.journal.find(["gpu", uuid], journal.Ended) for uuid in works}
-        statuses = {uuid: ended.status for uuid, ended in kept.items() if ended is not None}
+        kept = {uuid: self.journal.status_of(uuid) for uuid in works}
+        statuses = {uuid: status for uuid, status in kept.items() if status is not None}
         left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
         try:
             for ended in self._ended(left):
@@ -194,7 +194,7 @@ class _All:
             self._warn(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(named(ended.name)).is_dir():
-            self.journal.keep(["gpu", ended.name], journal.Ended(status))
+            self.journal.keep_status(ended.name, status)
         return status
 
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:

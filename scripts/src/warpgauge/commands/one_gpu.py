@@ -20,6 +20,7 @@ from warpgauge.commands.show_results import Conclusion, RunReport, without_basel
 from warpgauge.measurement import confirm, run_file
 from warpgauge.measurement.ab_run import AbRun, BaselineRun
 from warpgauge.measurement.confirm import unconfirmed
+from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.looks import Looks
 from warpgauge.measurement.measuring import Built, Measuring
 from warpgauge.measurement.self_check import of_folders
@@ -96,6 +97,8 @@ class Bench(MeasuringCommand):
                     status = against.run(sides, commit, paths, show, base)
                 else:
                     status = self._by_itself(sides, base, paths, show)
+                if share:  # before its own journal goes, or --resume would measure it again
+                    Journal(share.whole).keep_status(str(options.device), status)
             measuring.tell_budget()
             return status
 

@@ -48,7 +48,7 @@ def replace_all(contents: Mapping[Path, str | bytes | None], *, changed: str = "
         raise
     except OSError as fault:
         what = f"{path} cannot be {'deleted' if contents[path] is None else 'written'}"
-        names = [one.name for one in done]
+        names = [path.name for path in done]
         before = f"already changed: {listed(names)}" if names else "nothing was changed"
         raise UserError(f"{what} ({_why(fault)}); {before}") from None
     finally:

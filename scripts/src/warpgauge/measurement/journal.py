@@ -56,9 +56,7 @@ class Kept(msgspec.Struct, frozen=True):
     pair_ratios: dict[str, float] = msgspec.field(default_factory=dict)
 
 
-class Ended(msgspec.Struct, frozen=True):
-    """The exit status of the run on one of several GPUs."""
-
+class _Ended(msgspec.Struct, frozen=True):
     status: ExitStatus
 
 
@@ -76,6 +74,15 @@ class Journal:
     def keep(self, key: Sequence[str], delivered: msgspec.Struct) -> None:
         """Write a result to disk before returning. Raises UserError."""
         _write(self._path(key), delivered)
+
+    def keep_status(self, device: str, status: ExitStatus) -> None:
+        """Keep the exit status of the run on one of several GPUs. Raises UserError."""
+        self.keep(["gpu", device], _Ended(status))
+
+    def status_of(self, device: str) -> ExitStatus | None:
+        """Return the exit status of the run on one of several GPUs; None if it has not ended."""
+        ended = self.find(["gpu", device], _Ended)
+        return None if ended is None else ended.status
 
     def of(self, what: str) -> Path:
         """Return the folder of the nested journal `what`, which may not exist."""

@@ -175,7 +175,7 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
     missing = [need for need in needs if not need.present()]
     required = [need for need in missing if need.required]
     # The optional ones one by one, because a distribution may lack some.
-    groups = [[one] for one in missing if not one.required]
+    groups = [[need] for need in missing if not need.required]
     for index, group in enumerate([required, *groups] if required else groups):
         names = " ".join(need.package for need in group)
         fault = _install(names, say, update=index == 0)
