@@ -22,7 +22,7 @@ from warpgauge.files.document import failure_of
 from warpgauge.files.output_file import check_report
 from warpgauge.measurement import progress
 from warpgauge.measurement.measuring import Measuring
-from warpgauge.records import partial_report
+from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
@@ -156,7 +156,7 @@ class _Profiling:
             say(f"{self.binary.names[0]}, with {under}")
             deadline = self.options.timeout_s
             ending = process.run(words, deadline, scratch, variables, watched=out)
-        report, _ = partial_report.read(out)
+        report = program_report.read(out)
         name = inert(self.binary.names[0])
         failures = map(failure_of, report.get("benchmarks", ()))
         return ending, next((f"{name} under {under}: {why}" for why in failures if why), "")

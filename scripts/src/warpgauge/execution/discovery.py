@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from warpgauge.execution import manifest
 from warpgauge.execution.description import BAD_USAGE, LISTING_DEADLINE_S, NOT_MEASURABLE, Asked
-from warpgauge.records import partial_report
+from warpgauge.records import program_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
-from warpgauge.records.partial_report import Report
+from warpgauge.records.program_report import Report
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import quoted
@@ -26,6 +26,8 @@ MOST_NAMES = 30_000
 # Null bytes cannot be passed as arguments; U+FFFD replaces bytes that are not UTF-8.
 _NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"
+
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,11 @@ def probe(
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
             return Probe({}, ending.stderr_tail() or ending.how)
-        report, complete = partial_report.read(out)
+        report = program_report.read(out)
         context = report.get("context", {})
         if ending.status:
             faults.append(ending.described(context))
-        if complete:
+        if report:
             texts = {key: value for key, value in context.items() if isinstance(value, str)}
             return Probe(texts, faults=tuple(faults))
     return Probe({}, faults=tuple(faults))

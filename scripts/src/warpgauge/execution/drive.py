@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.execution import drive_lines
-from warpgauge.execution.crash_recovery import Names
 from warpgauge.execution.description import BAD_USAGE
+from warpgauge.execution.discovery import Names
 from warpgauge.execution.drive_lines import Begin, Line, Lines
 from warpgauge.execution.driven_program import DrivenProgram
 from warpgauge.execution.plan import Plan, Turn
@@ -82,7 +82,7 @@ class _Run:
         planned, told = folder / f"{number}.plan", folder / f"{number}.lines"
         self._lines = Lines(told)
         for program in self.programs:
-            program.begun, program.bad = "", None
+            program.begin()
         before = sum(one.seconds for one in self.programs)
         try:
             ending = self._driven(planned, told)
@@ -114,10 +114,12 @@ class _Run:
             raise UserError(f"{paths}: the path is not UTF-8: rename the folder") from None
         sides = " and ".join(turn.lane.side for turn in turns)
         # The driver ends late sides; each may be late in starting, preparing, measuring and ending,
-        # and those of the program before may be late in ending, too.
+        # and those of the program before may be late in ending, too. A plain program tells of its
+        # benchmarks at its end.
+        silent = [len(one.asked) for one in self.programs if not one.binary.driven]
         return process.run(
             [str(drive_lines.driver()), str(planned)],
-            6 * len(turns) * plan.deadline_s + 60.0,
+            (6 * len(turns) + max(silent, default=0)) * plan.deadline_s + 60.0,
             planned.parent,
             plan.environment,
             into=told,
@@ -148,8 +150,9 @@ class _Run:
         if is_bad:
             require_room(folder)
         first = next((one for one in self.programs if one.left), None)
-        # After a program with a fault the driver leaves the others to its next run.
-        if first is not None and (is_bad or first is self.programs[0]):
+        # After a fault the driver leaves the others, and what must wait, to its next run.
+        has_told = any(one.is_heard for one in self.programs)
+        if first is not None and (is_bad or not has_told):
             first.give_up(self._cost(first, ending), ending.described())
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):

@@ -34,6 +34,7 @@ class Program(msgspec.Struct):
     order: list[int]  # in which the sides start
     cpu: int | None  # core for all sides; None for any
     benchmarks: list[str]  # in the order of measurement
+    driven: bool  # or a plain program: one process measures all, and reports them as the first
 
 
 class Plan(msgspec.Struct):
@@ -85,6 +86,7 @@ class End(_Line, frozen=True):
 
     seconds: float
     left_behind: bool
+    status: list[int | None]  # exit status of each side's last process
 
 
 Line = Begin | Report | Ratio | Fault | End

@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver tells of one program, as results of its turns."""
+"""What the driver is to measure of one program, and what it tells, as results of its turns."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from warpgauge.execution import drive_lines
-from warpgauge.execution.crash_recovery import Names, Row, is_untried
-from warpgauge.execution.discovery import Binary
+from warpgauge.execution import drive_lines, selection
+from warpgauge.execution.discovery import Binary, Names
 from warpgauge.execution.drive_lines import Begin, End, Fault, Line, Ratio, Report
 from warpgauge.execution.plan import Plan, Turn, called, command, of_round
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import Failure, failure_of
-from warpgauge.records import partial_report
+from warpgauge.records import program_report
+from warpgauge.records.counters import NOT_TRIED
 from warpgauge.system.process import Ending
 from warpgauge.system.text import plural, quoted
+
+Row = dict[str, Any]
 
 
 @dataclass
@@ -33,27 +37,39 @@ class _Side:
     reported: set[str] = field(default_factory=set)
     unreadable: set[str] = field(default_factory=set)  # benchmarks whose reports are
 
-    def read(self, name: str, text: str) -> None:
-        """Take the rows of a benchmark from its report, unless they were not tried."""
-        self.reported.add(name)
-        report = partial_report.parsed(text)
-        if not report:
-            self.unreadable.add(name)
+    def read(self, names: Names, text: str) -> None:
+        """Take the rows of benchmarks from their report, unless they were not tried."""
+        self.reported.update(names)
+        if not (report := program_report.parsed(text)):
+            self.unreadable.update(names)
             return
         report = self.turn.binary.normalized(report)
         self.context = {**report["context"], **self.context}
-        rows = (row for row in report["benchmarks"] if row["name"] == name)
-        self.rows[name] += [row for row in rows if not is_untried(row)]
+        for row in report["benchmarks"]:
+            if row["name"] in names and not _is_untried(row):
+                self.rows[row["name"]].append(row)
 
     def require_row(self, name: str) -> None:
         """Set a fault if a benchmark that was measured has no row."""
         if not self.rows[name] and name not in self.faults:
-            how = "left no readable report" if name in self.unreadable else "did not report it"
-            self.faults[name] = f"{self.turn.binary.path.name} {how}"
+            self.faults[name] = self.lacks(name)
+
+    def lacks(self, name: str) -> str:
+        """Return why a benchmark that was measured has no row."""
+        how = "left no readable report" if name in self.unreadable else "did not report it"
+        return f"{self.turn.binary.path.name} {how}"
 
     def failure(self, name: str) -> Failure | None:
         """Return why a benchmark has no time; None if it has one or was not tried."""
         return next(filter(None, map(failure_of, self.rows[name])), None)
+
+    def end(self, status: int) -> str:
+        """Return why its rows cannot be trusted: status 1 means that one of them is an error."""
+        errored = any(map(failure_of, itertools.chain(*self.rows.values())))
+        if not status or (status == 1 and errored):
+            return ""
+        path = str(self.turn.binary.path)
+        return Ending((path,), status, "", "", 0.0).how + " after its last benchmark"
 
     def result(self, names: Names, seconds: float) -> TurnResult:
         rows = [row for name in names for row in self.rows.get(name, [])]
@@ -62,14 +78,24 @@ class _Side:
         return TurnResult(binary, number, report, self.faults, seconds, self.turn.lane.side)
 
 
+# After this many hangs in a row, the rest of a plain program is not tried.
+_MOST_HANGS = 2
+
+
 @dataclass
 class DrivenProgram:
-    """A program's sides, base first, and what is known of its benchmarks."""
+    """A program's sides, base first, and what is known of its benchmarks.
+
+    One process of a plain program measures all of them, and reports at its end. If it fails, it is
+    unknown which benchmark ran, and each is measured by a process of its own.
+    """
 
     plan: Plan
     turns: Sequence[Turn]  # in the order in which the sides start
     names: Names
+    asked: Names = ()  # what this run of the driver is to measure
     begun: str = ""  # the benchmark that began last
+    is_heard: bool = False  # the driver has told how something ended
     is_ended: bool = False  # the driver has told that no process of it runs any more
     seconds: float = 0.0
     ratios: dict[str, float] = field(default_factory=dict)
@@ -81,6 +107,9 @@ class DrivenProgram:
         self.left = self.names  # neither measured nor given up
         sides = [_Side(turn) for turn in self.turns]
         self.sides = sorted(sides, key=lambda side: self.plan.lanes.index(side.turn.lane))
+        self._singly = set[str]()  # benchmarks of a plain program
+        self._again = False  # what was asked is measured again
+        self._hangs = 0  # of a plain program, in a row
         self._ours = dict(zip(self.binary.own(self.names), self.names, strict=True))
 
     @property
@@ -93,9 +122,18 @@ class DrivenProgram:
         turns = (side.turn for side in self.sides)
         return [command(self.plan, turn.lane, turn.binary, self.left) for turn in turns]
 
+    def begin(self) -> None:
+        """Prepare a run of the driver."""
+        self.begun, self.bad = "", None
+        self.is_ended = self.is_heard = self._again = False
+        self.asked = self.left
+        if not self.binary.driven:
+            together = tuple(name for name in self.left if name not in self._singly)
+            self.asked = selection.in_parts(together)[0] if together else self.left[:1]
+
     @property
     def planned(self) -> drive_lines.Program:
-        """What the driver must know to measure what is left."""
+        """What the driver must know to measure what is asked."""
         plan, turns = self.plan, [side.turn for side in self.sides]
         cores, number = sorted(os.sched_getaffinity(0)), turns[0].round
         # The GPU is part of the seed: GPUs measured at once must not share one core.
@@ -105,7 +143,8 @@ class DrivenProgram:
             sides=[[*called(plan, t.lane, t.binary), *of_round(plan, t)] for t in turns],
             order=[turns.index(turn) for turn in self.turns],
             cpu=random.Random(seed).choice(cores) if pinned else None,
-            benchmarks=[*self.binary.own(self.left)],
+            benchmarks=[*self.binary.own(self.asked)],
+            driven=self.binary.driven,
         )
 
     def ours(self, name: str) -> str:
@@ -114,10 +153,13 @@ class DrivenProgram:
 
     def take(self, line: Line) -> None:
         """Take what the driver tells of this program."""
+        self.is_heard |= not isinstance(line, Begin)
         if isinstance(line, Begin):
             self.begun = self.ours(line.benchmark)
         elif isinstance(line, Report):
-            self.sides[line.side].read(self.ours(line.benchmark), line.report)
+            names = (self.ours(line.benchmark),) if self.binary.driven else self.asked
+            self._hangs = 0
+            self.sides[line.side].read(names, line.report)
         elif isinstance(line, Ratio):
             self.ratios[self.ours(line.benchmark)] = math.exp(line.log_ratio)
         elif isinstance(line, Fault):
@@ -137,6 +179,8 @@ class DrivenProgram:
         elif fault.what or ending.status < 0:
             self.bad = ending
         names = tuple(self.ours(name) for name in fault.benchmarks)
+        if fault.kind != "not started" and self._retries(how):
+            return
         if fault.when == "start":
             self.give_up(names, how, side)
         elif names:
@@ -145,9 +189,27 @@ class DrivenProgram:
             whose = f"{side.turn.lane.side}: " if side.turn.lane.side else ""
             self.remarks.append(f"{whose}{how}; the rest ran in another process")
 
+        if not self.binary.driven:
+            self._hangs = self._hangs + 1 if fault.what else 0
+            if self._hangs == _MOST_HANGS:
+                self.give_up(self.left, how)
+
+    def _retries(self, why: str) -> bool:
+        """Whether what was asked is measured again, one by one, because of `why`."""
+        if self.binary.driven or len(self.asked) == 1:
+            return False
+        self._again = True
+        self._singly.update(self.asked)
+        again = f"running {len(self.asked)} benchmarks one by one instead"
+        self.remarks.append(f"{why}; {again}")
+        return True
+
     def _take_end(self, end: End) -> None:
         self.is_ended = True
         self.seconds += end.seconds
+        for side, status in zip(self.sides, end.status, strict=True):
+            if status is not None and (why := side.end(status)):
+                self.give_up(tuple(side.reported), why, side)
         if end.left_behind:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
             path = str(self.binary.path)
@@ -173,7 +235,15 @@ class DrivenProgram:
 
     def settle(self) -> None:
         """Give results to the sides once the driver has ended; the rest is `left`."""
-        whole = [name for name in self.left if self.is_ended or self._is_known(name)]
+        lost = [name for name in self.asked if self.is_ended and not self.sides[0].rows[name]]
+        if self._again or (lost and self._retries(self.sides[0].lacks(lost[0]))):
+            self._forget(self.asked)
+            return
+        whole = [
+            name
+            for name in self.asked
+            if name in self.left and (self.is_ended or self._is_known(name))
+        ]
         self.left = tuple(name for name in self.left if name not in whole)
         for name in whole:
             if len(self.sides) == 1:
@@ -215,3 +285,8 @@ class DrivenProgram:
         found[-1] = replace(found[-1], remarks=remarks, pair_ratios=self.ratios)
         turns = [side.turn for side in self.sides]
         return [found[turns.index(turn)] for turn in self.turns]
+
+
+def _is_untried(row: Row) -> bool:
+    """Return whether a row failed untried; a measured row may have a counter of that name."""
+    return failure_of(row) is not None and bool(row.get(NOT_TRIED))

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpgauge.execution import selection
-from warpgauge.execution.crash_recovery import Names
-from warpgauge.execution.discovery import Binary
+from warpgauge.execution.discovery import Binary, Names
 from warpgauge.system.process import Ending
 
 

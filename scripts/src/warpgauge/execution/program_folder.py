@@ -18,7 +18,7 @@ from warpgauge.execution.discovery import MOST_NAMES, Binary, owners, too_many, 
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
 from warpgauge.records.model import DEFAULT_SUITE
-from warpgauge.records.partial_report import Report, is_run
+from warpgauge.records.program_report import Report, is_run
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, listed, quoted
 

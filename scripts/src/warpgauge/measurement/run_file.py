@@ -28,7 +28,7 @@ from warpgauge.records.counters import (
     with_limits,
 )
 from warpgauge.records.load import RUN_FORMAT
-from warpgauge.records.partial_report import Report, is_run
+from warpgauge.records.program_report import Report, is_run
 
 JsonRow = dict[str, Any]
 Content = tuple[Report, Sequence[JsonRow]]  # context and rows

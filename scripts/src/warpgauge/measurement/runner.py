@@ -11,8 +11,8 @@ from typing import Protocol
 
 import msgspec
 
-from warpgauge.execution import drive, turn_result
-from warpgauge.execution.crash_recovery import Names
+from warpgauge.execution import drive
+from warpgauge.execution.discovery import Names
 from warpgauge.execution.plan import Plan, Turn, command, order, sequence
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import failure_of
@@ -20,7 +20,7 @@ from warpgauge.measurement.journal import Journal, Kept
 from warpgauge.measurement.throttle_guard import ThrottleGuard
 from warpgauge.records.counters import is_disturbed
 from warpgauge.records.fields import counters_of
-from warpgauge.records.partial_report import Report
+from warpgauge.records.program_report import Report
 
 # The turns of one program in one round, and what each is to measure.
 Asked = Sequence[tuple[Turn, Names]]
@@ -138,8 +138,7 @@ class _Run:
         return outcomes[0]
 
     def _by_itself(self, turn: Turn, names: Names) -> TurnResult:
-        deliver = drive.alone if turn.binary.driven else turn_result.deliver
-        return deliver(self.plan, turn, names, self.observer.runs)
+        return drive.alone(self.plan, turn, names, self.observer.runs)
 
     def _in_lock_step(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
         known = [self._found(program, attempt) for program in programs]

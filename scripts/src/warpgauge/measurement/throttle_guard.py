@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from warpgauge.files.document import failure_of
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
-from warpgauge.records.partial_report import Report
+from warpgauge.records.program_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import disturbance
 

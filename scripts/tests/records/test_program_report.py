@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report counts as far as it was written, wherever it breaks off; nothing else is one."""
+"""A whole report counts; nothing else is one."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from warpgauge.records import partial_report
+from warpgauge.records import program_report
 
 CONTEXT = {"date": "2026-11-20", "caches": [{"type": "Data", "level": 1}], "gpu_name": "G"}
 NAMES = ["a/x", "a/y", "a/z"]
@@ -28,29 +27,22 @@ def text() -> str:
     return f'{{\n  "context": {context}  }},\n  "benchmarks": [\n{joined}\n  ]\n}}\n'
 
 
-def test_it_counts_as_far_as_it_goes_wherever_it_breaks_off(tmp_path: Path) -> None:
+def test_it_counts_only_if_it_is_whole(tmp_path: Path) -> None:
     path, whole = tmp_path / "out.json", text()
-    assert partial_report.last_name(path) == ""
-    seen: list[list[str] | None] = []
-    begun: list[str] = []
-    for length in range(len(whole) + 1):
+    for length in range(len(whole) - 1):  # the line's end is none of JSON's
         path.write_text(whole[:length])
-        report, complete = partial_report.read(path)
-        assert complete == (length >= len(whole) - 1)  # the line's end is none of JSON's
-        names = [row["name"] for row in report["benchmarks"]] if report else None
-        assert names is None or report["context"] == CONTEXT
-        seen.append(names)
-        begun.append(partial_report.last_name(path))
-    assert [names for names, _ in groupby(seen)] == [None, [], NAMES[:1], NAMES[:2], NAMES]
-    assert [name for name, _ in groupby(begun)] == ["", *NAMES]
+        assert program_report.read(path) == {}
+    path.write_text(whole[:-1])
+    report = program_report.read(path)
+    assert report["context"] == CONTEXT
+    assert [row["name"] for row in report["benchmarks"]] == NAMES
 
 
 def test_characters_of_two_halves_and_bytes_that_are_no_text_lose_no_row(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     whole = text().replace('"gpu_name": "G"', r'"gpu_name": "\ud83d\ude00"')
     path.write_bytes(whole.encode().replace(b"label", b"\x00\x1b\xff"))
-    report, complete = partial_report.read(path)
-    assert complete
+    report = program_report.read(path)
     assert report["context"]["gpu_name"] == "\U0001f600"
     assert report["benchmarks"][2]["\x00\x1b\ufffd"] == 'a "{}" \x00\x1b\ufffd'
 
@@ -75,7 +67,7 @@ def test_characters_of_two_halves_and_bytes_that_are_no_text_lose_no_row(tmp_pat
 )
 def test_what_is_no_report_is_none(tmp_path: Path, written: str) -> None:
     (tmp_path / "out.json").write_text(written)
-    assert partial_report.read(tmp_path / "out.json") == ({}, False)
+    assert program_report.read(tmp_path / "out.json") == {}
 
 
 def test_what_is_no_file_or_too_large_is_none(
@@ -83,16 +75,16 @@ def test_what_is_no_file_or_too_large_is_none(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "absent", tmp_path / "pipe"):
-        assert partial_report.read(path) == ({}, False)
+        assert program_report.read(path) == {}
     path = tmp_path / "large.json"
     path.write_text(text())
-    monkeypatch.setattr(partial_report, "_LARGEST", len(text()) - 1)
-    assert partial_report.read(path) == ({}, False)
+    monkeypatch.setattr(program_report, "_LARGEST", len(text()) - 1)
+    assert program_report.read(path) == {}
 
 
 @pytest.mark.parametrize("time", [True, "1.0", None, 0, -1.0, math.nan, math.inf])
 def test_what_is_no_time_makes_no_measurement(time: object) -> None:
-    fault = partial_report.fault_of({"name": "a", "real_time": time, "time_unit": "ns"})
+    fault = program_report.fault_of({"name": "a", "real_time": time, "time_unit": "ns"})
     assert fault is not None
     assert "which is not a measurement" in fault.message
 
@@ -105,8 +97,7 @@ def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
     path.write_text(
         f'{{"context": {{}}, "benchmarks": [{{{row}, "real_time": 9.0}}, {{{row}, "x": 1}}]}}'
     )
-    report, complete = partial_report.read(path)
-    assert complete
+    report = program_report.read(path)
     twice, good = report["benchmarks"]
     assert twice["real_time"] == 2.0
     assert twice["error_occurred"]

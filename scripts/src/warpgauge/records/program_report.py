@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the JSON of a process, which may be incomplete, and check its rows."""
+"""Reads the JSON of a process, and checks its rows."""
 
 from __future__ import annotations
 
 import json
-import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,34 +17,26 @@ from warpgauge.system.text import cut, quoted
 Report = Mapping[str, Any]  # Google Benchmark's JSON as read
 
 _LARGEST = 64 * 2**20  # bytes; a larger file is not a report
-_TAIL = 1 << 14  # bytes; a row has about two thousand
-
-# How Google Benchmark writes a row's name and closing brace, and begins the list of rows.
-_NAME = re.compile(r'^      "name": (".*"),?$', re.MULTILINE)
-_ROW_END, _ROWS_BEGIN = "\n    }", '"benchmarks": ['
 
 
-def read(path: Path) -> tuple[Report, bool]:
-    """Return a process's JSON and whether it is complete; an empty one if unreadable.
-
-    A crash leaves the file without its end. The context and the rows before the crash were flushed
-    one by one and still count.
-    """
-    text = _text(path)
-    for candidate in (text, _mended(text, _ROW_END), _mended(text, _ROWS_BEGIN)):
-        document = parsed(candidate)
-        if document is not None:  # a text that parses as it is needs no mending
-            return document, candidate is text and bool(document)
-    return {}, False
+def read(path: Path) -> Report:
+    """Return the report in a file; an empty one if there is none."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return {}
+        return parsed(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return {}
 
 
-def parsed(text: str) -> Report | None:
-    """Return the report in `text`: empty if it cannot become a run file, None if not JSON."""
+def parsed(text: str) -> Report:
+    """Return the report in `text`; an empty one if it is none, or cannot become a run file."""
     try:
         # Not strict, because messages may contain raw control characters.
         document = json.loads(text, strict=False, object_pairs_hook=_object)
     except (ValueError, RecursionError):
-        return None
+        return {}
     return document if _is_report(document) and _is_unicode(text, document) else {}
 
 
@@ -64,33 +55,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
             told = f"its row has {twice} twice: rename the counter of that name"
             members |= {"error_occurred": True, "error_message": told}
     return members
-
-
-def last_name(path: Path) -> str:
-    """Return the name of the last row written, if the end of the file shows one, else ""."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL))
-            names = _NAME.findall(file.read(_TAIL).decode(errors="replace"))
-        return str(json.loads(names[-1], strict=False)) if names else ""
-    except (OSError, ValueError):
-        return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _mended(text: str, last: str) -> str:
-    """Return `text` up to the last `last`, closed as JSON."""
-    before, found, _ = text.rpartition(last)
-    return f"{before}{found}]}}"
 
 
 def _is_report(document: object) -> bool:
