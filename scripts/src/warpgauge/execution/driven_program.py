@@ -90,8 +90,8 @@ class DrivenProgram:
     @property
     def by_hand(self) -> list[list[str]]:
         """The commands that measure what is left outside the driver."""
-        turns = (side.turn for side in self.sides)
-        return [command(self.plan, turn.lane, turn.binary, self.left) for turn in turns]
+        plan, turns = self.plan, (side.turn for side in self.sides)
+        return [[*command(plan, t.lane, t.binary, self.left), *of_round(plan, t)] for t in turns]
 
     @property
     def planned(self) -> drive_lines.Program:
