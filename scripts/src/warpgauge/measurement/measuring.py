@@ -259,18 +259,11 @@ class Measuring:
                     side = f"{lane.side}: " if lane.side else ""
                     self.warn(f"{side}{binary.path.name}: {binary.fault}")
         if any(one.driven for lane in lanes for one in lane.binaries):
-            self._provide_driver()
+            with progress.build_status(self.notes) as say:
+                drive_lines.provide(self.note, say, self.echo)
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
             yield from self.budget.timed(outcomes)
-
-    def _provide_driver(self) -> None:
-        """Build this tree's driver, for any programs, if it is missing. Raises UserError."""
-        if drive_lines.driver().exists():
-            return
-        environment.provide(environment.BUILD, self.note)
-        with progress.build_status(self.notes) as say:
-            build.build(environment.ROOT, "release", say, self.echo, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""
