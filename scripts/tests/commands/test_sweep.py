@@ -151,6 +151,8 @@ def test_a_program_that_cannot_list_is_told_and_no_success(reductions: Repositor
     reductions.output()
     assert swept(reductions, "reduce", "scan", "--x=n") is ExitStatus.NOT_MEASURED
     assert "scan: bench_scan: cannot list its benchmarks" in reductions.output()[0]
+    with pytest.raises(UserError, match="no benchmark name begins with 'scan'"):
+        swept(reductions, "reduce", "scan", "--x=n", "--programs=-scan")
 
 
 def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(

@@ -80,10 +80,11 @@ class Probe:
     gpus: int = 1  # number requested
 
 
-def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
+def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = "") -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
-    Each has its benchmarks of the suite, possibly none; a missing program carries a fault.
+    Each has its benchmarks of the suite, possibly none; a missing program carries a fault. Programs
+    that `asked`, the REGEX of --programs, does not select are not started.
     """
     programs = manifest.read(build).programs
     if not programs:
@@ -91,6 +92,8 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
             f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
             "so without --no-build and --build-dir)"
         )
+    names = manifest.named([one.path.name for one in programs], asked, build)
+    programs = tuple(one for one in programs if one.path.name in names)
     until = time.monotonic() + _LISTING_TOTAL_S
     late = f"its benchmarks were not listed, because listing the others took {_LISTING_TOTAL_S:g} s"
     found = []
@@ -101,6 +104,13 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
         needs, gpus = program.needs_gpu, program.gpus
         found.append(replace(binary, needs_gpu=needs, gpus=gpus, inputs=program.inputs))
     return with_own_names(found)
+
+
+def families_left_out(build: Path, found: Iterable[Binary]) -> str:
+    """Return the families of the programs in `build` that are not `found`, separated by slashes."""
+    paths = {one.path for one in found}
+    gone = (Binary(one.path, ()) for one in manifest.read(build).programs if one.path not in paths)
+    return "/".join(one.family for one in gone)
 
 
 def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from warpgauge.execution import manifest
 from warpgauge.execution.description import Asked
 from warpgauge.execution.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
 from warpgauge.records.counters import SM_CLOCK
@@ -73,8 +74,8 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
 def _fault(path: Path, names: Sequence[str]) -> str | None:
     if not names:
         return (
-            "lists no benchmark, so it is probably not a Google Benchmark program: move it "
-            "elsewhere"
+            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
+            "with --programs"
         )
     if len(names) > MOST_NAMES:
         return too_many(names)
@@ -129,16 +130,18 @@ class Programs:
 
 
 def both(
-    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str]
+    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str], asked: str
 ) -> tuple[Programs, Programs]:
-    """Return the programs of both folders. Raises UserError.
+    """Return the programs of both folders that `asked`, the REGEX of --programs, selects.
+
+    Raises UserError, also if a folder has none.
 
     If two programs of one folder share a benchmark name, all benchmarks of both get their
     program's name as a prefix, on both sides.
     """
     found = [
         [program_at(path, scratch, environment) for path in paths]
-        for paths in [_paths(folder) for folder in folders]
+        for paths in [_paths(folder, asked) for folder in folders]
     ]
     claims = [programs for side in found for programs in owners(side).values()]
     shared = {program for programs in claims if len(programs) > 1 for program in programs}
@@ -157,8 +160,8 @@ def both(
     return base, candidate
 
 
-def _paths(folder: Path) -> list[Path]:
-    """Return every program in `folder`, sorted by name. Raises UserError."""
+def _paths(folder: Path, asked: str) -> list[Path]:
+    """Return every program in `folder` that is asked for, sorted by name. Raises UserError."""
     # Absolute, because a bare name like `bench` would be looked up in PATH.
     there = folder.absolute()
     try:
@@ -167,13 +170,16 @@ def _paths(folder: Path) -> list[Path]:
     except OSError as fault:
         why = fault.strerror or fault
         raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
+    if found:
+        names = manifest.named([file.name for file in found], asked, folder)
+        found = [file for file in found if file.name in names]
     for file in found:
         if not file.name.isprintable():
             name = inert(file.name)
             raise UserError(f"{folder}: the name of {name} cannot be printed: rename it")
     if not found:
-        names = [file.name for file in files]
-        holds = f", only {listed(names)}" if names else ""
+        others = [file.name for file in files]
+        holds = f", only {listed(others)}" if others else ""
         raise UserError(f"{folder}: holds no program{holds}; give the folder of the executables")
     return found
 
