@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from test_confirm import builds_only_this_tree
+from test_confirm import base_is_old, builds_only_this_tree
 from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
@@ -164,6 +164,18 @@ def test_a_machine_without_a_gpu_is_no_unseen_gpu(clone: GitRepository) -> None:
     err = clone.output()[1]
     assert "has not seen this GPU" not in err
     assert "No GPU was measured" in err
+
+
+def test_a_commit_of_an_older_warpgauge_leaves_the_baseline_alone_and_is_told_once(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = recorded_elsewhere(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    base_is_old(clone, monkeypatch)
+    assert clone.bench() is ExitStatus.REGRESSION
+    told = " ".join(clone.output())
+    assert f"commit {commit[:10]} cannot be measured in pairs: its bench_" in told
+    assert told.count("before 0.2") == 1
 
 
 def test_both_sides_are_called_alike(clone: GitRepository) -> None:

@@ -47,12 +47,12 @@ KINDS: dict[str, tuple[dict[str, Any], bool, str | None]] = {
     "of an older commit": (
         {"old": True},
         False,
-        "was built from a commit before warpgauge 0.2: rebuild it",
+        "was built with a warpgauge from before 0.2: rebuild it with this one",
     ),
     "of a later protocol": (
         {"protocol": 2},
         False,
-        "was built with warpgauge 0.1.0, which has protocol 2 and not 1: rebuild it",
+        "was built with warpgauge 0.1.0, which has protocol 2 and not 1: rebuild it with this one",
     ),
 }
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.execution import manifest
-from warpgauge.execution.description import BAD_USAGE, LISTING_DEADLINE_S, NOT_MEASURABLE, Asked
+from warpgauge.execution.description import (
+    BAD_USAGE,
+    LISTING_DEADLINE_S,
+    NOT_MEASURABLE,
+    REBUILD,
+    Asked,
+)
 from warpgauge.records import partial_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
@@ -35,6 +41,7 @@ class Binary:
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
+    not_driven: str = ""  # why not, if it uses another warpgauge; part of `fault`
     driven: bool = False  # measured through the driver, as programs that use warpgauge are
     total: int = 0  # benchmarks that it lists; `names` are those of them that are selected
     left_out: tuple[str, ...] = ()  # its benchmarks that only the full suite has
@@ -227,8 +234,10 @@ def listed(
     description, ending = asked.describe()
     if description is None:
         return _plain(asked, ending)
+    if (why := description.fault) is not None:
+        return Binary(path, (), f"{why}: {REBUILD}", not_driven=why)
     everything = description.benchmarks
-    fault = description.fault or _fault([one.name for one in everything])
+    fault = _fault([one.name for one in everything])
     if fault is not None:
         return Binary(path, (), fault)
     is_full = suite == FULL_SUITE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge.execution import manifest
-from warpgauge.execution.description import Asked
+from warpgauge.execution.description import REBUILD, Asked
 from warpgauge.execution.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
@@ -56,10 +56,11 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
     asked = Asked(path, scratch, environment=environment)
     description, ending = asked.describe()
     if description is not None:
+        if description.fault is not None:
+            return PlainProgram(path, (), f"{description.fault}: {REBUILD}")
         everything = description.benchmarks
         names = tuple(one.name for one in everything if one.suite == DEFAULT_SUITE)
-        fault = description.fault or _fault(path, names)
-        return PlainProgram(path, names, fault, driven=True, total=len(names))
+        return PlainProgram(path, names, _fault(path, names), driven=True, total=len(names))
     if ending.status > 0:  # it may have refused --describe
         ending = asked.list()
     if ending.status or ending.ended_for:

@@ -65,6 +65,18 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
     return left
 
 
+def require_drivable(binaries: Sequence[Binary], commit: str) -> None:
+    """Raise UserError if programs of `commit` use a warpgauge that cannot be measured in pairs."""
+    other = next((one for one in binaries if one.not_driven), None)
+    if other is not None:
+        raise UserError(
+            f"commit {commit} cannot be measured in pairs: its {other.path.name} "
+            f"{other.not_driven}; record the baseline again (scripts/bench --record), or name a "
+            "later commit",
+            ExitStatus.NOT_MEASURED,
+        )
+
+
 def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:
     """Return programs that need no GPU, and those that can use the GPUs of `probe`.
 

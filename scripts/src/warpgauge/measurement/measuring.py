@@ -165,13 +165,15 @@ class Measuring:
                 why = f"commit {shown} does not build here; the build log is {log}"
                 raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         try:
-            return self.found(folder)
+            found = self.found(folder)
         except UserError as fault:
             if not self.options.build:
                 raise
             asked = self.options.programs and f" by --programs {typed(self.options.programs)}"
             why = f"commit {shown} builds no benchmark program that this scripts/bench finds{asked}"
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
+        selection.require_drivable(found, shown)
+        return found
 
     def _source_of_programs(self, tree: dict[str, str], *, is_whole: bool) -> dict[str, str]:
         """Return the tree's source; with --no-build, that of the existing programs if known."""
