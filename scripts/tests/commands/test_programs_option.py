@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Loader
 
+import shell
 from builders import row, run
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from two_folders import TwoFolders
@@ -25,8 +26,7 @@ TRACE = "started"
 def broken(path: Path) -> None:
     """Put a program that lists nothing in place of the one at `path`."""
     path.unlink()
-    path.write_text(f"#!/bin/sh\necho >>{shlex.quote(str(path))}.{TRACE}\n")
-    path.chmod(0o755)
+    shell.script(path, f"echo >>{shlex.quote(str(path))}.{TRACE}")
 
 
 def started(folder: Path) -> list[str]:
