@@ -12,6 +12,7 @@ from conftest import Loader
 
 import builders
 import comparisons
+import fake_binary
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.execution import build
@@ -127,6 +128,38 @@ def test_a_commit_that_does_not_build_any_more_leaves_it_too(
     assert said in clone.output()[0]
     (run,) = clone.runs()
     assert processes(run) == [3, 3, 3]
+
+
+def test_a_commit_of_an_older_warpgauge_leaves_it_and_is_told_once(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = recorded(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    base_is_old(clone, monkeypatch)
+    told = f"commit {commit[:10]} cannot be measured in pairs: its bench_"
+    assert clone.bench() is ExitStatus.REGRESSION
+    out, err = clone.output()
+    assert f"Not measured again in pairs with its commit: {told}" in out
+    assert out.count("before 0.2") == 1
+    assert "record the baseline again (scripts/bench --record)" in out
+    assert "before 0.2" not in err
+    with pytest.raises(UserError, match=told) as caught:
+        clone.bench("--against", commit)
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    assert "before 0.2" not in clone.output()[1]
+
+
+def base_is_old(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the programs of all other trees be those of an older warpgauge."""
+    here = clone.build
+
+    def older(root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+        here(root, preset, say, *rest)
+        if root != clone.root:
+            for family in ("host", "sync"):
+                fake_binary.make(root / "build" / "release", family, TIMES, old=True)
+
+    monkeypatch.setattr(build, "build", older)
 
 
 def test_who_asks_for_more_processes_gets_them_before_pairs_and_in_them(

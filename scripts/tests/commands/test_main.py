@@ -73,11 +73,12 @@ def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
 Taken = tuple[object, object, object]
 # Files there, which are processes; a number of processes to be run everywhere else. And a search,
 # which its commits name; a folder for every other run. And a branch or a folder, where a workflow
-# gives a folder.
+# gives a folder. And two folders of programs, where others select programs by name.
 OTHERWISE = {
     ("warpgauge compare", "--processes"),
     ("warpgauge bisect", "--resume"),
     ("warpgauge report", "--history"),
+    ("warpgauge ci gate", "--programs"),
 }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import shell
 from clone import Repository
 from hand_made_cubin import cubin
 from traces import WORK, process, text
@@ -55,9 +56,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add_tool(folder: Path, name: str, script: str) -> None:
-    path = folder / name
-    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/{name}.called\n{script}\n')
-    path.chmod(0o755)
+    shell.script(folder / name, f'echo "$@" >> {folder}/{name}.called\n{script}')
 
 
 def add_disassembler(folder: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
+import shell
 from builders import failed, row, run, write
 from clone import Repository
 from warpgauge.commands import sweep
@@ -151,6 +152,8 @@ def test_a_program_that_cannot_list_is_told_and_no_success(reductions: Repositor
     reductions.output()
     assert swept(reductions, "reduce", "scan", "--x=n") is ExitStatus.NOT_MEASURED
     assert "scan: bench_scan: cannot list its benchmarks" in reductions.output()[0]
+    with pytest.raises(UserError, match="no benchmark name begins with 'scan'"):
+        swept(reductions, "reduce", "scan", "--x=n", "--programs=-scan")
 
 
 def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
@@ -159,11 +162,8 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
     program = reductions.built / "bench_reduce"
     program.rename(program.with_name("real"))
     Path(f"{program}.told").rename(program.with_name("real.told"))
-    program.write_text(
-        f'#!/bin/sh\ncase "$*" in *--axis*) echo "unknown argument" >&2; exit 2;; esac\n'
-        f'exec "{program.with_name("real")}" "$@"\n'
-    )
-    program.chmod(0o755)
+    refuses = 'case "$*" in *--axis*) echo "unknown argument" >&2; exit 2;; esac'
+    shell.script(program, f'{refuses}\nexec "{program.with_name("real")}" "$@"')
     assert swept(reductions, "reduce", "--x=n") is ExitStatus.OK
     with pytest.raises(UserError, match="unknown argument") as refusal:
         swept(reductions, "reduce", "--x=n", "--values=4")
@@ -366,8 +366,7 @@ def test_values_of_a_manifests_axis_are_in_its_plan(reductions: Repository) -> N
     real = program.rename(program.with_name("real"))
     Path(f"{program}.told").rename(f"{real}.told")
     keep = 'for one; do case "$one" in --kernels=*) cp "${one#*=}" plan;; esac; done'
-    program.write_text(f'#!/bin/sh\ncd "{reductions.root}"\n{keep}\nexec "{real}" "$@"\n')
-    program.chmod(0o755)
+    shell.script(program, f'cd "{reductions.root}"\n{keep}\nexec "{real}" "$@"')
     assert swept(reductions, "kernels.toml", "--x=n", "--values=32") is ExitStatus.OK
     cases = [line for line in Path("plan").read_text().splitlines() if line.startswith("case ")]
     assert cases == ["case external/scale/f32/n:32"]

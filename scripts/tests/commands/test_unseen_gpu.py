@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from test_confirm import builds_only_this_tree
+from test_confirm import base_is_old, builds_only_this_tree
 from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
@@ -166,12 +166,27 @@ def test_a_machine_without_a_gpu_is_no_unseen_gpu(clone: GitRepository) -> None:
     assert "No GPU was measured" in err
 
 
+def test_a_commit_of_an_older_warpgauge_leaves_the_baseline_alone_and_is_told_once(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = recorded_elsewhere(clone)
+    clone.write({"host": HOST_TIMES, "sync": SLOW})
+    base_is_old(clone, monkeypatch)
+    assert clone.bench() is ExitStatus.REGRESSION
+    told = " ".join(clone.output())
+    assert f"commit {commit[:10]} cannot be measured in pairs: its bench_" in told
+    assert told.count("before 0.2") == 1
+
+
 def test_both_sides_are_called_alike(clone: GitRepository) -> None:
     recorded_elsewhere(clone)
     assert clone.bench() is ExitStatus.OK
     log = max(clone.root.glob("build/runs/*.log"), key=lambda path: path.stat().st_mtime_ns)
     lines = [line.split("  # round ") for line in log.read_text().splitlines() if "# round" in line]
-    called = [command for commands, _ in lines for command in commands.split("; ")]
-    of_sync = [command.split("bench_sync")[1] for command in called if "bench_sync" in command]
-    assert len(of_sync) == 2 * FIRST_LOOK
-    assert len({*of_sync}) == 1
+    rounds = [
+        [command.split("bench_sync")[1] for command in commands.split("; ") if "_sync" in command]
+        for commands, _ in lines
+    ]
+    of_sync = [called for called in rounds if called]
+    assert [len(called) for called in of_sync] == [2] * FIRST_LOOK
+    assert [len({*called}) for called in of_sync] == [1] * FIRST_LOOK

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fake_binary
+import shell
 from clone import HOST_TIMES, TIMES, GitRepository
 from counter_sets import ncu_table
 from traces import process, text
@@ -67,11 +68,8 @@ def add_ncu(folder: Path, base: str, candidate: str) -> None:
     """Prints by which side's program it is to run."""
     for name, table in (("base", base), ("candidate", candidate)):
         (folder / name).write_text(table)
-    path = folder / "ncu"
-    path.write_text(
-        f'#!/bin/sh\ncase "$*" in */base/*) cat {folder}/base;; *) cat {folder}/candidate;; esac\n'
-    )
-    path.chmod(0o755)
+    by_side = f'case "$*" in */base/*) cat {folder}/base;; *) cat {folder}/candidate;; esac'
+    shell.script(folder / "ncu", by_side)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import shell
 import workflows
 from warpgauge.commands.ci import gate
 from warpgauge.system.environment import ROOT
@@ -33,14 +34,10 @@ def step() -> Step:
 
 def arguments(tmp_path: Path, **environment: str) -> list[str]:
     """What the action's step gives to the gate."""
-    fake = tmp_path / "warpgauge"
-    fake.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n")
-    fake.chmod(0o755)
-    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step().run]  # as GitHub's
+    fake = shell.script(tmp_path / "warpgauge", "printf '%s\\n' \"$@\"\nexit 3")
+    bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step().run]  # as GitHub's
     told = {"PATH": os.environ["PATH"], "WARPGAUGE": str(fake), **GIVEN, **environment}
-    done = subprocess.run(
-        shell, capture_output=True, text=True, env=told, cwd=tmp_path, check=False
-    )
+    done = subprocess.run(bash, capture_output=True, text=True, env=told, cwd=tmp_path, check=False)
     assert done.returncode == 3  # the gate's own
     assert sorted(path.name for path in tmp_path.iterdir()) == ["warpgauge"]
     return done.stdout.splitlines()

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import shell
 import workflows
 from warpgauge.commands import bisect_options
 from warpgauge.commands.ci import gate, propose
@@ -416,8 +417,7 @@ def tree(tmp_path: Path) -> Path:
     """Where steps run; what our command is given there stands in `given`."""
     fake = tmp_path / "scripts" / "warpgauge"
     fake.parent.mkdir()
-    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > given\necho "::found"\nexit 3\n')
-    fake.chmod(0o755)
+    shell.script(fake, 'printf "%s\\n" "$@" > given\necho "::found"\nexit 3')
     return tmp_path
 
 

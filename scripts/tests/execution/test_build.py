@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import shell
 from warpgauge.execution import build
 from warpgauge.system.errors import UserError
 
@@ -21,8 +22,7 @@ def presets(tmp_path: Path) -> Path:
 
 
 def fake_cmake(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    folder.joinpath("cmake").write_text(f"#!/bin/sh\n{script}\n")
-    folder.joinpath("cmake").chmod(0o755)
+    shell.script(folder / "cmake", script)
     monkeypatch.setenv("PATH", f"{folder}:/bin")
     monkeypatch.delenv("CUDACXX", raising=False)
 

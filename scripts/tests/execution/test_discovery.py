@@ -10,15 +10,10 @@ from typing import Any
 import pytest
 
 import fake_binary
+import shell
 from warpgauge.execution import discovery, program_folder, selection
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
-
-
-def lists(path: Path, script: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return path
 
 
 def test_the_programs_of_the_last_build_are_found_by_name_with_their_benchmarks(
@@ -47,12 +42,12 @@ KINDS: dict[str, tuple[dict[str, Any], bool, str | None]] = {
     "of an older commit": (
         {"old": True},
         False,
-        "was built from a commit before warpgauge 0.2: rebuild it",
+        "was built with a warpgauge from before 0.2: rebuild it with this one",
     ),
     "of a later protocol": (
         {"protocol": 2},
         False,
-        "was built with warpgauge 0.1.0, which has protocol 2 and not 1: rebuild it",
+        "was built with warpgauge 0.1.0, which has protocol 2 and not 1: rebuild it with this one",
     ),
 }
 
@@ -73,7 +68,7 @@ def test_a_program_is_driven_if_it_can_be_and_refused_if_it_is_too_old(
 
 
 def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
-    path = lists(tmp_path / "bench", "case $* in *filter=^*) ;; *) echo BM_only;; esac")
+    path = shell.script(tmp_path / "bench", "case $* in *filter=^*) ;; *) echo BM_only;; esac")
     for found in (
         discovery.listed(path, tmp_path),
         program_folder.program_at(path, tmp_path, {}),
@@ -84,7 +79,7 @@ def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: P
 def test_what_a_program_prints_beside_its_description_is_not_part_of_it(tmp_path: Path) -> None:
     benchmarks = '[{"name": "gemm/a", "suite": "default"}]'
     document = f'{{\n  "warpgauge": "0.1.0",\n  "protocol": 1,\n  "benchmarks": {benchmarks}\n}}'
-    path = lists(tmp_path / "bench", f"echo 'found {{2}} GPUs'\necho '{document}'\necho bye")
+    path = shell.script(tmp_path / "bench", f"echo 'found {{2}} GPUs'\necho '{document}'\necho bye")
     for found in (
         discovery.listed(path, tmp_path),
         program_folder.program_at(path, tmp_path, {}),
@@ -150,7 +145,7 @@ def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
     tmp_path: Path, said: bytes, fault: str
 ) -> None:
     (tmp_path / "said").write_bytes(said)
-    lists(fake_binary.make(tmp_path, "gemm"), f"cat {tmp_path}/said")
+    shell.script(fake_binary.make(tmp_path, "gemm"), f"cat {tmp_path}/said")
     (found,) = discovery.find(tmp_path, tmp_path)
     assert found.names == ()
     assert fault in (found.fault or "")
@@ -179,9 +174,9 @@ def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: P
 def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_path: Path) -> None:
     """Its names are not looked at one by one, nor is it asked for them again."""
     asked = tmp_path / "asked"
-    path = lists(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
+    path = shell.script(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
     listing = "case $* in *filter*) ;; *) seq -f 'x/n:%.0f' 300000;; esac"
-    quiet = lists(tmp_path / "plain", listing)
+    quiet = shell.script(tmp_path / "plain", listing)
     said = "lists 300,000 benchmarks, more than 30,000: split the program"
     assert discovery.listed(path, tmp_path).fault == said
     assert asked.read_text() == "x\n"

@@ -36,3 +36,19 @@ def test_an_end_between_two_benchmarks_costs_none_and_is_told(
     assert outcome.faults == {}
     said = "bench_gemm was killed by SIGSEGV between two benchmarks: an illegal memory access"
     assert [*outcome.remarks] == [f"{whose}{said}; the rest ran in another process"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("sides", [("",), ("base", "candidate")])
+def test_a_command_by_hand_has_all_options_of_the_driven_one(
+    sides: tuple[str, ...], number: int, tmp_path: Path
+) -> None:
+    binary = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b"), driven=True, total=2)
+    lanes = tuple(Lane((binary,), (f"--side={side}",), side) for side in sides)
+    plan = Plan(lanes, range(1, 3), 1, tmp_path, gpu_arguments=("--device=1",))
+    turns = [Turn(number, lane, binary) for lane in lanes]
+    whole = DrivenProgram(plan, turns, binary.names)
+    assert whole.by_hand == whole.planned.sides
+    part = DrivenProgram(plan, turns, ("gemm/b",))
+    for by_hand, driven in zip(part.by_hand, part.planned.sides, strict=True):
+        assert sorted(by_hand) == sorted([*driven, "--benchmark_filter=^(gemm/b)$"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fake_binary
+import shell
 from clone import HOST_TIMES, TIMES, GitRepository
 from warpgauge.execution import machine_context
 from warpgauge.system.errors import UserError
@@ -63,9 +64,8 @@ def test_without_git_the_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.M
 def test_nvidia_smi_is_asked_for_this_gpu_and_blanks_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text('#!/bin/sh\n[ "$4" = GPU-1 ] && echo "580.1, 700.00, 3201, [N/A]"\n')
-    smi.chmod(0o755)
+    answers = '[ "$4" = GPU-1 ] && echo "580.1, 700.00, 3201, [N/A]"'
+    shell.script(tmp_path / "nvidia-smi", answers)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     told = {"driver_version": "580.1", "power_limit_watts": "700.00"}
     assert machine_context.gpu("GPU-1") == {**told, "max_memory_clock_mhz": "3201"}

@@ -19,7 +19,7 @@ def found(folders: TwoFolders, side: str = "base") -> dict[str, PlainProgram]:
     there = Path(side)
     scratch = folders.root / "scratch"
     scratch.mkdir(exist_ok=True)
-    programs, _ = program_folder.both((there, there), scratch, {})
+    programs, _ = program_folder.both((there, there), scratch, {}, "")
     return {one.family: one for one in programs.everything}
 
 

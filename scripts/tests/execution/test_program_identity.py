@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import shell
 from hand_made_cubin import cubin
 from warpgauge.execution import build, program_identity, toolkit
 from warpgauge.execution.program_identity import Identity
@@ -75,9 +75,7 @@ def test_names_that_nvcc_makes_anew_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a cuobjdump that extracts the cubin beside a program."""
-    tool = tmp_path / "cuobjdump"
-    tool.write_text('#!/bin/sh\ncp "${3%program}cubin" program.1.sm_90.cubin\n')
-    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    shell.script(tmp_path / "cuobjdump", 'cp "${3%program}cubin" program.1.sm_90.cubin')
     monkeypatch.setattr(build, "cuda_compiler", lambda: None)
     monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path / "none")
     section = '__attribute__((section(".nv_fatbin"), used)) static const char image[] = "%s";'

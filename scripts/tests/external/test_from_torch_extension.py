@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shell
 from warpgauge.external.from_torch_extension import from_torch_extension
 from warpgauge.external.kernel_entry import KernelEntry
 from warpgauge.system.errors import UserError
@@ -93,8 +94,7 @@ def test_compressed_code_is_listed_by_cuobjdump(
         _entry(tmp_path, library, "scale")
     # In the words of CUDA 13's.
     line = "FUNC          GLOBAL  DEFAULT    ENTRY                                _Z5scalePfi"
-    (tmp_path / "cuobjdump").write_text(f'#!/bin/sh\n[ "$1" = -symbols ] && echo "{line}"\n')
-    (tmp_path / "cuobjdump").chmod(0o755)
+    shell.script(tmp_path / "cuobjdump", f'[ "$1" = -symbols ] && echo "{line}"')
     assert _entry(tmp_path, library, "scale").entry["symbol"] == "_Z5scalePfi"
 
 

@@ -207,6 +207,7 @@ def test_a_forged_archive_is_refused(
         (verdicts(1, evidence="none", processes=None), "'sync/idle' was not measured in pairs"),
         (text_of(slower(base=OTHER)), f"was measured against '{OTHER}', not against {BASE}"),
         (of_side("candidate", filter="gemm"), "was measured with another filter"),
+        (of_side("candidate", families_left_out="gemm"), "was measured with --programs"),
     ],
 )  # fmt: skip
 def test_a_forged_comparison_is_refused(

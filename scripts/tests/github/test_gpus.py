@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import shell
 from hosted_repository import git
 from warpgauge.commands.ci import gpus as gpus_command
 from warpgauge.github import gpus
@@ -267,8 +268,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     def install(script: str) -> None:
         program.unlink(missing_ok=True)
         if script:
-            program.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n{script}\n')
-            program.chmod(0o755)
+            shell.script(program, f'echo "$*" >>{tmp_path}/asked\n{script}')
 
     return install
 

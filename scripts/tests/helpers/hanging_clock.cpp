@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver for tests. Where WARPGAUGE_TEST_HANGS names a folder, its clock stands still until a
-// fake program notes in a file *.hangs below that folder that it hangs, or that it stays when it
-// is to end: it is then 1000 s later. So no deadline depends on how busy the machine is.
+// fake program notes in a file *.hangs below that folder, with its pid, that it hangs, or that it
+// stays when it is to end. Until it is gone, each wait in vain takes 1000 s. So no deadline depends
+// on how busy the machine is.
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 #include <warpgauge/drive/drive.hpp>
@@ -31,33 +32,35 @@ class Clock final : public warpgauge::drive::Clock {
     folder_ = folder == nullptr ? "" : folder;
   }
 
-  double now() override {
-    if (folder_.empty()) {
-      return real_.now();
-    }
-    return 1000.0 * static_cast<double>(hangs());
-  }
+  double now() override { return folder_.empty() ? real_.now() : now_; }
 
   void wait(std::span<pollfd> descriptors, double seconds) override {
     real_.wait(descriptors, folder_.empty() ? seconds : std::min(seconds, 0.02));
+    const bool in_vain = std::ranges::all_of(descriptors, [](auto& one) { return !one.revents; });
+    if (!folder_.empty() && in_vain && one_hangs()) {
+      now_ += 1000;
+    }
   }
 
  private:
-  // The number of lines in these files.
-  std::ptrdiff_t hangs() const {
-    std::ptrdiff_t count = 0;
+  bool one_hangs() const {
     std::error_code ignored;  // a file may go while the folder is read
     for (const auto& one : files::recursive_directory_iterator(folder_, ignored)) {
       if (one.path().extension() == ".hangs") {
-        const std::string text = content(one.path());
-        count += std::count(text.begin(), text.end(), '\n');
+        std::istringstream pids(content(one.path()));
+        for (pid_t pid = 0; pids >> pid;) {
+          if (kill(pid, 0) == 0) {
+            return true;
+          }
+        }
       }
     }
-    return count;
+    return false;
   }
 
   warpgauge::drive::SystemClock real_{1};
   std::string folder_;
+  double now_ = 0;
 };
 
 }  // namespace

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import pytest
 
+import shell
 from hand_made_cubin import cubin
 from warpgauge.execution import build, program_identity
 from warpgauge.execution.discovery import Binary
@@ -28,9 +28,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("ldd", 'echo "  liba.so.1 => $1.library (0x00007f92)"'),
     ):
-        tool = folder / name
-        tool.write_text(f"#!/bin/sh\n{does}\n")
-        tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+        shell.script(folder / name, does)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(build, "cuda_compiler", lambda: None)
 

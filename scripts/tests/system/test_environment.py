@@ -16,6 +16,7 @@ from threading import Event
 
 import pytest
 
+import shell
 from warpgauge.system import environment
 from warpgauge.system.environment import LOCK, ROOT, Need, ensure
 from warpgauge.system.errors import UserError
@@ -296,6 +297,5 @@ def test_the_version_of_cmake_and_of_the_compiler_decides(
     (found,) = [need for need in environment.BUILD if need.package == name]
     assert not found.present()
     for said in (*versions, too_old):
-        (tmp_path / name).write_text(f"#!/bin/sh\necho {said}\n")
-        (tmp_path / name).chmod(0o755)
+        shell.script(tmp_path / name, f"echo {said}")
         assert found.present() is (said != too_old)

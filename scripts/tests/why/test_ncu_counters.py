@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import shell
 from counter_sets import ncu_table
 from warpgauge.system.errors import UserError
 from warpgauge.why import counters
@@ -78,9 +79,7 @@ def test_no_table_is_nothing(text: str) -> None:
 
 def ncu(folder: Path, script: str) -> None:
     """A profiler that does what `script` says."""
-    path = folder / "ncu"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    shell.script(folder / "ncu", script)
 
 
 def test_metrics_that_ncu_does_not_know_are_left_out(

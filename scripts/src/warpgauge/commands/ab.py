@@ -107,7 +107,8 @@ class _AbCommand(MeasuringCommand):
         """Return base and candidate as selected. Raises UserError if a side has no benchmark."""
         filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
-        found = program_folder.both(self.options.folders, measuring.scratch, environment)
+        where = (self.options.folders, measuring.scratch, environment)
+        found = program_folder.both(*where, self.options.programs)
         asked = [selection.chosen(programs.everything, filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side.everything for name in one.names]

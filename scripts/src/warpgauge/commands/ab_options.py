@@ -64,6 +64,7 @@ def command_line() -> Parser:
     add("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     add("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to judge")
     arguments.add_filter(what)
+    arguments.add_filter(what, "--programs")
     add("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
         default=("", ""), help="the commits that the programs were built from, in 40 digits each; "
         "recorded in the run files")

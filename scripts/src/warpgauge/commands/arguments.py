@@ -97,9 +97,10 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
     return parser.add_argument_group(title, f"example: {example}")
 
 
-def add_filter(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--filter", metavar="REGEX", type=_filter, default="",
-        help="benchmarks in whose name Python's re finds it; --filter=-REGEX: others")  # fmt: skip
+def add_filter(parser: argparse._ActionsContainer, option: str = "--filter") -> None:
+    what = {"--filter": "benchmarks", "--programs": "start only programs"}[option]
+    parser.add_argument(option, metavar="REGEX", type=_filter, default="",
+        help=f"{what} in whose name Python's re finds it; {option}=-REGEX: others")  # fmt: skip
 
 
 def _filter(text: str) -> str:
@@ -136,8 +137,7 @@ def add_programs(parser: argparse._ActionsContainer) -> None:
 
 
 def add_verbose(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--verbose", action="store_true", help="show build output and every "
-        "command")  # fmt: skip
+    parser.add_argument("--verbose", action="store_true", help="show build output and all commands")
 
 
 def add_preview(parser: argparse._ActionsContainer) -> None:

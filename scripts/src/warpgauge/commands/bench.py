@@ -106,7 +106,7 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     Also return why others are not measured. Raises UserError if there is nothing to measure.
     """
     options, scratch = measuring.options, measuring.scratch
-    everything = discovery.find(built.programs, scratch, options.suite)
+    everything = discovery.find(built.programs, scratch, options.suite, options.programs)
     wanted = selection.wanted(everything, options.filter, suites=True)
     probes = discovery.gpus(everything, scratch)
     gpus, faults = named_gpus(probes)

@@ -63,8 +63,8 @@ _CONTRADICTIONS = {
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--baseline", "--no-confirm"),
     "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
-    # External kernels have no suites.
-    "--kernels": ("--build-dir", "--suite"),
+    # External kernels have no suites, and are of one program.
+    "--kernels": ("--build-dir", "--suite", "--programs"),
 }
 # Options allowed with --resume; all others are taken from the interrupted run.
 _WITH_RESUME = frozenset(("--resume", "--no-wait", "--quiet", "--verbose"))
@@ -151,9 +151,11 @@ def options_of(
     `formats` are those of --format, by default a comparison's. Raises UserError for a wrong one.
     """
     from warpgauge.commands.format_options import Formats
+    from warpgauge.records.benchmark_filter import matches
     from warpgauge.reports.formats import FORMATS
 
     values = {**vars(command_line().parse_args([])), **given}
+    matches(values["programs"], "", "--programs")
     named, fail_on, seed = values.pop("self_check"), values.pop("fail_on"), values["seed"]
     named_kernels, here = values["kernels"], values["build_dir"] is None
     ours = here and named_kernels is None
@@ -182,6 +184,7 @@ def command_line() -> Parser:
     # fmt: off
     what = group(parser, "what to measure", "%(prog)s --filter '^gemm/' --device 1")
     arguments.add_filter(what)
+    arguments.add_filter(what, "--programs")
     add_suite_and_device(what)
     add = what.add_argument
     add("--parallel", action="store_true", help="with --device all: measure all GPUs at once. Host "

@@ -46,9 +46,9 @@ def names(programs: Sequence[Binary], warn: Callable[[str], None]) -> ExitStatus
     """Print the benchmarks of `programs`, one per line; a listing error is NOT_MEASURED."""
     asked = dict.fromkeys(name for one in programs for name in one.names)
     streams.write("".join(f"{inert(name)}\n" for name in asked))
-    faults = [one for one in programs if one.fault is not None]
-    for one in faults:
-        warn(inert(f"{one.path.name}: {one.fault}"))
+    faults = [f"{one.path.name}: {one.fault}" for one in programs if one.fault is not None]
+    for fault in dict.fromkeys(faults):  # both sides may have the same
+        warn(inert(fault))
     return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
 
 
@@ -142,5 +142,6 @@ def _is_built(one: Bench, folder: Path) -> bool:
 def _wanted(one: Bench, folder: Path) -> list[Binary]:
     """Return the selected programs in `folder`. Raises UserError if there are none."""
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
-        everything = discovery.find(folder, Path(name), one.options.suite)
-        return selection.wanted(everything, one.options.filter, suites=True)
+        options = one.options
+        everything = discovery.find(folder, Path(name), options.suite, options.programs)
+        return selection.wanted(everything, options.filter, suites=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.profile_options import ProfileOptions, parse
-from warpgauge.execution import discovery, selection, toolkit
+from warpgauge.execution import selection, toolkit
 from warpgauge.execution.discovery import Binary
 from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.files import atomic
@@ -76,8 +76,7 @@ def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, 
 
 def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
     """Return the program in `folder`, with only the requested benchmark. Raises UserError."""
-    scratch = measuring.scratch
-    programs = discovery.find(folder, scratch, measuring.options.suite)
+    programs = measuring.found(folder)
     for binary in programs:
         if name in binary.names:
             return replace(binary, names=(name,))

@@ -146,7 +146,7 @@ class _SweepCommand(MeasuringCommand):
             return external
         what, axis, suite = self.options.what, self.options.axis, measuring.options.suite
         families, wanted = sweep.families(what), re.compile(measuring.options.filter)
-        found = discovery.find(folder, measuring.scratch, suite)
+        found = discovery.find(folder, measuring.scratch, suite, measuring.options.programs)
         names = [name for binary in found for name in binary.names]
         faulty = [one for one in found if one.fault is not None and one.family in families]
         if not faulty:

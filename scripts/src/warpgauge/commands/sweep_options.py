@@ -95,6 +95,7 @@ def command_line() -> Parser:
     add("--suite", choices=(DEFAULT_SUITE, FULL_SUITE), default=DEFAULT_SUITE,
         help="full: every benchmark; default: a selection that covers each cost once")
     arguments.add_programs(what)
+    arguments.add_filter(what, "--programs")
     add("--from", dest="measured", metavar="RUN", type=Path, help="show this run file or baseline, "
         "without measuring")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.commands.why_options import WhyOptions, parse
-from warpgauge.execution import discovery, selection
+from warpgauge.execution import selection
 from warpgauge.execution.discovery import Binary
 from warpgauge.measurement.ab_run import AbRun
 from warpgauge.measurement.looks import open_rows
@@ -95,7 +95,7 @@ class _Why:
             return Reasons(())
         commit = self._commit(given)
         built = measuring.built(self._targets(names))
-        candidate = discovery.find(built.programs, measuring.scratch, measuring.options.suite)
+        candidate = measuring.found(built.programs)
         new = {name: _owner("this build", candidate, name) for name in names}
         base = self._base(commit, sorted({one.path.name for one in new.values()}))
         pairs = {name: (_owner("the base", base, name), new[name]) for name in names}
@@ -165,7 +165,7 @@ class _Why:
         """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
         folder, measuring = self.options.base_build_dir, self.measuring
         if folder is not None:
-            return discovery.find(folder, measuring.scratch, measuring.options.suite)
+            return measuring.found(folder)
         try:
             return measuring.of_commit(commit, "Base", targets=targets)
         except UserError:  # other programs may have had the benchmarks then

@@ -68,6 +68,14 @@ def log_of(root: Path) -> Path:
     return root / "build" / "bench-build.log"
 
 
+def require_clone(root: Path) -> None:
+    """Raise UserError unless there is something to build in `root`."""
+    if not (root / _PRESETS).exists():
+        raise UserError(
+            f"{root} is not a clone of warpgauge: run this in one, to build its programs"
+        )
+
+
 def build(
     root: Path,
     preset: str,
@@ -81,10 +89,7 @@ def build(
     If `targets` are given, build only those. `say` gets short status lines, `echo` every line of
     output. Raises UserError with the command and the relevant lines of its output.
     """
-    if not (root / _PRESETS).exists():
-        raise UserError(
-            f"{root} is not a clone of warpgauge: run this in one, to build its programs"
-        )
+    require_clone(root)
     log = log_of(root)
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)

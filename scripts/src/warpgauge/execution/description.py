@@ -24,7 +24,8 @@ BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
 # What a program prints before and after is not part of it.
 _DOCUMENT = re.compile(r"^\{$.*^\}$", re.MULTILINE | re.DOTALL)
 
-TOO_OLD = "was built from a commit before warpgauge 0.2: rebuild it"
+_TOO_OLD = "was built with a warpgauge from before 0.2"
+REBUILD = "rebuild it with this one"  # the remedy where there is a build to repeat
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -77,9 +78,9 @@ class Asked:
             head = msgspec.json.decode(document, type=_Head)
             if head.protocol != PROTOCOL:
                 made = f"was built with warpgauge {inert(head.warpgauge)}"
-                why = f"{made}, which has protocol {head.protocol} and not {PROTOCOL}: rebuild it"
+                why = f"{made}, which has protocol {head.protocol} and not {PROTOCOL}"
                 return Description(fault=why), ending
             return Description(msgspec.json.decode(document, type=_Whole).benchmarks), ending
         except ValueError:
             is_old = ending.status == BAD_USAGE and self.list("--shuffle=0").status == 0
-            return Description(fault=TOO_OLD) if is_old else None, ending
+            return Description(fault=_TOO_OLD) if is_old else None, ending

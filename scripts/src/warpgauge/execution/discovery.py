@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.execution import manifest
-from warpgauge.execution.description import BAD_USAGE, LISTING_DEADLINE_S, NOT_MEASURABLE, Asked
+from warpgauge.execution.description import (
+    BAD_USAGE,
+    LISTING_DEADLINE_S,
+    NOT_MEASURABLE,
+    REBUILD,
+    Asked,
+)
 from warpgauge.records import program_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
@@ -37,6 +43,7 @@ class Binary:
     path: Path
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
+    not_driven: str = ""  # why not, if it uses another warpgauge; part of `fault`
     driven: bool = False  # measured through the driver, as programs that use warpgauge are
     total: int = 0  # benchmarks that it lists; `names` are those of them that are selected
     left_out: tuple[str, ...] = ()  # its benchmarks that only the full suite has
@@ -82,10 +89,11 @@ class Probe:
     gpus: int = 1  # number requested
 
 
-def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]:
+def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = "") -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
-    Each has its benchmarks of the suite, possibly none; a missing program carries a fault.
+    Each has its benchmarks of the suite, possibly none; a missing program carries a fault. Programs
+    that `asked`, the REGEX of --programs, does not select are not started.
     """
     programs = manifest.read(build).programs
     if not programs:
@@ -93,6 +101,8 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
             f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
             "so without --no-build and --build-dir)"
         )
+    names = manifest.named([one.path.name for one in programs], asked, build)
+    programs = tuple(one for one in programs if one.path.name in names)
     until = time.monotonic() + _LISTING_TOTAL_S
     late = f"its benchmarks were not listed, because listing the others took {_LISTING_TOTAL_S:g} s"
     found = []
@@ -103,6 +113,13 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE) -> list[Binary]
         needs, gpus = program.needs_gpu, program.gpus
         found.append(replace(binary, needs_gpu=needs, gpus=gpus, inputs=program.inputs))
     return with_own_names(found)
+
+
+def families_left_out(build: Path, found: Iterable[Binary]) -> str:
+    """Return the families of the programs in `build` that are not `found`, separated by slashes."""
+    paths = {one.path for one in found}
+    gone = (Binary(one.path, ()) for one in manifest.read(build).programs if one.path not in paths)
+    return "/".join(one.family for one in gone)
 
 
 def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
@@ -219,8 +236,10 @@ def listed(
     description, ending = asked.describe()
     if description is None:
         return _plain(asked, ending)
+    if (why := description.fault) is not None:
+        return Binary(path, (), f"{why}: {REBUILD}", not_driven=why)
     everything = description.benchmarks
-    fault = description.fault or _fault([one.name for one in everything])
+    fault = _fault([one.name for one in everything])
     if fault is not None:
         return Binary(path, (), fault)
     is_full = suite == FULL_SUITE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of programs, warpgauge_drive: its plan, its lines, and where it is.
+"""The driver of programs, warpgauge_drive: its plan, its lines, where it is, and how it gets there.
 
 fixtures/drive/README.md describes both languages.
 """
@@ -7,15 +7,18 @@ fixtures/drive/README.md describes both languages.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from warpgauge.system import environment
+from warpgauge.execution import build
+from warpgauge.system import environment, locks
 from warpgauge.system.errors import UserError
 
 TARGET = "warpgauge_drive"  # in CMake; also the name of the file
+PRESET = "drive"  # of CMake, for a build of the driver alone
 VARIABLE = "WARPGAUGE_DRIVE"  # names another driver, such as an installed one
 
 REMEDY = f"build it (cmake --preset release && cmake --build --preset release --target {TARGET})"
@@ -23,8 +26,27 @@ REMEDY = f"build it (cmake --preset release && cmake --build --preset release --
 
 def driver() -> Path:
     """Return the path of the driver, which need not exist."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else environment.ROOT / "build" / "release" / TARGET
+    if named := os.environ.get(VARIABLE):
+        return Path(named)
+    built, alone = (environment.ROOT / "build" / one / TARGET for one in ("release", PRESET))
+    return built if built.exists() else alone
+
+
+def provide(
+    note: Callable[[str], None], say: Callable[[str], None], echo: Callable[[str], None]
+) -> None:
+    """Build this tree's driver if it is missing. Raises UserError.
+
+    It has a folder of its own: another command may be building in build/release. `note` gets lines
+    for the user; `say` and `echo` are those of `build.build`.
+    """
+    if os.environ.get(VARIABLE) or driver().exists():
+        return
+    build.require_clone(environment.ROOT)
+    with locks.alone(environment.ROOT / "build" / PRESET):  # GPUs measured at once need it at once
+        if not driver().exists():
+            environment.provide(environment.BUILD, note)
+            build.build(environment.ROOT, PRESET, say, echo, targets=[TARGET])
 
 
 class Program(msgspec.Struct):

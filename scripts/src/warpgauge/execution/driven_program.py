@@ -63,13 +63,13 @@ class _Side:
         """Return why a benchmark has no time; None if it has one or was not tried."""
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
-    def end(self, status: int) -> str:
-        """Return why its rows cannot be trusted: status 1 means that one of them is an error."""
-        errored = any(map(failure_of, itertools.chain(*self.rows.values())))
-        if not status or (status == 1 and errored):
+    @property
+    def exited_with_1(self) -> str:
+        """How a process ended that cannot be trusted; "" if a row is an error, and explains it."""
+        if any(map(failure_of, itertools.chain(*self.rows.values()))):
             return ""
-        path = str(self.turn.binary.path)
-        return Ending((path,), status, "", "", 0.0).how + " after its last benchmark"
+        ending = Ending((str(self.turn.binary.path),), 1, "", "", 0.0)
+        return ending.how + " after its last benchmark"
 
     def result(self, names: Names, seconds: float) -> TurnResult:
         rows = [row for name in names for row in self.rows.get(name, [])]
@@ -78,8 +78,9 @@ class _Side:
         return TurnResult(binary, number, report, self.faults, seconds, self.turn.lane.side)
 
 
-# After this many hangs in a row, the rest of a plain program is not tried.
+# After this many benchmarks that hang in a row, the rest of a plain program is not tried.
 _MOST_HANGS = 2
+_PARTS = 8
 
 
 @dataclass
@@ -87,7 +88,7 @@ class DrivenProgram:
     """A program's sides, base first, and what is known of its benchmarks.
 
     One process of a plain program measures all of them, and reports at its end. If it fails, it is
-    unknown which benchmark ran, and each is measured by a process of its own.
+    unknown which benchmark ran: several processes then measure a part each.
     """
 
     plan: Plan
@@ -107,9 +108,12 @@ class DrivenProgram:
         self.left = self.names  # neither measured nor given up
         sides = [_Side(turn) for turn in self.turns]
         self.sides = sorted(sides, key=lambda side: self.plan.lanes.index(side.turn.lane))
-        self._singly = set[str]()  # benchmarks of a plain program
+        self._parts = [self.names]  # of a plain program, each for one process
+        if len(self.names) < self.binary.total:  # the whole program needs no filter
+            self._parts = selection.in_parts(self.names)
         self._again = False  # what was asked is measured again
         self._hangs = 0  # of a plain program, in a row
+        self._fault_is_last = False  # what the driver told before it told the end
         self._ours = dict(zip(self.binary.own(self.names), self.names, strict=True))
 
     @property
@@ -118,9 +122,9 @@ class DrivenProgram:
 
     @property
     def by_hand(self) -> list[list[str]]:
-        """The commands that measure what is left outside the driver."""
-        turns = (side.turn for side in self.sides)
-        return [command(self.plan, turn.lane, turn.binary, self.left) for turn in turns]
+        """The commands that measure what is asked outside the driver."""
+        plan, turns = self.plan, (side.turn for side in self.sides)
+        return [[*command(plan, t.lane, t.binary, self.asked), *of_round(plan, t)] for t in turns]
 
     def begin(self) -> None:
         """Prepare a run of the driver."""
@@ -128,8 +132,9 @@ class DrivenProgram:
         self.is_ended = self.is_heard = self._again = False
         self.asked = self.left
         if not self.binary.driven:
-            together = tuple(name for name in self.left if name not in self._singly)
-            self.asked = selection.in_parts(together)[0] if together else self.left[:1]
+            parts = (tuple(name for name in part if name in self.left) for part in self._parts)
+            self._parts = [*filter(None, parts)]
+            self.asked = self._parts[0]
 
     @property
     def planned(self) -> drive_lines.Program:
@@ -139,13 +144,18 @@ class DrivenProgram:
         # The GPU is part of the seed: GPUs measured at once must not share one core.
         seed = f"{plan.seed} {number} {self.binary.family} {plan.environment}"
         pinned = len(turns) > 1 and len(cores) > 1
+        is_driven = self.binary.driven
         return drive_lines.Program(
-            sides=[[*called(plan, t.lane, t.binary), *of_round(plan, t)] for t in turns],
+            sides=[self._driven(turn) for turn in turns] if is_driven else self.by_hand,
             order=[turns.index(turn) for turn in self.turns],
             cpu=random.Random(seed).choice(cores) if pinned else None,
             benchmarks=[*self.binary.own(self.asked)],
-            driven=self.binary.driven,
+            driven=is_driven,
         )
+
+    def _driven(self, turn: Turn) -> list[str]:
+        """Return the command of a process that the driver tells what to measure."""
+        return [*called(self.plan, turn.lane, turn.binary), *of_round(self.plan, turn)]
 
     def ours(self, name: str) -> str:
         """Return a benchmark's name in the run file; `name` is the program's own."""
@@ -155,6 +165,7 @@ class DrivenProgram:
         """Take what the driver tells of this program."""
         self.is_heard |= not isinstance(line, Begin)
         if isinstance(line, Begin):
+            self._fault_is_last = False
             self.begun = self.ours(line.benchmark)
         elif isinstance(line, Report):
             names = (self.ours(line.benchmark),) if self.binary.driven else self.asked
@@ -163,6 +174,7 @@ class DrivenProgram:
         elif isinstance(line, Ratio):
             self.ratios[self.ours(line.benchmark)] = math.exp(line.log_ratio)
         elif isinstance(line, Fault):
+            self._fault_is_last = True
             self._take_fault(line)
         else:
             self._take_end(line)
@@ -195,12 +207,15 @@ class DrivenProgram:
                 self.give_up(self.left, how)
 
     def _retries(self, why: str) -> bool:
-        """Whether what was asked is measured again, one by one, because of `why`."""
-        if self.binary.driven or len(self.asked) == 1:
+        """Whether what was asked is measured again, in parts, because of `why`."""
+        asked = self.asked
+        if self.binary.driven or len(asked) == 1:
             return False
         self._again = True
-        self._singly.update(self.asked)
-        again = f"running {len(self.asked)} benchmarks one by one instead"
+        size = -(-len(asked) // _PARTS)
+        parts = [asked[first : first + size] for first in range(0, len(asked), size)]
+        self._parts[:1] = parts
+        again = f"running {len(asked)} benchmarks in {len(parts)} processes instead"
         self.remarks.append(f"{why}; {again}")
         return True
 
@@ -208,7 +223,8 @@ class DrivenProgram:
         self.is_ended = True
         self.seconds += end.seconds
         for side, status in zip(self.sides, end.status, strict=True):
-            if status is not None and (why := side.end(status)):
+            is_new = status == 1 and not self._fault_is_last  # else it is the fault's
+            if is_new and (why := side.exited_with_1):
                 self.give_up(tuple(side.reported), why, side)
         if end.left_behind:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +13,9 @@ import msgspec
 
 from warpgauge.files.atomic import replace_all
 from warpgauge.files.location import Place
-from warpgauge.system.text import cut, quoted
+from warpgauge.records.benchmark_filter import hint, matching
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, quoted, typed
 
 FILE = "warpgauge_benchmarks.json"
 _REMEDY = "build again, with the CMake files of this warpgauge"
@@ -92,6 +95,18 @@ def read(build: Path) -> Manifest:
     source = build / listing.source_dir if listing.source_dir else None
     in_order = sorted(programs, key=lambda program: program.path.name)
     return Manifest(tuple(in_order), source)
+
+
+def named(names: Sequence[str], regex: str, folder: Path) -> frozenset[str]:
+    """Return the file names of programs in `folder` that --programs REGEX selects.
+
+    Raises UserError if there is none.
+    """
+    found = matching(regex, names, "--programs")
+    if not found:
+        near = hint(regex, names)
+        raise UserError(f"{folder}: no program matches --programs {typed(regex)}{near}")
+    return frozenset(found)
 
 
 def write(build: Path, manifest: Manifest) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from warpgauge.execution.description import Asked
+from warpgauge.execution import manifest
+from warpgauge.execution.description import REBUILD, Asked
 from warpgauge.execution.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
 from warpgauge.records.counters import SM_CLOCK
 from warpgauge.records.fields import is_name, with_host_time
@@ -55,10 +56,11 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
     asked = Asked(path, scratch, environment=environment)
     description, ending = asked.describe()
     if description is not None:
+        if description.fault is not None:
+            return PlainProgram(path, (), f"{description.fault}: {REBUILD}")
         everything = description.benchmarks
         names = tuple(one.name for one in everything if one.suite == DEFAULT_SUITE)
-        fault = description.fault or _fault(path, names)
-        return PlainProgram(path, names, fault, driven=True, total=len(names))
+        return PlainProgram(path, names, _fault(path, names), driven=True, total=len(names))
     if ending.status > 0:  # it may have refused --describe
         ending = asked.list()
     if ending.status or ending.ended_for:
@@ -73,8 +75,8 @@ def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> Pla
 def _fault(path: Path, names: Sequence[str]) -> str | None:
     if not names:
         return (
-            "lists no benchmark, so it is probably not a Google Benchmark program: move it "
-            "elsewhere"
+            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
+            "with --programs"
         )
     if len(names) > MOST_NAMES:
         return too_many(names)
@@ -129,16 +131,18 @@ class Programs:
 
 
 def both(
-    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str]
+    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str], asked: str
 ) -> tuple[Programs, Programs]:
-    """Return the programs of both folders. Raises UserError.
+    """Return the programs of both folders that `asked`, the REGEX of --programs, selects.
+
+    Raises UserError, also if a folder has none.
 
     If two programs of one folder share a benchmark name, all benchmarks of both get their
     program's name as a prefix, on both sides.
     """
     found = [
         [program_at(path, scratch, environment) for path in paths]
-        for paths in [_paths(folder) for folder in folders]
+        for paths in [_paths(folder, asked) for folder in folders]
     ]
     claims = [programs for side in found for programs in owners(side).values()]
     shared = {program for programs in claims if len(programs) > 1 for program in programs}
@@ -157,8 +161,8 @@ def both(
     return base, candidate
 
 
-def _paths(folder: Path) -> list[Path]:
-    """Return every program in `folder`, sorted by name. Raises UserError."""
+def _paths(folder: Path, asked: str) -> list[Path]:
+    """Return every program in `folder` that is asked for, sorted by name. Raises UserError."""
     # Absolute, because a bare name like `bench` would be looked up in PATH.
     there = folder.absolute()
     try:
@@ -167,13 +171,16 @@ def _paths(folder: Path) -> list[Path]:
     except OSError as fault:
         why = fault.strerror or fault
         raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
+    if found:
+        names = manifest.named([file.name for file in found], asked, folder)
+        found = [file for file in found if file.name in names]
     for file in found:
         if not file.name.isprintable():
             name = inert(file.name)
             raise UserError(f"{folder}: the name of {name} cannot be printed: rename it")
     if not found:
-        names = [file.name for file in files]
-        holds = f", only {listed(names)}" if names else ""
+        others = [file.name for file in files]
+        holds = f", only {listed(others)}" if others else ""
         raise UserError(f"{folder}: holds no program{holds}; give the folder of the executables")
     return found
 

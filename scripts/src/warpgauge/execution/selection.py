@@ -10,7 +10,7 @@ from dataclasses import replace
 from warpgauge.execution import discovery
 from warpgauge.execution.discovery import AnyBinary, Binary, Probe
 from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, hint
+from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
@@ -21,12 +21,6 @@ _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 
 # Longest filter in bytes: Linux allows 128 KiB per argument, and std::regex 100,000 states.
 LONGEST_FILTER = 32 * 1024
-
-
-def matching(filter: str, names: Iterable[str], option: str = "--filter") -> tuple[str, ...]:
-    """Return the names that `filter` selects. Raises UserError for a wrong or slow filter."""
-    with cpu_limit(SEARCH_LIMIT_S, f"{option} {typed(filter)} takes too long; simplify it"):
-        return tuple(name for name in names if benchmark_filter.matches(filter, name, option))
 
 
 def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -69,6 +63,18 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
         raise UserError("the programs that were built have no benchmark")
     required(filter, [name for binary in everything for name in binary.names])  # which raises
     return left
+
+
+def require_drivable(binaries: Sequence[Binary], commit: str) -> None:
+    """Raise UserError if programs of `commit` use a warpgauge that cannot be measured in pairs."""
+    other = next((one for one in binaries if one.not_driven), None)
+    if other is not None:
+        raise UserError(
+            f"commit {commit} cannot be measured in pairs: its {other.path.name} "
+            f"{other.not_driven}; record the baseline again (scripts/bench --record), or name a "
+            "later commit",
+            ExitStatus.NOT_MEASURED,
+        )
 
 
 def able(binaries: Sequence[Binary], probe: Probe) -> list[Binary]:

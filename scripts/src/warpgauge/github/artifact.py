@@ -24,7 +24,7 @@ from warpgauge.github.api import GitHub, Json, Unanswered
 from warpgauge.github.fields import at, number, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.terms import Terms
-from warpgauge.records.benchmark_filter import normal
+from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.model import Source
 from warpgauge.reports import comparison_json, json_document
@@ -246,6 +246,8 @@ def _require_own(comparison: Comparison, terms: Terms, gpu: Gpu, place: Place, o
             raise place.error(f"belongs to commit {measured}, not to {terms.run.head}", _REMEDY)
         if normal(session.context.get("filter", "")) != terms.filter:
             raise place.error("was measured with another filter than the requested one", _REMEDY)
+        if session.context.get(FAMILIES_LEFT_OUT):
+            raise place.error("was measured with --programs, so not in whole", _REMEDY)
 
 
 def _without_foreign_notes(comparison: Comparison, terms: Terms, ours: bool) -> Comparison:

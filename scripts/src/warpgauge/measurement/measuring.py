@@ -23,13 +23,14 @@ from warpgauge.measurement import progress, runner
 from warpgauge.measurement.budget import Budget
 from warpgauge.measurement.journal import Journal
 from warpgauge.measurement.options import MeasurementOptions
+from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system import environment, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone
-from warpgauge.system.text import inert, named, plural
+from warpgauge.system.text import inert, named, plural, typed
 from warpgauge.verdict.comparability import BASELINES, BUILD_DIR
 
 _COOLING_S = 3.0
@@ -72,6 +73,7 @@ class Measuring:
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # set once the GPU is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
+    told: set[str] = field(default_factory=set)  # faults of programs, each told once
     inputs: InputFiles = field(default_factory=InputFiles)
 
     def require_gpu(self, names: Iterable[str] = ()) -> None:
@@ -163,15 +165,15 @@ class Measuring:
                 why = f"commit {shown} does not build here; the build log is {log}"
                 raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         try:
-            return discovery.find(folder, self.scratch, self.options.suite)
+            found = self.found(folder)
         except UserError as fault:
             if not self.options.build:
                 raise
-            why = (
-                f"commit {shown} builds no benchmark program that this version of scripts/bench "
-                "can find"
-            )
+            asked = self.options.programs and f" by --programs {typed(self.options.programs)}"
+            why = f"commit {shown} builds no benchmark program that this scripts/bench finds{asked}"
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
+        selection.require_drivable(found, shown)
+        return found
 
     def _source_of_programs(self, tree: dict[str, str], *, is_whole: bool) -> dict[str, str]:
         """Return the tree's source; with --no-build, that of the existing programs if known."""
@@ -184,11 +186,16 @@ class Measuring:
             self.warn(note)
         return programs or tree
 
+    def found(self, folder: Path) -> list[Binary]:
+        """Return the programs in `folder` that --programs selects. Raises UserError."""
+        return discovery.find(folder, self.scratch, self.options.suite, self.options.programs)
+
     def suite(self, folder: Path) -> Suite:
         """Return the selected programs in `folder`. Raises UserError if none can be measured."""
-        return self.suite_of(discovery.find(folder, self.scratch, self.options.suite))
+        found = self.found(folder)
+        return self.suite_of(found, discovery.families_left_out(folder, found))
 
-    def suite_of(self, everything: Sequence[Binary]) -> Suite:
+    def suite_of(self, everything: Sequence[Binary], families_left_out: str = "") -> Suite:
         """Select from these programs. Raises UserError, as `suite` does."""
         options = self.options
         wanted = selection.wanted(everything, options.filter, suites=True)
@@ -203,6 +210,8 @@ class Measuring:
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
+        if families_left_out:
+            known[FAMILIES_LEFT_OUT] = families_left_out
         left_out = discovery.left_out(everything) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
@@ -255,22 +264,14 @@ class Measuring:
             for binary in lane.binaries:
                 device = [f"{key}={value}" for key, value in plan.environment.items()]
                 self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
-                if binary.fault:
-                    side = f"{lane.side}: " if lane.side else ""
-                    self.warn(f"{side}{binary.path.name}: {binary.fault}")
+        for line in progress.new_faults(lanes, self.told):
+            self.warn(line)
         if any(one.driven for lane in lanes for one in lane.binaries):
-            self._provide_driver()
+            with progress.build_status(self.notes) as say:
+                drive_lines.provide(self.note, say, self.echo)
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
             yield from self.budget.timed(outcomes)
-
-    def _provide_driver(self) -> None:
-        """Build this tree's driver, for any programs, if it is missing. Raises UserError."""
-        if drive_lines.driver().exists():
-            return
-        environment.provide(environment.BUILD, self.note)
-        with progress.build_status(self.notes) as say:
-            build.build(environment.ROOT, "release", say, self.echo, targets=[drive_lines.TARGET])
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

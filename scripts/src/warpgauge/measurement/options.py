@@ -39,6 +39,7 @@ class MeasurementOptions:
     """What to build and run, how often, where, and what to compare it with."""
 
     filter: str
+    programs: str  # the REGEX of --programs
     suite: str
     processes: int | None
     build_dir: Path | None  # build folder of another project

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from warpgauge.execution.plan import Plan, Turn
+from warpgauge.execution.plan import Lane, Plan, Turn
 from warpgauge.execution.turn_result import TurnResult
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import cut, inert, plural
@@ -49,6 +49,24 @@ def build_status(console: Console) -> Iterator[Callable[[str], None]]:
         yield say
     if (seconds := time.monotonic() - began) >= LONG_BUILD_S:
         print_line(console, f"built in {clock(seconds)}")
+
+
+def new_faults(lanes: Sequence[Lane], told: set[str]) -> list[str]:
+    """Return a line for each program that cannot be listed: one if it is the same on all sides.
+
+    Lines in `told` are left out, and the others are added to it.
+    """
+    sides: dict[str, list[str]] = {}
+    for lane in lanes:
+        for binary in (one for one in lane.binaries if one.fault):
+            sides.setdefault(f"{binary.path.name}: {binary.fault}", []).append(lane.side)
+    lines = [
+        fault if len(of) == len(lanes) else "".join(f"{side}: " for side in of) + fault
+        for fault, of in sides.items()
+    ]
+    new = [line for line in lines if line not in told]
+    told.update(new)
+    return new
 
 
 class TimeLeft:

@@ -20,6 +20,7 @@ from warpgauge.records.counters import (
     FLAWS,
     FULL_SUITE,
     LEFT_OUT,
+    NOT_LISTED,
     RESOURCES,
     SOURCE_LINE,
     THROTTLED,
@@ -64,7 +65,7 @@ def rows(
         family = binary.family
         if binary.fault is not None:
             fault = Failure(f"{binary.path.name}: {binary.fault}")
-            merged.append(_failed(_identity(family, place, 0), fault))
+            merged.append(_failed(_identity(family, place, 0), fault) | {NOT_LISTED: 1.0})
             continue
         if binary.skipped is not None:
             why = Failure(binary.skipped, skipped=True)

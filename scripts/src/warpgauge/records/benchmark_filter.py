@@ -22,6 +22,9 @@ from warpgauge.system.text import cut, inert, typed
 # [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
 _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
 
+# Key of a run's context: the families that --programs left out, separated by slashes.
+FAMILIES_LEFT_OUT = "families_left_out"
+
 # A confirmation run is filtered by the names of all benchmarks that it measured: a long text.
 _LONGEST_SHOWN = 300
 
@@ -29,7 +32,8 @@ _LONGEST_SHOWN = 300
 class Request:
     """The selection of benchmarks by the comparison's `filter` and by the candidate's own run.
 
-    A run of the default suite is not expected to have the full suite's benchmarks in `baseline`.
+    A run of the default suite is not expected to have the full suite's benchmarks in `baseline`,
+    and no run those of programs that --programs left out.
 
     Filters are regular expressions found anywhere in a name. A leading ``-`` negates, and ``all``
     selects all, as with Google Benchmark's --benchmark_filter.
@@ -43,8 +47,12 @@ class Request:
         self._names = {*candidate.rows}
         if baseline is not None and _own_filters(baseline) == self._own:  # a base, in pairs
             self._names |= baseline.rows.keys()
-        # The benchmarks that the candidate's suite leaves out.
-        self.left_out = frozenset[str]() if baseline is None else _not_run(baseline, candidate)
+        # The benchmarks of the baseline that the candidate's suite, or --programs, leaves out.
+        self.of_full_suite = self.of_programs = frozenset[str]()
+        if baseline is not None:
+            self.of_programs = _of_programs_left_out(baseline, candidate)
+            self.of_full_suite = _not_run(baseline, candidate) - self.of_programs
+        self.left_out = self.of_full_suite | self.of_programs
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
         for own in self._own:
@@ -99,6 +107,12 @@ def matches(filter: str, name: str, what: str = "the filter") -> bool:
     return found(what, filter[1:] if negated else filter, name) != negated
 
 
+def matching(filter: str, names: Iterable[str], option: str = "--filter") -> tuple[str, ...]:
+    """Return the names that `filter` selects. Raise UserError for a wrong or slow filter."""
+    with cpu_limit(SEARCH_LIMIT_S, f"{option} {typed(filter)} takes too long; simplify it"):
+        return tuple(name for name in names if matches(filter, name, option))
+
+
 def found(what: str, expression: str, name: str) -> bool:
     """Return whether an expression is found in `name`. Raise UserError that names `what`."""
     return _compiled(what, expression).search(name) is not None
@@ -124,6 +138,14 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
         for name, row in baseline.rows.items()
         if row.counters.get(FULL_SUITE) and name not in candidate.rows
     )
+
+
+def _of_programs_left_out(baseline: Record, candidate: Record) -> frozenset[str]:
+    """Return the benchmarks in `baseline` of families whose programs no run of `candidate` ran."""
+    told = [one.context.get(FAMILIES_LEFT_OUT, "") for one in candidate.sessions.values()]
+    families = frozenset.intersection(*(frozenset(one.split("/")) for one in told)) - {""}
+    missing = baseline.rows.keys() - candidate.rows.keys()
+    return frozenset(name for name in missing if name.split("/", 1)[0] in families)
 
 
 def _own_filters(candidate: Record) -> set[str]:

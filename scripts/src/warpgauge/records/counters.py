@@ -72,6 +72,9 @@ FULL_SUITE = "full_suite"
 # 1 in an errored row that was not run because an earlier benchmark broke the CUDA context.
 NOT_TRIED = "not_tried"
 
+# 1 in an errored row that stands for a whole program, whose benchmarks could not be listed.
+NOT_LISTED = "not_listed"
+
 # The largest error of an output element against its reference, for random input values.
 MAX_ERROR = "max_error"
 
@@ -104,7 +107,7 @@ OF_THE_MOMENT = frozenset(
 KNOWN = frozenset(
     (
         *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
-        *(RESOURCES_VARY, FULL_SUITE, FIXED_INPUTS, UNROTATED_BYTES, TIME_ERROR),
+        *(RESOURCES_VARY, FULL_SUITE, NOT_LISTED, FIXED_INPUTS, UNROTATED_BYTES, TIME_ERROR),
         *("jit_kernels", "opaque_nodes", "programmatic_edges"),
         *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
         *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),

@@ -56,7 +56,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (Step("Measure both sides again in fresh processes to confirm this."),)
     failed = _first_failed(comparison)
     if ours and failed is not None and comparison.refusal is None:
-        return (Step("To reproduce the failure:", command(comparison, failed)),)
+        return (_of_failure(comparison, failed),)
     missing = (one.name for one in comparison.verdicts if one.outcome is Outcome.MISSING)
     gone = [name for name in missing if name not in comparison.candidate.rows]
     if comparison.refusal is None and gone and not in_pairs:
@@ -116,6 +116,17 @@ def _first_failed(comparison: Comparison) -> Verdict | None:
     return next((verdict for verdict in errors if verdict.name in failed), None)
 
 
+def _of_failure(comparison: Comparison, failed: Verdict) -> Step:
+    """Return how to see a failure again, or how to measure without a program that has no names."""
+    if not comparison.candidate.rows[failed.name].counters.get(counters.NOT_LISTED):
+        return Step("To reproduce the failure:", command(comparison, failed))
+    words = "Correct the program, or leave it out"
+    if not is_harmless(failed.name):
+        return Step(f"{words} with --programs.")
+    optional = "" if is_other_project(comparison) else "(bench_)?"
+    return Step(f"{words}:", f"{_measured(comparison)} --programs='-^{optional}{failed.name}$'")
+
+
 def accept(comparison: Comparison) -> tuple[Step, ...]:
     """Return how to accept an intended change; nothing for pairs, which have no baseline."""
     if _base(comparison) is not None:
@@ -130,14 +141,17 @@ def command(comparison: Comparison, verdict: Verdict) -> str:
     Against a baseline, a host time also needs the host's controls. A name that is not harmless is
     omitted, so that the command measures everything.
     """
-    base = _base(comparison)
-    bench = _bench(comparison)
-    if base:
-        bench += f" --against {base}"
+    in_pairs = _base(comparison) is not None
+    controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST and not in_pairs else ""
+    return _measured(comparison) + _selected(comparison, [verdict.name], controls)
+
+
+def _measured(comparison: Comparison) -> str:
+    """Return the command that measures everything again, beside the same base if it had one."""
     if folders := _folders(comparison):
-        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST and base is None else ""
-    return bench + _selected(comparison, [verdict.name], controls)
+        return shlex.join(["scripts/warpgauge", "ab", *folders])
+    base = _base(comparison)
+    return _bench(comparison) + (f" --against {base}" if base else "")
 
 
 def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> str:

@@ -58,11 +58,12 @@ def of(
     yield from _times([one.candidate for one, _ in judged])
     yield from _resources(judged)
     yield from _host(judged, moved)
-    of_full_suite = len(request.left_out)
-    if unasked := unasked - of_full_suite:
+    if unasked := unasked - len(request.left_out):
         yield Note(Kind.FILTERED, benchmarks=unasked, filter=request.filters)
-    if of_full_suite:
-        yield Note(Kind.OF_FULL_SUITE, benchmarks=of_full_suite)
+    if request.of_full_suite:
+        yield Note(Kind.OF_FULL_SUITE, benchmarks=len(request.of_full_suite))
+    if request.of_programs:
+        yield Note(Kind.OF_PROGRAMS, benchmarks=len(request.of_programs))
 
 
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:

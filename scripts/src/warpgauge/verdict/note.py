@@ -123,6 +123,7 @@ class Kind(Enum):
     )
     FILTERED = "{benchmarks:benchmark} skipped by `--filter` {filter}."
     OF_FULL_SUITE = "{benchmarks:benchmark} of the full suite skipped."
+    OF_PROGRAMS = "{benchmarks:benchmark} skipped by `--programs`."
     SKIPPED = "{names:benchmarks} skipped: {reasons:names}."
     OTHER_SYSTEM = (
         "The system differs from the baseline's ({differences:names}): for {benchmarks:benchmark} "
