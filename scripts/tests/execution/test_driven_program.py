@@ -23,6 +23,7 @@ def test_an_end_between_two_benchmarks_costs_none_and_is_told(
     lanes = tuple(Lane((binary,), side=side) for side in sides)
     plan = Plan(lanes, range(1, 2), 1, tmp_path)
     program = DrivenProgram(plan, [Turn(1, lane, binary) for lane in lanes], binary.names)
+    program.begin()
     last = len(sides) - 1
     fault = Fault(0, [], last, "run", "ended", -11, "", "an illegal memory access\n")
     for name in binary.names:
@@ -30,7 +31,7 @@ def test_an_end_between_two_benchmarks_costs_none_and_is_told(
             program.take(Report(0, name, side, REPORT % name))
         if name == "gemm/a":
             program.take(fault)
-    program.take(End(0, 1.0, left_behind=False))
+    program.take(End(0, 1.0, left_behind=False, status=[0] * len(sides)))
     program.settle()
     outcome = program.results()[last]
     assert outcome.faults == {}
@@ -48,7 +49,9 @@ def test_a_command_by_hand_has_all_options_of_the_driven_one(
     plan = Plan(lanes, range(1, 3), 1, tmp_path, gpu_arguments=("--device=1",))
     turns = [Turn(number, lane, binary) for lane in lanes]
     whole = DrivenProgram(plan, turns, binary.names)
+    whole.begin()
     assert whole.by_hand == whole.planned.sides
     part = DrivenProgram(plan, turns, ("gemm/b",))
+    part.begin()
     for by_hand, driven in zip(part.by_hand, part.planned.sides, strict=True):
         assert sorted(by_hand) == sorted([*driven, "--benchmark_filter=^(gemm/b)$"])

@@ -338,7 +338,8 @@ class Process {
     }
     std::fputs("\n  ]\n}\n", out);
     std::fclose(out);
-    errors_ = 0;  // Google Benchmark's own main does not tell of them
+    if (!told["plain"].empty())
+      errors_ = 0;  // Google Benchmark's own main does not tell of them
     end();
   }
 

@@ -110,12 +110,6 @@ def test_a_named_driver_is_not_built(
     assert built == []
 
 
-def test_other_programs_need_no_driver(folders: TwoFolders, built: list[object]) -> None:
-    folders.both("theirs")
-    folders.beside("--budget=2m")
-    assert built == []
-
-
 def test_programs_that_are_not_built_here_get_a_driver_too(
     repository: Repository, built: list[object]
 ) -> None:

@@ -3,80 +3,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from warpgauge.execution import drive_lines, selection
 from warpgauge.execution.discovery import Binary, Names
 from warpgauge.execution.drive_lines import Begin, End, Fault, Line, Ratio, Report
+from warpgauge.execution.driven_side import DrivenSide
 from warpgauge.execution.plan import Plan, Turn, called, command, of_round
 from warpgauge.execution.turn_result import TurnResult
-from warpgauge.files.document import Failure, failure_of
-from warpgauge.records import program_report
-from warpgauge.records.counters import NOT_TRIED
 from warpgauge.system.process import Ending
 from warpgauge.system.text import plural, quoted
-
-Row = dict[str, Any]
-
-
-@dataclass
-class _Side:
-    """One turn and its results so far."""
-
-    turn: Turn
-    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    context: dict[str, object] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
-    reported: set[str] = field(default_factory=set)
-    unreadable: set[str] = field(default_factory=set)  # benchmarks whose reports are
-
-    def read(self, names: Names, text: str) -> None:
-        """Take the rows of benchmarks from their report, unless they were not tried."""
-        self.reported.update(names)
-        if not (report := program_report.parsed(text)):
-            self.unreadable.update(names)
-            return
-        report = self.turn.binary.normalized(report)
-        self.context = {**report["context"], **self.context}
-        for row in report["benchmarks"]:
-            if row["name"] in names and not _is_untried(row):
-                self.rows[row["name"]].append(row)
-
-    def require_row(self, name: str) -> None:
-        """Set a fault if a benchmark that was measured has no row."""
-        if not self.rows[name] and name not in self.faults:
-            self.faults[name] = self.lacks(name)
-
-    def lacks(self, name: str) -> str:
-        """Return why a benchmark that was measured has no row."""
-        how = "left no readable report" if name in self.unreadable else "did not report it"
-        return f"{self.turn.binary.path.name} {how}"
-
-    def failure(self, name: str) -> Failure | None:
-        """Return why a benchmark has no time; None if it has one or was not tried."""
-        return next(filter(None, map(failure_of, self.rows[name])), None)
-
-    @property
-    def exited_with_1(self) -> str:
-        """How a process ended that cannot be trusted; "" if a row is an error, and explains it."""
-        if any(map(failure_of, itertools.chain(*self.rows.values()))):
-            return ""
-        ending = Ending((str(self.turn.binary.path),), 1, "", "", 0.0)
-        return ending.how + " after its last benchmark"
-
-    def result(self, names: Names, seconds: float) -> TurnResult:
-        rows = [row for name in names for row in self.rows.get(name, [])]
-        report = {"context": self.context, "benchmarks": rows} if self.context or rows else {}
-        binary, number = replace(self.turn.binary, names=names), self.turn.round
-        return TurnResult(binary, number, report, self.faults, seconds, self.turn.lane.side)
-
 
 # After this many benchmarks that hang in a row, the rest of a plain program is not tried.
 _MOST_HANGS = 2
@@ -106,7 +47,7 @@ class DrivenProgram:
 
     def __post_init__(self) -> None:
         self.left = self.names  # neither measured nor given up
-        sides = [_Side(turn) for turn in self.turns]
+        sides = [DrivenSide(turn) for turn in self.turns]
         self.sides = sorted(sides, key=lambda side: self.plan.lanes.index(side.turn.lane))
         self._parts = [self.names]  # of a plain program, each for one process
         if len(self.names) < self.binary.total:  # the whole program needs no filter
@@ -231,7 +172,7 @@ class DrivenProgram:
             path = str(self.binary.path)
             self.bad = self.bad or Ending((path,), 0, "", "", end.seconds, left_behind=True)
 
-    def give_up(self, names: Names, why: str, side: _Side | None = None) -> None:
+    def give_up(self, names: Names, why: str, side: DrivenSide | None = None) -> None:
         """Leave benchmarks of a pair to processes that run alone; others get a fault.
 
         `side` is the one that `why` is about, if it is one.
@@ -301,8 +242,3 @@ class DrivenProgram:
         found[-1] = replace(found[-1], remarks=remarks, pair_ratios=self.ratios)
         turns = [side.turn for side in self.sides]
         return [found[turns.index(turn)] for turn in self.turns]
-
-
-def _is_untried(row: Row) -> bool:
-    """Return whether a row failed untried; a measured row may have a counter of that name."""
-    return failure_of(row) is not None and bool(row.get(NOT_TRIED))

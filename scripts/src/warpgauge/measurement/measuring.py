@@ -266,9 +266,8 @@ class Measuring:
                 self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
         for line in progress.new_faults(lanes, self.told):
             self.warn(line)
-        if any(one.driven for lane in lanes for one in lane.binaries):
-            with progress.build_status(self.notes) as say:
-                drive_lines.provide(self.note, say, self.echo)
+        with progress.build_status(self.notes) as say:
+            drive_lines.provide(self.note, say, self.echo)
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             outcomes = runner.one_by_one(plan, observer, self.journal)
             yield from self.budget.timed(outcomes)
