@@ -74,7 +74,7 @@ def test_each_fault_costs_its_own_row_and_says_its_cause(machine: BenchProcess) 
     found = rows(machine)
     errors = {name: row.get("error_message", "") for name, row in found.items()}
     assert "cudaErrorIllegalAddress" in errors["faults/b_illegal_address"]
-    said = "in round 1: bench_faults showed no new row for 10 s and was killed"
+    said = "in round 1: bench_faults sent nothing for 10 s and was killed"
     assert errors["faults/d_endless"].startswith(said)
     assert "out of device memory: needs" in errors["faults/f_out_of_memory"]
     assert {name for name, error in errors.items() if not error} == RIGHT

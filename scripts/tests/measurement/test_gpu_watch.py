@@ -17,8 +17,8 @@ from warpgauge.execution.plan import Plan
 from warpgauge.measurement import runner
 from warpgauge.system.process import Ending
 
-KILLED = Ending(("/bin/bench_gemm",), -9, "", "", 1.0, "showed no new row for 120 s")
-HOW = "bench_gemm showed no new row for 120 s and was killed"
+KILLED = Ending(("/bin/bench_gemm",), -9, "", "", 1.0, "sent nothing for 120 s")
+HOW = "bench_gemm sent nothing for 120 s and was killed"
 
 
 class Driver:

@@ -136,26 +136,26 @@ def test_an_interrupt_ends_the_process(tmp_path: Path) -> None:
     assert not runs(int(pid_file.read_text()))
 
 
-def test_a_deadline_begins_anew_with_every_change_of_what_is_watched(
+def test_a_deadline_begins_anew_with_every_row_that_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each row comes 0.4 s after the one before, and none after the sixth."""
-    watched, seen = tmp_path / "rows", tmp_path / "seen"
+    into, seen = tmp_path / "rows", tmp_path / "seen"
     hangs = Clock((tmp_path / "hangs").exists)
 
     def now() -> float:
-        return hangs() + 0.4 * (watched.read_text().count("row") if watched.exists() else 0)
+        return hangs() + 0.4 * (into.read_text().count("row") if into.exists() else 0)
 
     monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=now))
     wait = f"while ! [ -e {seen}$i ]; do sleep 0.01; done"
-    command = f"for i in 1 2 3 4 5 6; do echo row >>{watched}; {wait}; done; >{tmp_path}/hangs"
+    command = f"for i in 1 2 3 4 5 6; do echo row; {wait}; done; >{tmp_path}/hangs"
     count = iter(range(1, 7))
     ending = process.run(
-        ["/bin/sh", "-c", f"{command}; exec sleep 600"], 0.5, tmp_path, watched=watched,
+        ["/bin/sh", "-c", f"{command}; exec sleep 600"], 0.5, tmp_path, into=into,
         grown=lambda: Path(f"{seen}{next(count)}").touch(),
     )  # fmt: skip
-    assert ending.how == "sh showed no new row for 0.5 s and was killed"
-    assert watched.read_text().count("row") == 6
+    assert ending.how == "sh wrote nothing for 0.5 s and was killed"
+    assert into.read_text().count("row") == 6
 
 
 def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(

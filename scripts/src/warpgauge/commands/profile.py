@@ -154,7 +154,7 @@ class _Profiling:
             under = Path(prefix[0]).name if prefix else "CUPTI"
             say(f"{self.binary.names[0]}, with {under}")
             deadline = self.options.timeout_s
-            ending = process.run(words, deadline, scratch, variables, watched=out)
+            ending = process.run(words, deadline, scratch, variables)
         report = program_report.read(out)
         name = inert(self.binary.names[0])
         failures = map(failure_of, report.get("benchmarks", ()))

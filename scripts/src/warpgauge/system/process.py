@@ -97,7 +97,6 @@ def run(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     *,
-    watched: Path | None = None,
     into: Path | None = None,
     grown: Callable[[], None] = lambda: None,
     told: str = "",
@@ -105,10 +104,10 @@ def run(
 ) -> Ending:
     """Run `command` in a new session, with `environment` added to ours, and return how it ended.
 
-    It is ended after `deadline_s`. If a file is `watched`, the deadline restarts whenever its size
-    changes, and `grown` is called. All its descendants end with it, also if this function raises
+    It is ended after `deadline_s`. All its descendants end with it, also if this function raises
     (Ctrl-C) or this process is killed. Its output goes to unnamed files in `folder`; its standard
-    output to the file `into`, if given, which is then watched. In the command log, `told` says what
+    output to the file `into`, if given: whenever that grows, the deadline restarts and `grown` is
+    called. In the command log, `told` says what
     it is for, and the commands `by_hand`, if any, replace it.
     """
     mark, environment = secrets.token_hex(16), environment or {}
@@ -143,7 +142,7 @@ def run(
             waiter.start()
             at_the_end.callback(waiter.join, process_tree.GONE_S)
             at_the_end.callback(family.end)
-        ended_for = _watch(waiter, deadline_s, into or watched, grown, (out, err))
+        ended_for = _watch(waiter, deadline_s, into, grown, (out, err))
         left_behind = not ended_for and bool(family.running())
         at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
@@ -157,7 +156,7 @@ def run(
 def _watch(
     waiter: threading.Thread,
     deadline_s: float,
-    watched: Path | None,
+    into: Path | None,
     grown: Callable[[], None],
     output: Sequence[IO[bytes]],
 ) -> str:
@@ -167,12 +166,12 @@ def _watch(
         waiter.join(min(_LOOK_S, deadline_s / 10))
         if not waiter.is_alive():
             return ""
-        size = _size(watched)
+        size = _size(into)
         if size != before:
             before, until = size, time.monotonic() + deadline_s
             grown()
         elif time.monotonic() >= until:
-            what = "did not finish within" if watched is None else "showed no new row for"
+            what = "did not finish within" if into is None else "wrote nothing for"
             return f"{what} {deadline_s:g} s"
         if sum(os.fstat(file.fileno()).st_size for file in output) > _MOST_OUTPUT:
             return f"wrote more than {_MOST_OUTPUT >> 20} MiB of output"
