@@ -164,7 +164,7 @@ def test_a_program_that_hangs_is_ended(folders: TwoFolders, clock_of_hangs: None
     status, outcomes = folders.outcomes("--timeout=1")
     assert status is ExitStatus.NOT_MEASURED
     assert outcomes == {"BM_copy/8": "PASS", "BM_copy/64": "ERROR"}
-    assert "wrote nothing for 1 s and was killed" in folders.output()[0]
+    assert "reported nothing for 1 s and was killed" in folders.output()[0]
 
 
 @pytest.mark.parametrize(

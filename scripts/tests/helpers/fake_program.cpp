@@ -309,6 +309,8 @@ class Process {
     write_trace();
     if (fault_ == "no start")
       die(SIGSEGV);
+    if (fault_ == "no device")
+      leave(3);
     if (fault_ == "hang at start")
       hang();
   }
@@ -338,8 +340,6 @@ class Process {
     }
     std::fputs("\n  ]\n}\n", out);
     std::fclose(out);
-    if (!told["plain"].empty())
-      errors_ = 0;  // Google Benchmark's own main does not tell of them
     end();
   }
 

@@ -114,7 +114,7 @@ def test_a_hang_is_ended_and_costs_its_own_row_once(
 ) -> None:
     path = make(folder, ill={who: fault}, plain=plain)
     run = measured(folder, deadline_s=0.8)
-    said = "wrote nothing" if plain else "sent nothing"
+    said = "reported nothing" if plain else "sent nothing"
     assert run.errors == {who: f"in round 1: bench_gemm {said} for 0.8 s and was killed"}
     run.require_right(TIMES.keys() - {who})
     hung = {int(line) for line in Path(f"{path}.hangs").read_text().split()}
@@ -167,9 +167,28 @@ def test_what_a_plain_process_that_fails_was_to_measure_others_measure(
 def test_a_plain_program_that_always_hangs_is_given_up(folder: Path, clock_of_hangs: None) -> None:
     path = make(folder, faults={"always": "hang at start"}, plain=True)
     run = measured(folder, deadline_s=0.8)
-    said = "in round 1: bench_gemm wrote nothing for 0.8 s and was killed"
-    assert run.errors == dict.fromkeys(TIMES, said)
+    said = "in round 1: bench_gemm reported nothing for 0.8 s and was killed"
+    gone = "in round 1: not tried, because the first 2 benchmarks of bench_gemm did not end"
+    first, second, *others = TIMES
+    assert run.errors == dict.fromkeys([first, second], said) | dict.fromkeys(others, gone)
     assert len(Path(f"{path}.hangs").read_text().split()) == 3
+
+
+def test_a_plain_program_that_measured_nothing_and_says_that_it_cannot_is_given_up(
+    folder: Path,
+) -> None:
+    path = make(folder, faults={"always": "no device"}, plain=True)
+    run = measured(folder)
+    assert run.errors == dict.fromkeys(TIMES, "in round 1: bench_gemm exited with status 3")
+    assert Path(f"{path}.count").read_text() == "x"
+
+
+def test_what_a_plain_process_did_report_is_kept_where_it_lacks_a_row(folder: Path) -> None:
+    path = make(folder, ill={"gemm/b": "lost row"}, plain=True)
+    run = measured(folder)
+    assert run.errors == {"gemm/b": "in round 1: bench_gemm did not report it"}
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert Path(f"{path}.count").read_text() == "x" * (1 + ROUNDS)
 
 
 def test_a_bad_process_costs_no_more_than_it_ran(folder: Path, plain: bool) -> None:

@@ -44,7 +44,7 @@ class Binary:
     names: tuple[str, ...]
     fault: str | None = None  # why its benchmarks could not be listed
     not_driven: str = ""  # why not, if it uses another warpgauge; part of `fault`
-    driven: bool = False  # measured through the driver, as programs that use warpgauge are
+    driven: bool = False  # speaks the protocol of the driver, as programs that use warpgauge do
     total: int = 0  # benchmarks that it lists; `names` are those of them that are selected
     left_out: tuple[str, ...] = ()  # its benchmarks that only the full suite has
     arguments: tuple[str, ...] = ()  # for every call; they select which benchmarks exist

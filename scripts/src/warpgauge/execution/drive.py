@@ -153,7 +153,9 @@ class _Run:
         # After a fault the driver leaves the others, and what must wait, to its next run.
         has_told = any(one.is_heard for one in self.programs)
         if first is not None and (is_bad or not has_told):
-            first.give_up(self._cost(first, ending), ending.described())
+            why = ending.described()
+            if not first.retries(why):
+                first.give_up(self._cost(first, ending), why)
         # If the driver was killed, its sides may still be alive.
         if ending.runs_on or (ending.left_behind and ending.status >= 0):
             end = "cannot be killed" if ending.runs_on else "was killed"

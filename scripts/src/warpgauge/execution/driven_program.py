@@ -7,19 +7,22 @@ import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from warpgauge.execution import drive_lines, selection
+from warpgauge.execution.description import BAD_USAGE, NOT_MEASURABLE
 from warpgauge.execution.discovery import Binary, Names
 from warpgauge.execution.drive_lines import Begin, End, Fault, Line, Ratio, Report
 from warpgauge.execution.driven_side import DrivenSide
 from warpgauge.execution.plan import Plan, Turn, called, command, of_round
 from warpgauge.execution.turn_result import TurnResult
-from warpgauge.system.process import Ending
+from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
 
-# After this many benchmarks that hang in a row, the rest of a plain program is not tried.
+# A plain program that measured nothing is given up after one of these exit statuses, or so many
+# benchmarks that hung by themselves.
+_HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 _MOST_HANGS = 2
 _PARTS = 8
 
@@ -52,9 +55,8 @@ class DrivenProgram:
         self._parts = [self.names]  # of a plain program, each for one process
         if len(self.names) < self.binary.total:  # the whole program needs no filter
             self._parts = selection.in_parts(self.names)
-        self._again = False  # what was asked is measured again
-        self._hangs = 0  # of a plain program, in a row
-        self._fault_is_last = False  # what the driver told before it told the end
+        self._again: Names = ()  # what is measured again
+        self._hangs = 0  # of a plain program
         self._ours = dict(zip(self.binary.own(self.names), self.names, strict=True))
 
     @property
@@ -70,12 +72,18 @@ class DrivenProgram:
     def begin(self) -> None:
         """Prepare a run of the driver."""
         self.begun, self.bad = "", None
-        self.is_ended = self.is_heard = self._again = False
-        self.asked = self.left
+        self.is_ended = self.is_heard = False
+        self._again, self.asked = (), self.left
+        self._begin_processes()
         if not self.binary.driven:
-            parts = (tuple(name for name in part if name in self.left) for part in self._parts)
+            left = {*self.left}
+            parts = (tuple(name for name in part if name in left) for part in self._parts)
             self._parts = [*filter(None, parts)]
             self.asked = self._parts[0]
+
+    def _begin_processes(self) -> None:
+        for side in self.sides:
+            side.of_process.clear()
 
     @property
     def planned(self) -> drive_lines.Program:
@@ -106,17 +114,15 @@ class DrivenProgram:
         """Take what the driver tells of this program."""
         self.is_heard |= not isinstance(line, Begin)
         if isinstance(line, Begin):
-            self._fault_is_last = False
             self.begun = self.ours(line.benchmark)
         elif isinstance(line, Report):
             names = (self.ours(line.benchmark),) if self.binary.driven else self.asked
-            self._hangs = 0
             self.sides[line.side].read(names, line.report)
         elif isinstance(line, Ratio):
             self.ratios[self.ours(line.benchmark)] = math.exp(line.log_ratio)
         elif isinstance(line, Fault):
-            self._fault_is_last = True
             self._take_fault(line)
+            self._begin_processes()
         else:
             self._take_end(line)
 
@@ -132,9 +138,9 @@ class DrivenProgram:
         elif fault.what or ending.status < 0:
             self.bad = ending
         names = tuple(self.ours(name) for name in fault.benchmarks)
-        if fault.kind != "not started" and self._retries(how):
-            return
-        if fault.when == "start":
+        if not self.binary.driven:
+            self._take_plain_fault(fault, how)
+        elif fault.when == "start":
             self.give_up(names, how, side)
         elif names:
             side.faults.update(dict.fromkeys(names, how))
@@ -142,31 +148,47 @@ class DrivenProgram:
             whose = f"{side.turn.lane.side}: " if side.turn.lane.side else ""
             self.remarks.append(f"{whose}{how}; the rest ran in another process")
 
-        if not self.binary.driven:
-            self._hangs = self._hangs + 1 if fault.what else 0
-            if self._hangs == _MOST_HANGS:
-                self.give_up(self.left, how)
+    def _take_plain_fault(self, fault: Fault, how: str) -> None:
+        side, is_alone = self.sides[0], len(self.asked) == 1
+        is_hang = fault.kind == "silent"
+        has_measured = any(side.rows.values())
+        self._hangs += is_hang and is_alone
+        if fault.status == 1 and side.has_error():
+            return
+        if fault.kind == "not started" or (fault.status in _HOPELESS and not has_measured):
+            self.give_up(self.left, how)
+        elif not self.retries(how):
+            side.faults[self.asked[0]] = how
+            if is_hang and not has_measured and self._hangs == _MOST_HANGS:
+                left = tuple(name for name in self.left if name != self.asked[0])
+                why = f"not tried, because the first {_MOST_HANGS} benchmarks of"
+                self.give_up(left, f"{why} {side.turn.binary.path.name} did not end")
 
-    def _retries(self, why: str) -> bool:
+    def retries(self, why: str) -> bool:
         """Whether what was asked is measured again, in parts, because of `why`."""
-        asked = self.asked
-        if self.binary.driven or len(asked) == 1:
+        if self.binary.driven or len(self.asked) == 1:
             return False
-        self._again = True
-        size = -(-len(asked) // _PARTS)
-        parts = [asked[first : first + size] for first in range(0, len(asked), size)]
-        self._parts[:1] = parts
-        again = f"running {len(asked)} benchmarks in {len(parts)} processes instead"
-        self.remarks.append(f"{why}; {again}")
+        self._retry(self.asked, why)
         return True
+
+    def _retry(self, names: Names, why: str) -> None:
+        self._again = names
+        size = -(-len(names) // _PARTS)
+        pieces = (names[first : first + size] for first in range(0, len(names), size))
+        parts = [part for piece in pieces for part in selection.in_parts(piece)]
+        self._parts[:1] = parts
+        processes = plural(len(parts), "process", "processes")
+        again = f"running {plural(len(names), 'benchmark')} in {processes} instead"
+        self.remarks.append(f"{why}; {again}")
 
     def _take_end(self, end: End) -> None:
         self.is_ended = True
         self.seconds += end.seconds
         for side, status in zip(self.sides, end.status, strict=True):
-            is_new = status == 1 and not self._fault_is_last  # else it is the fault's
-            if is_new and (why := side.exited_with_1):
-                self.give_up(tuple(side.reported), why, side)
+            if status == 1 and side.of_process and not side.has_error():
+                ending = Ending((str(side.turn.binary.path),), 1, "", "", 0.0)
+                how = f"{ending.how} after its last benchmark"
+                self.give_up(tuple(side.of_process), how, side)
         if end.left_behind:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
             path = str(self.binary.path)
@@ -177,12 +199,16 @@ class DrivenProgram:
 
         `side` is the one that `why` is about, if it is one.
         """
-        self.left = tuple(name for name in self.left if name not in names)
+        self._drop(names)
         if len(self.sides) == 1:
             self.sides[0].faults.update(dict.fromkeys(names, why))
             return
         self.reasons[f"{side.turn.lane.side}: {why}" if side else why] += names
         self._forget(names)
+
+    def _drop(self, names: Iterable[str]) -> None:
+        gone = {*names}
+        self.left = tuple(name for name in self.left if name not in gone)
 
     def _forget(self, names: Names) -> None:
         for name in names:
@@ -192,16 +218,19 @@ class DrivenProgram:
 
     def settle(self) -> None:
         """Give results to the sides once the driver has ended; the rest is `left`."""
-        lost = [name for name in self.asked if self.is_ended and not self.sides[0].rows[name]]
-        if self._again or (lost and self._retries(self.sides[0].lacks(lost[0]))):
-            self._forget(self.asked)
-            return
+        if self.is_ended and not self._again and not self.binary.driven and len(self.asked) > 1:
+            known = self.sides[0].faults
+            lost = [one for one in self.asked if not (self.sides[0].rows[one] or one in known)]
+            if lost:
+                self._retry(tuple(lost), self.sides[0].lacks(lost[0]))
+        self._forget(self._again)
+        open_now = {*self.left}.difference(self._again)
         whole = [
             name
             for name in self.asked
-            if name in self.left and (self.is_ended or self._is_known(name))
+            if name in open_now and (self.is_ended or self._is_known(name))
         ]
-        self.left = tuple(name for name in self.left if name not in whole)
+        self._drop(whole)
         for name in whole:
             if len(self.sides) == 1:
                 self.sides[0].require_row(name)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +13,6 @@ from warpgauge.execution.turn_result import TurnResult
 from warpgauge.files.document import Failure, failure_of
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
-from warpgauge.system.process import Ending
 
 Row = dict[str, Any]
 
@@ -29,17 +27,20 @@ class DrivenSide:
     faults: dict[str, str] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
     unreadable: set[str] = field(default_factory=set)  # benchmarks whose reports are
+    of_process: list[str] = field(default_factory=list)  # what the present process has reported
 
     def read(self, names: Names, text: str) -> None:
         """Take the rows of benchmarks from their report, unless they were not tried."""
         self.reported.update(names)
+        self.of_process += names
         if not (report := program_report.parsed(text)):
             self.unreadable.update(names)
             return
         report = self.turn.binary.normalized(report)
         self.context = {**report["context"], **self.context}
+        asked = {*names}
         for row in report["benchmarks"]:
-            if row["name"] in names and not _is_untried(row):
+            if row["name"] in asked and not _is_untried(row):
                 self.rows[row["name"]].append(row)
 
     def require_row(self, name: str) -> None:
@@ -56,13 +57,9 @@ class DrivenSide:
         """Return why a benchmark has no time; None if it has one or was not tried."""
         return next(filter(None, map(failure_of, self.rows[name])), None)
 
-    @property
-    def exited_with_1(self) -> str:
-        """How a process ended that cannot be trusted; "" if a row is an error, and explains it."""
-        if any(map(failure_of, itertools.chain(*self.rows.values()))):
-            return ""
-        ending = Ending((str(self.turn.binary.path),), 1, "", "", 0.0)
-        return ending.how + " after its last benchmark"
+    def has_error(self) -> bool:
+        """Return whether the present process has reported one, which explains exit status 1."""
+        return any(self.failure(name) for name in self.of_process)
 
     def result(self, names: Names, seconds: float) -> TurnResult:
         rows = [row for name in names for row in self.rows.get(name, [])]

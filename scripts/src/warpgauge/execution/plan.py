@@ -32,7 +32,7 @@ class Plan:
     lanes: tuple[Lane, ...]
     rounds: range
     seed: int
-    folder: Path  # for every process's JSON
+    folder: Path  # for what is told to the driver, and what it tells
     gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
     deadline_s: float = 120.0  # per benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # added to our own

@@ -59,7 +59,6 @@ def rows(
     by_binary = defaultdict[str, list[TurnResult]](list)
     for outcome in outcomes:
         by_binary[outcome.binary.family].append(outcome)
-    owners = {name: binary.family for binary in binaries for name in binary.names}
     merged = []
     for place, binary in enumerate(binaries):
         family = binary.family
@@ -73,12 +72,8 @@ def rows(
             merged += [_failed(_identity(name, place, index), why) for index, name in named]
             continue
         processes = [one for one in by_binary[family] if one.binary.names]
-        # The listed benchmarks, then any that appear only in a report.
-        seen = (row["name"] for outcome in processes for row in _runs(outcome))
-        names = dict.fromkeys([*binary.names, *seen])
-        for index, name in enumerate(one for one in names if owners.get(one, family) == family):
-            # A benchmark that was not listed was asked of all processes.
-            asked = [one for one in processes if name in one.binary.names] or processes
+        for index, name in enumerate(binary.names):
+            asked = [one for one in processes if name in one.binary.names]
             merged.append(_row(_identity(name, place, index), asked, digest, paired))
     return merged
 
