@@ -32,6 +32,7 @@ class DrivenSide:
     def read(self, names: Names, text: str) -> None:
         """Take the rows of benchmarks from their report, unless they were not tried."""
         self.reported.update(names)
+        self.unreadable.difference_update(names)
         self.of_process += names
         if not (report := program_report.parsed(text)):
             self.unreadable.update(names)
@@ -59,7 +60,8 @@ class DrivenSide:
 
     def has_error(self) -> bool:
         """Return whether the present process has reported one, which explains exit status 1."""
-        return any(self.failure(name) for name in self.of_process)
+        failures = filter(None, map(self.failure, self.of_process))
+        return not all(failure.skipped for failure in failures)
 
     def result(self, names: Names, seconds: float) -> TurnResult:
         rows = [row for name in names for row in self.rows.get(name, [])]
