@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpgauge.commands import arguments
 from warpgauge.commands.arguments import Parser, file, group, one_device, positive
-from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed

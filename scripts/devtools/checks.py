@@ -16,7 +16,7 @@ from pathlib import Path
 from devtools import changed_sources, check_runner, skips, workflow_checks
 from devtools.check_runner import Check, Command
 from devtools.tools import CLANG_FORMAT, CLANG_TIDY
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system import environment
 
 CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", ".github/examples")

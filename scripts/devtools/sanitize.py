@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from warpgauge.commands.arguments import Parser, seconds
-from warpgauge.execution import build
 from warpgauge.github import gpus
+from warpgauge.measure import build
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, plural

@@ -17,8 +17,7 @@ import driver_of_tests
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
 from two_folders import TwoFolders
-from warpgauge.execution import build, drive_lines, gpu_watch
-from warpgauge.measurement import measuring
+from warpgauge.measure import build, drive_lines, gpu_watch, measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.system import environment, git, locks, process

@@ -12,9 +12,8 @@ from test_streams import ended, interrupted
 
 from two_folders import TIMES, TwoFolders
 from warpgauge.commands import ab, compare
-from warpgauge.execution import gpu_watch
-from warpgauge.measurement import run_file
-from warpgauge.measurement.options import schedule
+from warpgauge.measure import gpu_watch, run_file
+from warpgauge.measure.options import schedule
 from warpgauge.system import environment, locks
 from warpgauge.system.errors import ExitStatus, UserError
 

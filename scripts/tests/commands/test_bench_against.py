@@ -14,7 +14,7 @@ from test_streams import ended, interrupted
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
 from warpgauge.commands import compare
-from warpgauge.measurement import run_file
+from warpgauge.measure import run_file
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 

@@ -16,8 +16,8 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from warpgauge.commands import measuring_command
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.measuring_command import RunPaths
-from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.options import schedule
+from warpgauge.measure.budget import Budget
+from warpgauge.measure.options import schedule
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError
 

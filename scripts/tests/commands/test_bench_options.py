@@ -11,7 +11,7 @@ import pytest
 from warpgauge.commands import ab_options, arguments, bench_options
 from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench_options import parse
-from warpgauge.measurement.options import FIRST_LOOK, LAST_LOOK, schedule
+from warpgauge.measure.options import FIRST_LOOK, LAST_LOOK, schedule
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError

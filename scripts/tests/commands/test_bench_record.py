@@ -11,7 +11,7 @@ import pytest
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.records.load import load
 from warpgauge.system.errors import UserError
 

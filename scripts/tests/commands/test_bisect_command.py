@@ -13,8 +13,8 @@ import pytest
 import fake_binary
 from clone import GitRepository, empty_clone
 from warpgauge.commands import bisect
-from warpgauge.execution import build, manifest
 from warpgauge.history.commit_pairs import CommitPairs
+from warpgauge.measure import build, manifest
 from warpgauge.system.errors import ExitStatus, UserError
 
 FAST = {"sync": {"sync/busy": 50000.0, "sync/idle": 10000.0}, "host": {"host/copy": 3000.0}}
@@ -234,7 +234,7 @@ class Interrupted:
     """Ctrl-C before some turn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-        from warpgauge.execution import drive
+        from warpgauge.measure import drive
 
         self.left, deliver = turns, drive.deliver
 

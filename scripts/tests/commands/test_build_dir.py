@@ -14,7 +14,7 @@ import fake_binary
 from clone import TIMES, GitRepository, runs_of
 from rounds import interrupted_in_second_round
 from warpgauge.commands import bench
-from warpgauge.execution import manifest
+from warpgauge.measure import manifest
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/idle": 2000.0}
@@ -48,7 +48,7 @@ class Project(GitRepository):
 def project(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = Project(clone.root, clone.capsys)
     monkeypatch.chdir(made.root)
-    monkeypatch.delattr("warpgauge.execution.build.build")  # nothing may be built
+    monkeypatch.delattr("warpgauge.measure.build.build")  # nothing may be built
     made.built_with(TIMES)
     return made
 

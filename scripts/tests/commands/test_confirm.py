@@ -15,10 +15,9 @@ import comparisons
 import fake_binary
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.measuring_command import RunPaths
-from warpgauge.execution import build
-from warpgauge.measurement import confirm
-from warpgauge.measurement.looks import Looks
-from warpgauge.measurement.options import FIRST_LOOK, schedule
+from warpgauge.measure import build, confirm
+from warpgauge.measure.looks import Looks
+from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome

@@ -15,7 +15,7 @@ from test_streams import ended
 
 import fake_binary
 from warpgauge.commands import evaluate
-from warpgauge.execution import build, drive, gpu_watch
+from warpgauge.measure import build, drive, gpu_watch
 from warpgauge.reports import evaluation_document
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError

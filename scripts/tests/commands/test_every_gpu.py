@@ -19,7 +19,7 @@ from builders import baseline, write
 from clocks import wait_until
 from clone import HOST_TIMES, TIMES
 from warpgauge.commands import bench
-from warpgauge.execution import discovery
+from warpgauge.measure import discovery
 from warpgauge.system.errors import ExitStatus, UserError
 
 GPUS = [uuid(1), uuid(2)]

@@ -17,7 +17,7 @@ from fidelity import command
 from manifests import write_manifest
 from traces import KERNEL, Part, tape, text
 from warpgauge.commands.main import main
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import trace_file

@@ -12,7 +12,7 @@ import fake_binary
 from clone import Repository
 from fidelity import command
 from traces import tape, text
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import trace_file
 
@@ -114,7 +114,7 @@ def test_missing_programs_and_cupti_are_told_before_anything_runs(
 ) -> None:
     make(repository)
     monkeypatch.setattr(build, "cuda_compiler", lambda: "nvcc")
-    monkeypatch.setattr("warpgauge.measurement.runner.run", refuse_to_measure)
+    monkeypatch.setattr("warpgauge.measure.runner.run", refuse_to_measure)
     for name, said in (
         ("bench_naive", "bench_naive"),
         (trace_file.LIBRARY, "there is no libwarpgauge_trace"),

@@ -52,7 +52,7 @@ def project(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = Project(clone.root, clone.capsys)
     monkeypatch.chdir(made.root)
     release = made.warpgauge / "build" / "release"
-    monkeypatch.setattr("warpgauge.execution.build.build", lambda *arguments: release)
+    monkeypatch.setattr("warpgauge.measure.build.build", lambda *arguments: release)
     write_manifest(made.root / "sub")
     made.commit_all()
     made.built_with({})
@@ -129,7 +129,7 @@ def test_what_is_not_built_yet_is_planned_and_cannot_be_measured(project: Projec
 def test_a_budget_is_spent_on_more_processes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpgauge.measurement.ab_run.LAST_LOOK", 9)
+    monkeypatch.setattr("warpgauge.measure.ab_run.LAST_LOOK", 9)
     project.bench("--budget=60s")
     (run,) = project.runs()
     assert context(run)["processes"] == "9"
@@ -185,7 +185,7 @@ def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str)
 def test_a_wrong_manifest_is_refused_before_anything_is_built(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("warpgauge.execution.build.build")
+    monkeypatch.delattr("warpgauge.measure.build.build")
     text = KERNELS.replace("ceil_div(n, 256)", "n / (n - 256)")
     write_manifest(project.root / "sub", text)
     at = r"kernels\.toml, kernels\.scale\.grid\[0\] at n = 256"

@@ -14,7 +14,7 @@ from clone import Repository
 from hand_made_cubin import cubin
 from traces import WORK, process, text
 from warpgauge.commands import profile
-from warpgauge.execution import build, toolkit
+from warpgauge.measure import build, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import trace_file
 

@@ -23,10 +23,9 @@ from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from kills import killed_and_resumed, left_running
 from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
-from warpgauge.execution import drive
-from warpgauge.execution.plan import Plan
-from warpgauge.execution.turn_result import TurnResult
-from warpgauge.measurement import journal
+from warpgauge.measure import drive, journal
+from warpgauge.measure.plan import Plan
+from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/busy": 8000.0}

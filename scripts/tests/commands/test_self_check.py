@@ -14,12 +14,12 @@ import pytest
 
 import fake_binary
 from clone import GitRepository
-from warpgauge.execution.plan import Plan
-from warpgauge.execution.turn_result import TurnResult
-from warpgauge.measurement import runner, self_check
-from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.options import FIRST_LOOK
-from warpgauge.measurement.self_check import CHANGES, extra_work
+from warpgauge.measure import runner, self_check
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.options import FIRST_LOOK
+from warpgauge.measure.plan import Plan
+from warpgauge.measure.self_check import CHANGES, extra_work
+from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system.errors import ExitStatus, UserError
 
 SEED = "1"  # of GitRepository.bench

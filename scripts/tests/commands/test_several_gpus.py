@@ -14,8 +14,8 @@ import fake_binary
 from bench_process import BenchProcess, uuid
 from clocks import wait_until
 from clone import HOST_TIMES, TIMES
-from warpgauge.execution import discovery, machine_context
-from warpgauge.execution.discovery import Probe
+from warpgauge.measure import discovery, machine_context
+from warpgauge.measure.discovery import Probe
 from warpgauge.system import locks
 from warpgauge.system.errors import ExitStatus, UserError
 

@@ -16,7 +16,7 @@ import pytest
 from builders import row, run, scaled, write
 from clone import TIMES, Repository
 from warpgauge.commands import bench, one_gpu
-from warpgauge.measurement import ab_run, run_file
+from warpgauge.measure import ab_run, run_file
 from warpgauge.system import environment
 
 SCRIPTS = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from builders import failed, row, run, write
 from clone import Repository
 from warpgauge.commands import sweep
 from warpgauge.commands.sweep_options import parse
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 
 SUM = {f"reduce/{variant}/f32/n:{n}": 10.0 * n for variant in ("sum", "sum_cub") for n in (64, 128)}

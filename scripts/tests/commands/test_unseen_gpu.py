@@ -14,7 +14,7 @@ from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from fake_binary import GPU
 from warpgauge.commands import compare
 from warpgauge.commands.measuring_command import RunPaths
-from warpgauge.measurement.options import FIRST_LOOK, schedule
+from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.system.errors import ExitStatus
 
 UNSEEN = "The baseline has not seen this GPU: measuring 3 benchmarks in pairs with its commit"

@@ -18,7 +18,7 @@ from counter_sets import ncu_table
 from traces import process, text
 from two_folders import TwoFolders
 from warpgauge.commands import why
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import explain, trace_file
 from warpgauge.why.counters import METRICS

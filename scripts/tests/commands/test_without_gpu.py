@@ -12,8 +12,8 @@ from clone import HOST_TIMES, GitRepository
 from fidelity import command as fidelity
 from manifests import write_manifest
 from warpgauge.commands import bench, bisect, evaluate, profile, sweep, why
-from warpgauge.execution import build, machine_context, toolkit
-from warpgauge.execution.drive_lines import TARGET
+from warpgauge.measure import build, machine_context, toolkit
+from warpgauge.measure.drive_lines import TARGET
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 

@@ -11,7 +11,7 @@ import pytest
 
 from warpgauge.external.kernel_entry import KernelEntry, Options, Parameters, framework
 from warpgauge.external.write_manifest import write_manifest
-from warpgauge.files import toml_file
+from warpgauge.system import toml_file
 from warpgauge.system.errors import UserError
 
 X, Y = np.arange(4, dtype="f4"), np.zeros(4, "f4")

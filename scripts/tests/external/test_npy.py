@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from warpgauge.external import npy
 from warpgauge.external.npy import Npy
-from warpgauge.files.location import Place
 from warpgauge.system.errors import UserError
+from warpgauge.system.location import Place
 
 PLACE = Place(Path("kernels.toml"), "kernels.scale.arguments[0].npy")
 

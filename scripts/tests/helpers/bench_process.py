@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forked import Forked
 from warpgauge.commands import bench
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system import entry_point, environment, locks
 
 

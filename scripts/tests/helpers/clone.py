@@ -15,7 +15,7 @@ import pytest
 import fake_binary
 from hosted_repository import git
 from warpgauge.commands import bench
-from warpgauge.execution import build
+from warpgauge.measure import build
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -166,8 +166,8 @@ root = Path(__file__).parents[1]
 sys.path[:0] = {path!r}
 from clone import GitRepository
 from warpgauge.commands.bench import main
-from warpgauge.execution import build
-from warpgauge.measurement import measuring
+from warpgauge.measure import build
+from warpgauge.measure import measuring
 from warpgauge.system import entry_point, environment, locks, process
 build.build = GitRepository(root, None).build
 environment.provide = lambda *_: None

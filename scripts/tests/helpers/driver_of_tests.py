@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compiling import compiled
-from warpgauge.execution.drive_lines import TARGET
+from warpgauge.measure.drive_lines import TARGET
 from warpgauge.system.environment import ROOT
 
 # Names the folder below which fake programs note that they hang; without it, time is the machine's.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compiling import compiled
-from warpgauge.execution import manifest
+from warpgauge.measure import manifest
 
 GPU = {
     "gpu_name": "NVIDIA Fake",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from warpgauge.execution import elf
+from warpgauge.measure import elf
 
 _HEADER, _SECTION = 64, struct.Struct("<IIQQQQIIQQ")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from warpgauge.execution import drive
-from warpgauge.execution.plan import Plan
-from warpgauge.execution.turn_result import TurnResult
+from warpgauge.measure import drive
+from warpgauge.measure.plan import Plan
+from warpgauge.measure.turn_result import TurnResult
 
 
 def in_second_round(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:

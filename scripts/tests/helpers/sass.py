@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.execution import build, toolkit
+from warpgauge.measure import build, toolkit
 from warpgauge.system.errors import UserError
 from warpgauge.why.machine_code import Kernel, parsed
 

@@ -14,7 +14,7 @@ import pytest
 
 import fake_binary
 from warpgauge.commands import ab
-from warpgauge.execution import manifest
+from warpgauge.measure import manifest
 from warpgauge.system.errors import ExitStatus
 
 TIMES = {"BM_copy/8": 1000.0, "BM_copy/64": 5000.0}

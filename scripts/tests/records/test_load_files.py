@@ -14,8 +14,8 @@ import pytest
 from builders import Json, row, run, write
 from large_runs import write_pair
 from refusal import fault
-from warpgauge.files.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
 from warpgauge.records.load import load
+from warpgauge.system.json_file import SIZE_LIMIT_BYTES, VALUES_LIMIT
 
 GOOD = json.dumps(run([row("a/b")]))
 
@@ -97,7 +97,7 @@ def test_ten_thousand_benchmarks_of_seven_repetitions_are_read(tmp_path: Path) -
 def test_a_file_that_does_not_know_its_size_is_not_read_forever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("warpgauge.files.json_file.SIZE_LIMIT_BYTES", 10)
+    monkeypatch.setattr("warpgauge.system.json_file.SIZE_LIMIT_BYTES", 10)
     assert "is larger than" in fault(Path("/proc/self/status"))
 
 

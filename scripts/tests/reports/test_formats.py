@@ -18,10 +18,10 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands import format_options
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
-from warpgauge.files.output_file import check_report
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.formats import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.output_file import check_report
 from warpgauge.verdict.override import Override
 
 SAME = run([row("a/b"), row("a/c")])

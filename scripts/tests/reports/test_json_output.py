@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
-from warpgauge.files import contract
 from warpgauge.reports import json_document
 from warpgauge.reports.comparison_json import render
+from warpgauge.system import contract
 from warpgauge.verdict.comparison import Change, Comparison, Outcome
 
 SCHEMA = json.loads(Path(json_document.__file__).with_name("comparison.schema.json").read_bytes())

@@ -16,11 +16,11 @@ from jsonschema import Draft202012Validator
 
 from comparisons import note_of, of_every_kind
 from hostile_text import ALIVE, HOSTILE, RENDERER, outside_code
-from warpgauge.files import contract
 from warpgauge.reports import comparison_json, json_document
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.markdown.text import in_sentence
 from warpgauge.reports.terminal import report as terminal
+from warpgauge.system import contract
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind, Note

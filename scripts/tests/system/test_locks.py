@@ -17,9 +17,8 @@ from builders import row, run, write
 from clone import Repository
 from warpgauge.baselines import store
 from warpgauge.commands import measuring_command
-from warpgauge.files import atomic
 from warpgauge.records.load import load
-from warpgauge.system import locks
+from warpgauge.system import atomic, locks
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone, alone_on, of_gpu

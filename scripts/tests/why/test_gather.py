@@ -11,7 +11,7 @@ import pytest
 
 import fake_binary
 from traces import process, text
-from warpgauge.execution.discovery import Binary
+from warpgauge.measure.discovery import Binary
 from warpgauge.records.model import Clock, Row
 from warpgauge.why import trace_file
 from warpgauge.why.gather import Gathering

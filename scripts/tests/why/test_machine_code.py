@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sass import built, recorded
-from warpgauge.execution import toolkit
+from warpgauge.measure import toolkit
 from warpgauge.system.errors import UserError
 from warpgauge.why.instruction_kinds import kind_of
 from warpgauge.why.loops import loops_of

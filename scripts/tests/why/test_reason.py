@@ -12,8 +12,8 @@ import pytest
 from counter_sets import kernel
 from sass import built
 from traces import WORK, call, range_of
-from warpgauge.execution import build, toolkit
-from warpgauge.execution.discovery import Binary
+from warpgauge.measure import build, toolkit
+from warpgauge.measure.discovery import Binary
 from warpgauge.system.errors import ExitStatus
 from warpgauge.why import explain, reason
 from warpgauge.why.calls import Call, device_of

@@ -16,8 +16,8 @@ from warpgauge.baselines import spread
 from warpgauge.baselines.files import FamilyFile, Folder, open_readable
 from warpgauge.baselines.recordable import FEWEST_PROCESSES, spoilt
 from warpgauge.baselines.store import slug
-from warpgauge.execution import discovery, selection
-from warpgauge.execution.discovery import Binary, Probe
+from warpgauge.measure import discovery, selection
+from warpgauge.measure.discovery import Binary, Probe
 from warpgauge.records import counters, sessions
 from warpgauge.records.model import FULL_SUITE, Record
 from warpgauge.records.sessions import newest_last, session_hash

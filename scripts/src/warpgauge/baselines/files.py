@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.files.document import TIME_UNITS, read, rows_of
-from warpgauge.files.json_file import Object
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.fields import context_strings
 from warpgauge.records.load import BASELINE_FORMAT, json_files, load, load_document
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE
+from warpgauge.system.document import TIME_UNITS, read, rows_of
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import Object
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge.execution.discovery import Binary
+from warpgauge.measure.discovery import Binary
 from warpgauge.records import counters
 from warpgauge.records.counters import OTHER_PROCESSES
 from warpgauge.records.load import json_files

@@ -17,14 +17,14 @@ from warpgauge.baselines.recordable import (
     require_no_losses,
     require_run,
 )
-from warpgauge.files.atomic import replace_all
-from warpgauge.files.document import Document, read, rows_of
-from warpgauge.files.json_file import Object
 from warpgauge.records.load import holds_results, load_document
 from warpgauge.records.model import Record, Row, Session, skips
 from warpgauge.records.sessions import newest_last, session_hash
 from warpgauge.system import interrupts
+from warpgauge.system.atomic import replace_all
+from warpgauge.system.document import Document, read, rows_of
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import Object
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, quoted
 

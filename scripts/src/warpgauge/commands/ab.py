@@ -13,12 +13,13 @@ from warpgauge.commands import preview
 from warpgauge.commands.ab_options import AbOptions, parse
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.show_results import Conclusion, RunReport
-from warpgauge.execution import gpu_watch, machine_context, program_folder, selection
-from warpgauge.execution.discovery import Probe
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.looks import Looks, open_rows
-from warpgauge.measurement.measuring import Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.discovery import Probe
+from warpgauge.measure.looks import Looks, open_rows
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.paired import Side
+from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL

@@ -17,7 +17,7 @@ from warpgauge.commands.arguments import (
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
-from warpgauge.measurement.options import FIRST_LOOK
+from warpgauge.measure.options import FIRST_LOOK
 
 _DESCRIPTION = """\
 Compare two builds of another project's Google Benchmark programs. Every

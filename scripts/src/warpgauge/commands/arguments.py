@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from warpgauge.files.location import STANDARD_INPUT
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
+from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
 

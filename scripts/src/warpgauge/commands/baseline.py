@@ -14,9 +14,9 @@ from warpgauge.baselines import check, export_reframe, prune, show, store
 from warpgauge.baselines.files import open_folder, open_readable
 from warpgauge.baselines.prune import Criteria
 from warpgauge.commands import bench, command_lines
-from warpgauge.files.atomic import replace_all
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone

@@ -15,11 +15,10 @@ from warpgauge.commands import preview, resume
 from warpgauge.commands.bench_options import EVERY_GPU, parse
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.one_gpu import Bench, Share
-from warpgauge.execution import discovery, selection
-from warpgauge.execution.discovery import Probe
-from warpgauge.measurement import journal
-from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Built, Measuring
+from warpgauge.measure import discovery, journal, selection
+from warpgauge.measure.discovery import Probe
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.reports.headline import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes

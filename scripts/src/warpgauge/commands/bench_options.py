@@ -24,7 +24,7 @@ from warpgauge.commands.arguments import (
     refuse_together,
     revision,
 )
-from warpgauge.measurement.options import (
+from warpgauge.measure.options import (
     FIRST_LOOK,
     PROCESSES,
     QUICK_PROCESSES,

@@ -16,8 +16,8 @@ from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect_run import Bisection, Found
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.history.commit_pairs import CommitPairs
-from warpgauge.measurement import journal
-from warpgauge.measurement.journal import Journal, Start
+from warpgauge.measure import journal
+from warpgauge.measure.journal import Journal, Start
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import environment, git
 from warpgauge.system.errors import ExitStatus, UserError

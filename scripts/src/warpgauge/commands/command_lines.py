@@ -18,9 +18,9 @@ from warpgauge.commands.arguments import (
     positive,
     revision,
 )
-from warpgauge.files.location import STANDARD_INPUT
-from warpgauge.measurement.options import PROCESSES
+from warpgauge.measure.options import PROCESSES
 from warpgauge.records.sessions import STALE_DAYS
+from warpgauge.system.location import STANDARD_INPUT
 
 _BASELINE_EPILOG = """\
 exit status:

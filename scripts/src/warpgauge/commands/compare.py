@@ -113,9 +113,9 @@ def judged(
 
 def _judged_before(options: argparse.Namespace) -> Comparison:
     """Load a finished comparison. Raises UserError."""
-    from warpgauge.files import json_file
-    from warpgauge.files.location import Place
     from warpgauge.reports import comparison_json
+    from warpgauge.system import json_file
+    from warpgauge.system.location import Place
 
     if given := [one for one in command_line().given(options) if one in _JUDGING]:
         raise UserError(

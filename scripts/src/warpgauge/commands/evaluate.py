@@ -10,13 +10,14 @@ from pathlib import Path
 from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel, parse
 from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
-from warpgauge.execution import gpu_watch, machine_context, manifest, selection, variants
-from warpgauge.execution.discovery import Probe
-from warpgauge.execution.variants import Axes, Variant
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.looks import open_rows
-from warpgauge.measurement.measuring import Built, Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.discovery import Probe
+from warpgauge.measure.looks import open_rows
+from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.measure.paired import Side
+from warpgauge.measure.selection import Suite
+from warpgauge.measure.variants import Axes, Variant
 from warpgauge.records.model import number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report

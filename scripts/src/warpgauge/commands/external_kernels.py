@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.execution import machine_context
-from warpgauge.execution import manifest as programs
-from warpgauge.execution.manifest import Program
 from warpgauge.external import manifest, plan
 from warpgauge.external.case import Case
 from warpgauge.external.plan import Axes
-from warpgauge.measurement.measuring import Built, Measuring
+from warpgauge.measure import machine_context
+from warpgauge.measure import manifest as programs
+from warpgauge.measure.manifest import Program
+from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
 from warpgauge.verdict.comparability import BASELINES, MANIFEST

@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from warpgauge.files.atomic import is_stream, replace_all, resolved, write_stream
-from warpgauge.files.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.system import environment, streams
+from warpgauge.system.atomic import is_stream, replace_all, resolved, write_stream
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.override import Override

@@ -16,13 +16,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from warpgauge.commands import command_lines
-from warpgauge.files.atomic import is_stream
-from warpgauge.files.output_file import check_report
 from warpgauge.history import changes, database, export, series, show
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import streams
+from warpgauge.system.atomic import is_stream
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
+from warpgauge.system.output_file import check_report
 from warpgauge.system.text import plural, typed
 from warpgauge.verdict import policy
 

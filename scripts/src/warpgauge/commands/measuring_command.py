@@ -14,12 +14,11 @@ from typing import ClassVar
 from rich.console import Console
 
 from warpgauge.commands.bench_options import Options
-from warpgauge.execution.gpu_watch import GpuWatch, keep_open
-from warpgauge.files import output_file
-from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.journal import SUFFIX
-from warpgauge.measurement.measuring import Measuring
-from warpgauge.system import command_log
+from warpgauge.measure.budget import Budget
+from warpgauge.measure.gpu_watch import GpuWatch, keep_open
+from warpgauge.measure.journal import SUFFIX
+from warpgauge.measure.measuring import Measuring
+from warpgauge.system import command_log, output_file
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line

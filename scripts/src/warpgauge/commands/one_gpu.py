@@ -17,13 +17,13 @@ from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline, without_gpu
-from warpgauge.measurement import confirm, run_file
-from warpgauge.measurement.ab_run import AbRun, BaselineRun
-from warpgauge.measurement.confirm import unconfirmed
-from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.looks import Looks
-from warpgauge.measurement.measuring import Built, Measuring
-from warpgauge.measurement.self_check import of_folders
+from warpgauge.measure import confirm, run_file
+from warpgauge.measure.ab_run import AbRun, BaselineRun
+from warpgauge.measure.confirm import unconfirmed
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.looks import Looks
+from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.measure.self_check import of_folders
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.system import interrupts, process, worktree

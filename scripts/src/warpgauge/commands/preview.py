@@ -14,8 +14,8 @@ from warpgauge.commands.bench_options import Options
 from warpgauge.commands.external_kernels import PROGRAM
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.one_gpu import Bench
-from warpgauge.execution import discovery, manifest, selection
-from warpgauge.execution.discovery import Binary
+from warpgauge.measure import discovery, manifest, selection
+from warpgauge.measure.discovery import Binary
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short

@@ -14,19 +14,17 @@ from rich.console import Console
 
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.profile_options import ProfileOptions, parse
-from warpgauge.execution import selection, toolkit
-from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
-from warpgauge.files import atomic
-from warpgauge.files.document import failure_of
-from warpgauge.files.output_file import check_report
-from warpgauge.measurement import progress
-from warpgauge.measurement.measuring import Measuring
+from warpgauge.measure import progress, selection, toolkit
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.system import process, streams
+from warpgauge.system import atomic, process, streams
+from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
+from warpgauge.system.output_file import check_report
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
 from warpgauge.why import calls, chrome_trace, key_averages, profilers, trace_file

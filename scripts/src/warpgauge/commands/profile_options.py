@@ -36,7 +36,7 @@ class ProfileOptions(Options):
 
 def parse(argv: Sequence[str]) -> ProfileOptions:
     """Parse `argv`. Raises UserError for bad usage."""
-    from warpgauge.files.atomic import resolved
+    from warpgauge.system.atomic import resolved
 
     values = vars(command_line().parse_args(argv))
     matches(values["name"], "", "NAME")

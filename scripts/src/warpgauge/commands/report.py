@@ -12,8 +12,6 @@ from pathlib import Path
 from warpgauge.baselines import store
 from warpgauge.commands import command_lines, compare, courses
 from warpgauge.commands.format_options import unpaired_comparison
-from warpgauge.files.atomic import is_stream, write
-from warpgauge.files.output_file import check_report
 from warpgauge.history import database, show
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
@@ -21,8 +19,10 @@ from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.html import page
 from warpgauge.reports.provenance import gpu_name
+from warpgauge.system.atomic import is_stream, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
+from warpgauge.system.output_file import check_report
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison
 

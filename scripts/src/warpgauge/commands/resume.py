@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.commands.bench_options import Options, parse
-from warpgauge.execution.input_files import InputFiles
-from warpgauge.measurement import journal
-from warpgauge.measurement.journal import Journal, Start
-from warpgauge.measurement.measuring import Suite
+from warpgauge.measure import journal
+from warpgauge.measure.input_files import InputFiles
+from warpgauge.measure.journal import Journal, Start
+from warpgauge.measure.selection import Suite
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural

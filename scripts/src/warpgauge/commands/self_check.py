@@ -9,13 +9,13 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.show_results import Conclusion
-from warpgauge.files.atomic import replace_all
-from warpgauge.measurement import self_check, self_check_report
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.options import FIRST_LOOK
-from warpgauge.measurement.self_check import SelfCheck
+from warpgauge.measure import self_check, self_check_report
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.options import FIRST_LOOK
+from warpgauge.measure.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.model import Record
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison

@@ -12,17 +12,17 @@ from rich.console import Console
 
 from warpgauge.commands.bench_options import Options
 from warpgauge.commands.format_options import Formats, unpaired_comparison
-from warpgauge.execution.discovery import Probe
-from warpgauge.files import json_file
-from warpgauge.files.atomic import write
-from warpgauge.files.location import Place
-from warpgauge.files.output_file import check_report
+from warpgauge.measure.discovery import Probe
 from warpgauge.records.model import Record
 from warpgauge.reports import comparison_json
 from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.terminal import report
+from warpgauge.system import json_file
+from warpgauge.system.atomic import write
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line
+from warpgauge.system.location import Place
+from warpgauge.system.output_file import check_report
 from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison

@@ -13,24 +13,23 @@ from pathlib import Path
 from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
-from warpgauge.execution import discovery
-from warpgauge.execution.discovery import Binary
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.kernel import Manifest
-from warpgauge.files.atomic import write
-from warpgauge.files.output_file import check_report
-from warpgauge.measurement import run_file
-from warpgauge.measurement.ab_run import AbRun, BaselineRun
-from warpgauge.measurement.measuring import Measuring
-from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.measure import discovery, run_file
+from warpgauge.measure.ab_run import AbRun, BaselineRun
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records import load
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
 from warpgauge.system import streams
+from warpgauge.system.atomic import write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
+from warpgauge.system.output_file import check_report
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 

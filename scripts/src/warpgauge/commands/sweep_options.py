@@ -18,7 +18,7 @@ from warpgauge.commands.arguments import (
     refuse_together,
 )
 from warpgauge.commands.bench_options import Options
-from warpgauge.measurement.options import QUICK_PROCESSES
+from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, number
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
@@ -53,7 +53,7 @@ class SweepOptions(Options):
 
 def parse(argv: Sequence[str]) -> SweepOptions:
     """Parse `argv`. Raises UserError for bad usage."""
-    from warpgauge.files.atomic import resolved
+    from warpgauge.system.atomic import resolved
 
     parser = command_line()
     given = parser.parse_args(argv)
@@ -119,7 +119,7 @@ def command_line() -> Parser:
 
 
 def _output(text: str) -> Path:
-    from warpgauge.files.output_file import STANDARD_OUTPUT
+    from warpgauge.system.output_file import STANDARD_OUTPUT
 
     return STREAM if text in ("-", *STANDARD_OUTPUT) else file(text)
 

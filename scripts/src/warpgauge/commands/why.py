@@ -13,12 +13,13 @@ from pathlib import Path
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.commands.why_options import WhyOptions, parse
-from warpgauge.execution import selection
-from warpgauge.execution.discovery import Binary
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.looks import open_rows
-from warpgauge.measurement.measuring import Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measure import selection
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.looks import open_rows
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.paired import Side
+from warpgauge.measure.selection import Suite
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record

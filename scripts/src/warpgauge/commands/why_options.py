@@ -20,7 +20,7 @@ from warpgauge.commands.arguments import (
     revision,
 )
 from warpgauge.commands.bench_options import Options
-from warpgauge.measurement.options import FIRST_LOOK
+from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.records.model import FULL_SUITE
 
 if TYPE_CHECKING:

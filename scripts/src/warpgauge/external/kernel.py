@@ -17,8 +17,8 @@ from msgspec import Meta
 
 from warpgauge.external.element_types import ElementType
 from warpgauge.external.expressions import LARGEST
-from warpgauge.files import contract
-from warpgauge.files.location import Place
+from warpgauge.system import contract
+from warpgauge.system.location import Place
 from warpgauge.system.text import cut
 
 # A part of a benchmark's name, a word of the kernel plan, and a name in an expression.

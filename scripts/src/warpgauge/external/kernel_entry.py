@@ -21,7 +21,7 @@ import numpy as np
 from warpgauge.external.element_types import NPY_DESCR
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.external.kernel import MAGIC, READ, ROLES, VERIFIED
-from warpgauge.files.atomic import replace_all
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed, quoted
 

@@ -27,10 +27,10 @@ from warpgauge.external.kernel import (
     Values,
     place_of,
 )
-from warpgauge.files import toml_file
-from warpgauge.files.location import Place
-from warpgauge.files.toml_file import Words, converted, refuse_unknown
+from warpgauge.system import toml_file
+from warpgauge.system.location import Place
 from warpgauge.system.text import cut, quoted, suggestion
+from warpgauge.system.toml_file import Words, converted, refuse_unknown
 
 __all__ = ["Manifest", "load"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from warpgauge.external.element_types import NPY_DESCR, SIZE_BYTES
 from warpgauge.external.expressions import LARGEST
-from warpgauge.files.location import Place
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 
 _MAGIC = b"\x93NUMPY"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from warpgauge.execution.discovery import MOST_NAMES
 from warpgauge.external import npy
 from warpgauge.external.case import Buffer, Case, Elements, Extent, Launch, Verification
 from warpgauge.external.element_types import (
@@ -23,9 +22,10 @@ from warpgauge.external.element_types import (
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
 from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
 from warpgauge.external.npy import Npy
-from warpgauge.files.atomic import replace_all
-from warpgauge.files.location import Place
+from warpgauge.measure.discovery import MOST_NAMES
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted, suggestion
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

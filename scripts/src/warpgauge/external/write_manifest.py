@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.external.kernel_entry import KernelEntry
-from warpgauge.files.atomic import replace_all
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import listed
 

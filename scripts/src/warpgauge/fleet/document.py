@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import msgspec
 
-from warpgauge.files import contract
 from warpgauge.fleet import judging, page, text
 from warpgauge.fleet.judging import Kind
 from warpgauge.reports import comparison_json
 from warpgauge.reports.formats import TERMINAL, format_of
 from warpgauge.reports.json_document import Chance, Count
+from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
 
 

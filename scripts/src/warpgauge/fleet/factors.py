@@ -8,11 +8,11 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpgauge.files.json_file import text_of
-from warpgauge.files.location import Place
 from warpgauge.fleet.reading import Gpu
 from warpgauge.statistics.fleets import Levels
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import text_of
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted, suggestion
 
 # Context keys that differ between machines and may make them slower.

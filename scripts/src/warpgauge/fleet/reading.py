@@ -21,16 +21,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from warpgauge.files.document import TIME_UNITS
-from warpgauge.files.json_file import SIZE_LIMIT_BYTES
-from warpgauge.files.location import Place
 from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.load import RUN_FORMAT, SELF_CHECK, load
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
 from warpgauge.statistics.log_ratios import Array
+from warpgauge.system.document import TIME_UNITS
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import SIZE_LIMIT_BYTES
+from warpgauge.system.location import Place
 from warpgauge.system.text import plural, typed
 
 # The most processes that read, and the files in each piece of work; more take more memory.

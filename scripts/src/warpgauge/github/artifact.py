@@ -15,11 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.files import zip_file
-from warpgauge.files.contract import format_of
-from warpgauge.files.json_file import VALUES_LIMIT, parsed
-from warpgauge.files.location import Place
-from warpgauge.files.zip_file import MissingEntry
 from warpgauge.github.api import GitHub, Json, Unanswered
 from warpgauge.github.fields import at, number, text
 from warpgauge.github.gpus import Gpu
@@ -29,8 +24,13 @@ from warpgauge.records.fields import CONTEXT_LIMIT, is_name
 from warpgauge.records.model import Source
 from warpgauge.reports import comparison_json, json_document
 from warpgauge.reports.provenance import gpu_name
+from warpgauge.system import zip_file
+from warpgauge.system.contract import format_of
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import VALUES_LIMIT, parsed
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
+from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind

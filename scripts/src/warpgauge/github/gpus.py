@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warpgauge.files.json_file import parsed, text_of
-from warpgauge.files.location import Place
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.json_file import parsed, text_of
+from warpgauge.system.location import Place
 from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 

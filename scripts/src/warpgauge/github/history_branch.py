@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpgauge.files.zip_file import MissingEntry
 from warpgauge.github import gpus, recorded_files
 from warpgauge.github.artifact import Archive
 from warpgauge.github.branch import Repository
@@ -24,6 +23,7 @@ from warpgauge.records.sessions import are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import plural
+from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict import paired_tests, pairing
 
 WORKFLOW, BRANCH = "nightly.yml", "history"

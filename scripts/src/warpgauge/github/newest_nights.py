@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpgauge.files.zip_file import MissingEntry
 from warpgauge.github import artifact
 from warpgauge.github.api import Json, Unanswered
 from warpgauge.github.artifact import Artifact
@@ -23,6 +22,7 @@ from warpgauge.reports.provenance import gpu_name
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT
 from warpgauge.system.text import cut, inert, quoted
+from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict.comparison import Comparison
 
 WORKFLOW = "nightly.yml"

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.execution.program_identity import Identity
 from warpgauge.history import commit_builds
 from warpgauge.history.bisect import State, following, most_steps, suspects
 from warpgauge.history.commit_builds import CommitBuilds, Tree
 from warpgauge.history.commit_pairs import CommitPairs, Seen
-from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Measuring
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.program_identity import Identity
 from warpgauge.records import load
 from warpgauge.records.model import Row
 from warpgauge.system.errors import UserError

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from warpgauge.execution import build, program_identity, selection
-from warpgauge.execution.discovery import Binary
-from warpgauge.execution.program_identity import Identity
-from warpgauge.measurement.measuring import Measuring
+from warpgauge.measure import build, program_identity, selection
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.program_identity import Identity
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git, worktree
 from warpgauge.system.errors import ExitStatus, UserError

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.execution.selection import exactly
 from warpgauge.history.bisect import State
 from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.measurement.ab_run import AbRun
-from warpgauge.measurement.budget import Budget
-from warpgauge.measurement.journal import Journal
-from warpgauge.measurement.measuring import Measuring, Suite
-from warpgauge.measurement.paired import Side
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.budget import Budget
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.paired import Side
+from warpgauge.measure.selection import Suite, exactly
 from warpgauge.records.model import Record
 from warpgauge.system.git import short
 from warpgauge.system.text import percent, span

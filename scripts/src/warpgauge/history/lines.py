@@ -17,14 +17,13 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from warpgauge.files import contract
-from warpgauge.files.location import Place
 from warpgauge.records.fields import NAME_LIMIT
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import only_session
 from warpgauge.statistics.samples import centre
-from warpgauge.system import git
+from warpgauge.system import contract, git
 from warpgauge.system.errors import UserError
+from warpgauge.system.location import Place
 from warpgauge.system.text import cut, quoted
 from warpgauge.verdict import disturbance
 

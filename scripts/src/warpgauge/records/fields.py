@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from warpgauge.files.document import TIME_UNITS, as_object, kind, misfit
-from warpgauge.files.json_file import Object
-from warpgauge.files.location import Place
+from warpgauge.system.document import TIME_UNITS, as_object, kind, misfit
+from warpgauge.system.json_file import Object
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 
 # Marks what timed a row of another project's program, which lacks the counter for it.

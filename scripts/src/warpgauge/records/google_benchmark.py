@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from warpgauge.files.document import Document, Failure, failure_of, rows_of
-from warpgauge.files.json_file import Object, uncollected
-from warpgauge.files.location import Place
 from warpgauge.records.counters import combined
 from warpgauge.records.fields import (
     context_strings,
@@ -24,7 +21,10 @@ from warpgauge.records.fields import (
     unit_of,
 )
 from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.system.document import Document, Failure, failure_of, rows_of
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import Object, uncollected
+from warpgauge.system.location import Place
 from warpgauge.system.text import listed
 
 # More repetitions hardly improve the estimate of the scatter, and a file may claim any number.

@@ -9,16 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from warpgauge.files.document import (
-    Document,
-    as_object,
-    failure_of,
-    misfit,
-    read_row_by_row,
-    rows_of,
-)
-from warpgauge.files.json_file import RESULT_FILE, Object
-from warpgauge.files.location import Place
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
@@ -37,7 +27,17 @@ from warpgauge.records.fields import (
 from warpgauge.records.google_benchmark import load_google_benchmark
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import session_key
+from warpgauge.system.document import (
+    Document,
+    as_object,
+    failure_of,
+    misfit,
+    read_row_by_row,
+    rows_of,
+)
 from warpgauge.system.errors import UserError
+from warpgauge.system.json_file import RESULT_FILE, Object
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 
 RUN_FORMAT = "run/1"

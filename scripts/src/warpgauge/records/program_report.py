@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from warpgauge.files.document import TIME_UNITS, Failure, failure_of
-from warpgauge.files.json_file import Object
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
+from warpgauge.system.document import TIME_UNITS, Failure, failure_of
+from warpgauge.system.json_file import Object
 from warpgauge.system.text import cut, quoted
 
 Report = Mapping[str, Any]  # Google Benchmark's JSON as read

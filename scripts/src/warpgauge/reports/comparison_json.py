@@ -16,16 +16,16 @@ from typing import Any
 
 import msgspec
 
-from warpgauge.files import contract
-from warpgauge.files.contract import Document
-from warpgauge.files.json_file import parsed
-from warpgauge.files.location import Place
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import json_document
 from warpgauge.reports.headline import headline, worst
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
+from warpgauge.system import contract
+from warpgauge.system.contract import Document
+from warpgauge.system.json_file import parsed
+from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note

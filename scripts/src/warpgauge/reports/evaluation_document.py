@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import msgspec
 
-from warpgauge.files import contract
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
 from warpgauge.reports import comparison_json
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.formats import TERMINAL, format_of
 from warpgauge.reports.json_document import Fraction, Number, Seconds
+from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import evaluation
 from warpgauge.verdict.comparison import Outcome

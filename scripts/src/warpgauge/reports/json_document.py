@@ -13,8 +13,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from warpgauge.files import contract
 from warpgauge.records.model import Clock, Session, Source
+from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange, Why
 from warpgauge.verdict.note import Kind, Value

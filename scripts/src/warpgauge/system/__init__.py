@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes, git, locks, terminal, errors. Imports no other package of warpgauge."""
+"""Processes, git, locks, terminal, errors; atomic writes, and readers of untrusted files.
+
+Imports no other package of warpgauge.
+"""

@@ -18,12 +18,12 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 from msgspec import Meta
 
-from warpgauge.files import toml_file
-from warpgauge.files.location import Place
-from warpgauge.files.toml_file import Words, converted, refuse_unknown
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import are_paired
+from warpgauge.system import toml_file
+from warpgauge.system.location import Place
+from warpgauge.system.toml_file import Words, converted, refuse_unknown
 from warpgauge.verdict.comparability import PROGRAMS
 
 FILE_NAME = "policy.toml"

@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
-from warpgauge.execution import toolkit
+from warpgauge.measure import toolkit
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import profilers

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.execution.discovery import Binary
-from warpgauge.files import atomic
-from warpgauge.measurement.measuring import Measuring
-from warpgauge.measurement.paired import Side
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.paired import Side
 from warpgauge.records.model import Record, Row
+from warpgauge.system import atomic
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.text import clause, duration, inert
 from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Verdict, Why

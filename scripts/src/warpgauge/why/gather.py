@@ -11,12 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from warpgauge.execution import cubins
-from warpgauge.execution.discovery import Binary
-from warpgauge.execution.plan import Lane, Plan, command, gpu_arguments, gpu_environment
-from warpgauge.files import atomic
+from warpgauge.measure import cubins
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
 from warpgauge.records.model import Clock, Row
-from warpgauge.system import process
+from warpgauge.system import atomic, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import counters, machine_code, trace_file
 from warpgauge.why.calls import calls_of, device_of, kernels_of

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from warpgauge.execution import cubins, elf
-from warpgauge.execution.toolkit import output_of, tool
+from warpgauge.measure import cubins, elf
+from warpgauge.measure.toolkit import output_of, tool
 from warpgauge.system.process import nvidia_smi
 
 # A remark, (*"SpillRefill"*), may follow the operands.

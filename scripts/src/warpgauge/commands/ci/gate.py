@@ -17,13 +17,13 @@ from pathlib import Path
 
 from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
-from warpgauge.files.output_file import require_empty
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.workflow_commands import commands_stopped
 from warpgauge.system import git, process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
+from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import quoted
 
 # Options that the gate sets itself, and that may not be passed on.

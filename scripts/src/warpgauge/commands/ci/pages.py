@@ -12,7 +12,6 @@ from pathlib import Path
 
 from warpgauge.commands import courses
 from warpgauge.commands.ci import command_lines
-from warpgauge.files.output_file import require_empty
 from warpgauge.github import gpus
 from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
@@ -27,6 +26,7 @@ from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.workflow_commands import check_word, command
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
+from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import plural
 
 # Families that get a page, unless their file name is already taken by the site.

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures in pairs with the baseline's commit, and merges both verdicts.
+
+Usually these are the benchmarks that the screening flags. A baseline without a session of this GPU
+bounds hardly anything (scripts/statistics.md, "Screening"): then all are measured in pairs at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.looks import Looks, open_rows
+from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.paired import Side
+from warpgauge.measure.selection import exactly
+from warpgauge.records.model import Clock, Record, Session
+from warpgauge.records.sessions import newest, newest_last
+from warpgauge.system import worktree
+from warpgauge.system.errors import UserError, of_system
+from warpgauge.system.git import is_full, short
+from warpgauge.system.text import plural
+from warpgauge.verdict.comparability import BUILD_DIR, MANIFEST, references, same_model
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.verdict.controls import is_control, judged
+from warpgauge.verdict.note import Kind, Note
+
+
+def confirmed(
+    screened: Comparison,
+    beside: AbRun,
+    commit: str,
+    files: tuple[Path, Path],
+    judge: Callable[[Record, Record], Comparison],
+) -> Comparison:
+    """Measure what `screened` flagged in pairs with `commit`, and merge the verdicts.
+
+    The pair's run files are left in `files`, base first. If no pair is possible, a note says why.
+    """
+    names = [one.name for one in flagged(screened)]
+    if not names:
+        return screened
+    what = plural(len(names), "flagged benchmark")
+    whose = f"commit {short(commit)} of the baseline"
+    beside.measuring.note(f"Confirming {what} in pairs with {whose}")
+    try:
+        base, candidate = sides(beside, commit, names)
+        # The screening counts as a look.
+        both = beside.compared(
+            base, candidate, exactly(names), files, judge, open_rows, before=(0,)
+        )
+    except (UserError, OSError) as fault:
+        return unconfirmed(screened, reason(fault))
+    if both.stop is not None:
+        raise both.stop
+    return combined(screened, both)
+
+
+def sides(beside: AbRun, commit: str, names: Collection[str]) -> tuple[Side, Side]:
+    """Return `commit` and this build with these benchmarks. Raises UserError if the base has none.
+
+    Both are called alike: even the length of a command line moves some host times.
+    """
+    base = beside.base(commit).only(names)
+    if not base.binaries:
+        raise UserError(f"commit {short(commit)} has none of these benchmarks")
+    if all(one.fault for one in base.binaries):
+        program = base.binaries[0]
+        raise UserError(f"{program.path.name} of commit {short(commit)} {program.fault}")
+    return base, beside.candidate.only(names)
+
+
+def reason(fault: UserError | OSError) -> str:
+    """Return why no pair is possible."""
+    return str(of_system(fault) if isinstance(fault, OSError) else fault)
+
+
+def has_seen(baseline: Record, session: Session) -> bool:
+    """Return whether `baseline` has a session of the GPU of `session`."""
+    return any(one.gpu_uuid == session.gpu_uuid for one in baseline.sessions.values())
+
+
+def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
+    """Return the full name of the commit to pair with for what `baseline` flags in `session`.
+
+    Raises UserError, with the reason, if nothing can be confirmed.
+    """
+    if measuring.options.build_dir is not None:
+        raise UserError("--build-dir cannot build another commit")
+    if measuring.options.kernels is not None:
+        raise UserError("--kernels cannot measure another commit")
+    if not measuring.options.confirm:
+        raise UserError("--no-confirm was given")
+    return worktree.commit_of(measuring.root, commit_of(baseline, session))
+
+
+def commit_of(baseline: Record, session: Session) -> str:
+    """Return the commit of the newest session of `baseline` that `session` is compared with.
+
+    Raises UserError if that commit is unknown or had uncommitted changes.
+    """
+    used, _ = references(same_model(baseline, session), session, Clock.DEVICE)
+    context = newest_last(used)[-1].context if used else {}
+    commit = context.get("commit", "")
+    if not is_full(commit):
+        raise UserError("the baseline does not record its commit")
+    if context.get("dirty") == "true":
+        raise UserError("the baseline was measured with uncommitted changes")
+    return commit
+
+
+# Outcomes to confirm in pairs: another day or another boot may have caused them.
+_FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
+_ACCEPTED = "accepted"
+
+# What pairs from the start leave to the baseline. A benchmark may be new because its rows were
+# removed to be recorded again: then it does another amount of work in the baseline's commit.
+_OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING, Outcome.INVALID)
+
+# Notes on verdicts that pairs from the start replace.
+_SUPERSEDED = (Kind.SIBLINGS, Kind.ENTRY_UNUSED, Kind.HELD_BACK)
+
+# Names of a pair's outcomes in the note.
+_FOUND = {
+    Outcome.REGRESSION: "slower",
+    Outcome.IMPROVED: "faster",
+    Outcome.PASS: "unchanged",
+    Outcome.INCONCLUSIVE: "inconclusive",
+}
+
+
+def flagged(screened: Comparison) -> tuple[Verdict, ...]:
+    """Return the verdicts to confirm; none if the sides cannot be compared."""
+    if screened.refusal is not None:
+        return ()
+    flags = (one for one in screened.verdicts if one.outcome in _FLAGS)
+    return tuple(one for one in flags if not is_control(one))
+
+
+def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
+    """Return `screened` with the verdicts of flagged benchmarks replaced by those of the pair.
+
+    The pair's base is the baseline's own commit. A pair that could not be measured clears nothing:
+    a regression stays one, and a benchmark that the base lacks keeps its verdict.
+    """
+    flags, paired = flagged(screened), both.found
+    if paired.refusal is not None:
+        return unconfirmed(screened, paired.refusal)
+    found = _replacing(flags, paired)
+    counts = {**_screened(screened, flags), **_found(flags, list(found.values()))}
+    method = Note(Kind.CONFIRMED, commit=_commit(paired), **both.rounds, **counts)
+    return _merged(screened, paired, found, method)
+
+
+def unscreened(judged: Comparison, both: Looks[Comparison]) -> Comparison:
+    """Return `judged`, the pair's candidate against the baseline, with the verdicts of the pair.
+
+    The pair has all of alpha, because nothing else judges what it could measure. What it could not
+    measure keeps its verdict: a regression, and a benchmark that the base lacks.
+    """
+    paired = both.found
+    if judged.refusal is not None:
+        return judged
+    if paired.refusal is not None:
+        return unconfirmed(judged, paired.refusal)
+    left = (one for one in judged.verdicts if one.outcome not in _OF_THE_BASELINE)
+    found = _replacing((one for one in left if not is_control(one)), paired)
+    method = Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds)
+    notes = tuple(note for note in judged.notes if note.kind not in _SUPERSEDED)
+    return _merged(replace(judged, notes=notes), paired, found, method)
+
+
+def _replacing(rows: Iterable[Verdict], paired: Comparison) -> dict[str, Verdict]:
+    """Return the pair's verdicts on `rows` that count, by name."""
+    beside = {one.name: one for one in paired.verdicts}
+    both = ((one, beside[one.name]) for one in rows if one.name in beside)
+    return {one.name: its for one, its in both if _counts(one, its)}
+
+
+def _commit(paired: Comparison) -> str:
+    return newest(paired.baseline).context.get("commit", "")
+
+
+def _merged(
+    screened: Comparison, paired: Comparison, found: Mapping[str, Verdict], method: Note
+) -> Comparison:
+    """Return `screened` with the verdicts `found` of the pair, and the notes of both."""
+    passed = [one for one in found.values() if one.outcome is Outcome.PASS]
+    acquitted = {one.name for one in passed if not one.is_accepted}
+    changed = (one.name for one in screened.verdicts if one.outcome in CHANGED)
+    moved = tuple(name for name in changed if name in acquitted)
+    own = [Note(Kind.NOT_THE_CODE, names=moved)] if moved else []
+    # Do not repeat the pair's notes.
+    others = [note for note in screened.notes if note not in paired.notes]
+    return replace(
+        screened,
+        verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
+        method=method,
+        notes=(*own, *paired.notes, *others),
+    )
+
+
+def unconfirmed(screened: Comparison, why: str) -> Comparison:
+    """Return `screened` with a note on why nothing was confirmed, and on what to do next."""
+    flags = flagged(screened)
+    if not flags:
+        return screened
+    remedy = None
+    if any(one.outcome is Outcome.INCONCLUSIVE for one in flags):
+        context = newest(screened.candidate).context
+        remedy = "scripts/bench --against COMMIT"
+        if MANIFEST in context:
+            remedy = "scripts/bench --kernels FILE --budget TIME"
+        elif BUILD_DIR in context:
+            remedy = "scripts/warpgauge ab"
+    told = {"reason": why, "remedy": remedy}
+    method = Note(Kind.UNCONFIRMED, **_screened(screened, flags), **told)
+    return replace(screened, method=method)
+
+
+def _counts(screened: Verdict, paired: Verdict) -> bool:
+    if paired.outcome in (Outcome.NEW, Outcome.SKIPPED):
+        return False
+    measured = paired.outcome is Outcome.INCONCLUSIVE or paired.outcome not in UNMEASURED
+    return measured or screened.outcome is not Outcome.REGRESSION
+
+
+def _screened(screened: Comparison, flags: Sequence[Verdict]) -> dict[str, int]:
+    return {"screened": judged(screened), "flagged": len(flags)}
+
+
+def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> dict[str, int]:
+    """Count the flags by result: ``slower``, ``accepted``, ``not_measured``."""
+    counts = Counter(
+        _ACCEPTED if one.is_accepted else _FOUND[one.outcome]
+        for one in found
+        if one.outcome in _FOUND
+    )
+    return {**counts, "not_measured": len(flags) - counts.total()}

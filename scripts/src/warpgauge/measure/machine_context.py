@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Context that programs do not report: the commit, the machine, the GPU's settings.
+
+Unknown fields are left out. Each build stores the commit beside the programs for --no-build, since
+the tree may be at another commit by then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from warpgauge.measure import manifest
+from warpgauge.system import git
+from warpgauge.system.atomic import replace_all
+from warpgauge.system.errors import UserError
+from warpgauge.system.git import short
+from warpgauge.system.process import nvidia_smi
+from warpgauge.system.text import inert
+
+# Keys of nvidia-smi for settings that programs may not report, and their context keys.
+_GPU_SETTINGS = {
+    "driver_version": "driver_version",
+    "power.limit": "power_limit_watts",
+    "clocks.max.memory": "max_memory_clock_mhz",
+    "persistence_mode": "persistence_mode",
+}
+_UNKNOWN = ("", "[N/A]", "[Not Supported]", "[Unknown Error]")
+# Holds the commit of a tree exported from git without its history.
+_COMMIT_VARIABLE = "WARPGAUGE_COMMIT"
+
+
+def source(
+    root: Path, apart: Sequence[Path] = (Path("baselines"),), also: Sequence[Path] = ()
+) -> dict[str, str]:
+    """Return the commit of a tree, and whether the tree differs from it; "" if unknown.
+
+    Changes in the folders `apart` (absolute, or relative to `root`) do not count; changes to the
+    files `also` count anywhere in the clone. An exported tree within another repository, but not
+    in its commit, does not get that commit.
+    """
+    try:
+        git.require(root, "rev-parse", "--verify", "--quiet", "HEAD:./")
+        commit = git.require(root, "rev-parse", "--verify", "HEAD")
+        ours = root.resolve()
+        inside = [path for one in apart if ours in (path := (ours / one).resolve()).parents]
+        left_out = [f":(exclude,literal){path.relative_to(ours)}" for path in inside]
+        top = Path(git.require(root, "rev-parse", "--show-toplevel"))
+        more = {path for one in {*also} if top in (path := one.resolve()).parents}
+        others = [f":(top,literal){path.relative_to(top)}" for path in more]
+        status = ["status", "--porcelain", "-uall", "--", ".", *left_out, *others]
+        changes = git.require(root, *status)
+    except UserError:
+        named = os.environ.get(_COMMIT_VARIABLE, "")
+        return {"commit": named, "dirty": "false" if named else ""}
+    return {"commit": commit, "dirty": "true" if changes else "false"}
+
+
+def require_committed(source: Mapping[str, str]) -> None:
+    """Raise UserError unless `source` has a commit without uncommitted changes."""
+    if not source["commit"]:
+        raise UserError(
+            f"--record needs to know the commit: run it in a git clone, or set {_COMMIT_VARIABLE} "
+            "to the commit of an exported tree"
+        )
+    if source["dirty"] != "false":
+        raise UserError("--record needs a committed tree: commit or stash your changes first")
+
+
+def machine() -> dict[str, str]:
+    """Return boot, kernel and CPU, under the keys that programs use."""
+    model = re.search(r"^model name[ \t]*:(.+)", _text("/proc/cpuinfo"), re.MULTILINE)
+    found = {
+        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
+        "kernel_release": platform.release(),
+        "cpu_model": model[1].strip() if model else platform.machine(),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _text(path: str) -> str:
+    with suppress(OSError):
+        return Path(path).read_text(errors="replace").strip()
+    return ""
+
+
+def gpu(uuid: str) -> dict[str, str]:
+    """Return nvidia-smi's settings of the first GPU in `uuid`; empty without nvidia-smi."""
+    if not uuid:
+        return {}
+    query = f"--query-gpu={','.join(_GPU_SETTINGS)}"
+    output = nvidia_smi(query, "--format=csv,noheader,nounits", "-i", uuid.partition(",")[0])
+    values = [value.strip() for value in output.split(",")]
+    if len(values) != len(_GPU_SETTINGS):
+        return {}
+    pairs = zip(_GPU_SETTINGS.values(), values, strict=True)
+    return {key: value for key, value in pairs if value not in _UNKNOWN}
+
+
+def here(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the context of this machine and of the GPU in `found`, if any."""
+    return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}
+
+
+class _Source(msgspec.Struct, frozen=True):
+    commit: str
+    dirty: str
+
+
+def forget(root: Path) -> None:
+    """Delete the stored source before a build: an aborted one mixes programs of two commits."""
+    _path(root).unlink(missing_ok=True)
+
+
+def keep(root: Path, source: Mapping[str, str]) -> None:
+    """Store the source after a build, as `source` returns it. Raises UserError."""
+    replace_all({_path(root): json.dumps(source) + "\n"})
+
+
+def known(root: Path) -> dict[str, str] | None:
+    """Return the stored source; None if there is none, or a program was built since."""
+    path = _path(root)
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=_Source)
+        since = path.stat().st_mtime_ns
+        programs = manifest.read(path.parent).programs
+        newer = any(program.path.stat().st_mtime_ns > since for program in programs)
+    except (OSError, ValueError):
+        return None
+    return None if newer else msgspec.structs.asdict(kept)
+
+
+def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
+    """Return a warning for --no-build; empty if the programs are of this tree."""
+    if programs is None:
+        return (
+            "--no-build: it is unknown which commit the programs were built from; this tree's "
+            "commit is assumed. Omit --no-build to build them again."
+        )
+    if programs == tree:
+        return ""
+    return (
+        f"--no-build: the programs were built from {_said(programs)}, but this tree is at "
+        f"{_said(tree)}. The results belong to the programs' commit. Omit --no-build to build them "
+        "again."
+    )
+
+
+def _said(source: Mapping[str, str]) -> str:
+    commit = f"commit {inert(short(source['commit']))}" if source["commit"] else "an unknown commit"
+    return commit + (" with changes" if source["dirty"] == "true" else "")
+
+
+def _path(root: Path) -> Path:
+    return root / "build" / "release" / "built-from.json"

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a run: programs, their command lines, rounds and order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpgauge.measure import selection
+from warpgauge.measure.discovery import Binary, Names
+from warpgauge.system.process import Ending
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One side's programs and their options. With two lanes, the processes alternate."""
+
+    binaries: tuple[Binary, ...]
+    arguments: tuple[str, ...] = ()
+    side: str = ""  # name of the side, if there are several
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. `seed` alone determines the order of families, and of benchmarks in them.
+
+    Benchmarks in `apart` run in alternating processes; the runner adds to them.
+    """
+
+    lanes: tuple[Lane, ...]
+    rounds: range
+    seed: int
+    folder: Path  # for what is told to the driver, and what it tells
+    gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
+    deadline_s: float = 120.0  # per benchmark
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
+    settle: Callable[[Sequence[str]], None] = lambda names: None  # called before these repeat
+    freed: Callable[[Ending], None] = lambda ending: None  # waits for the GPU after a bad end
+    apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
+    unchanged: Callable[[], None] = lambda: None  # raises UserError if an input was replaced
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One program's run in one round: one process, or several if the first ends badly."""
+
+    round: int
+    lane: Lane
+    binary: Binary
+
+
+def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
+    """Return the option that selects the GPU with this index."""
+    return (f"--device={device}",) if isinstance(device, int) else ()
+
+
+def gpu_environment(device: int | str | None) -> dict[str, str]:
+    """Return the environment that selects GPUs by UUID, ``GPU-1,GPU-2``, whatever others exist."""
+    return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
+
+
+def called(plan: Plan, lane: Lane, binary: Binary) -> list[str]:
+    """Return a program's command line, without what to measure and where to report it."""
+    device = plan.gpu_arguments if binary.needs_gpu else ()
+    return [str(binary.path), *binary.arguments, *lane.arguments, *device]
+
+
+def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
+    """Return the command that measures `names` (default: the selected ones) by hand.
+
+    It has no filter if these are all, or too many for one argument.
+    """
+    names = binary.names if names is None else names
+    chosen = selection.exactly(binary.own(names))
+    is_whole = len(names) == binary.total
+    is_long = len(chosen.encode(errors="surrogateescape")) > selection.LONGEST_FILTER
+    filtered = [] if is_whole or is_long else [f"--benchmark_filter={chosen}"]
+    return [*called(plan, lane, binary), *filtered]
+
+
+def order(plan: Plan) -> list[list[Turn]]:
+    """Return each round's turns, with families shuffled reproducibly from the seed.
+
+    The lanes' processes of a family follow each other directly; the first lane begins odd rounds
+    (A B, B A, A B, ...). Drift over time then affects both sides alike.
+    """
+    able = [(lane, one) for lane in plan.lanes for one in lane.binaries if one.runs]
+    families = list(dict.fromkeys(binary.family for _, binary in able))
+
+    def turns(number: int) -> list[Turn]:
+        # The number is part of the seed: a round's order does not depend on the first round.
+        generator = random.Random(f"{plan.seed} {number}")
+        return [
+            Turn(number, lane, binary)
+            for family in generator.sample(families, len(families))
+            for lane, binary in (able if number % 2 else able[::-1])
+            if binary.family == family
+        ]
+
+    return [turns(number) for number in plan.rounds]
+
+
+def sequence(plan: Plan, turn: Turn) -> Names:
+    """Return a program's benchmarks in the order in which they run.
+
+    In a round it is the same for all lanes: at random if all are driven, or else as listed.
+    """
+    names = turn.binary.names
+    if not _all_driven(plan, turn):
+        return names
+    of_all_lanes = [*dict.fromkeys(name for one in _counterparts(plan, turn) for name in one.names)]
+    random.Random(f"{plan.seed} {turn.round} {turn.binary.family}").shuffle(of_all_lanes)
+    own = {*names}
+    return tuple(name for name in of_all_lanes if name in own)
+
+
+def of_round(plan: Plan, turn: Turn) -> list[str]:
+    """Return the options of a turn's process that depend on its round.
+
+    Pairs measure the ceilings of the GPU in the first round only: they take a tenth of a round. A
+    process alone measures them always, as it is compared with a baseline whose processes did.
+    """
+    omits = len(plan.lanes) > 1 and turn.round > 1 and _all_driven(plan, turn)
+    return ["--no-ceilings"] if omits else []
+
+
+def _all_driven(plan: Plan, turn: Turn) -> bool:
+    """Return whether all programs of this family are driven.
+
+    What a process did before a benchmark can change it by a percent. If only one side did something
+    else, that would look like a change.
+    """
+    return all(one.driven for one in _counterparts(plan, turn))
+
+
+def _counterparts(plan: Plan, turn: Turn) -> list[Binary]:
+    """Return the programs of a turn's family in all lanes."""
+    everything = (binary for lane in plan.lanes for binary in lane.binaries)
+    return [one for one in everything if one.family == turn.binary.family]

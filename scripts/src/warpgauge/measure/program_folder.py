@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google Benchmark programs of another project in two folders; rows have one name on both sides.
+
+Most know none of our options and report no context. Those that use warpgauge run in lock-step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from warpgauge.measure import manifest
+from warpgauge.measure.description import REBUILD, Asked
+from warpgauge.measure.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
+from warpgauge.records.counters import SM_CLOCK
+from warpgauge.records.fields import is_name, with_host_time
+from warpgauge.records.model import DEFAULT_SUITE
+from warpgauge.records.program_report import Report, is_run
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert, listed, quoted
+
+
+@dataclass(frozen=True)
+class PlainProgram(Binary):
+    """A program that is its own family, named after its file. `names` begin with `prefix`.
+
+    It may use a GPU, so the run waits for the GPU after it ends badly.
+    """
+
+    prefix: str = ""
+
+    @property
+    def family(self) -> str:
+        return self.path.name
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The names of its rows. A program that cannot be listed has one row, named after it."""
+        return self.names or (self.family,)
+
+    def own(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name.removeprefix(self.prefix) for name in names)
+
+    def normalized(self, report: Report) -> Report:
+        return as_report(report, self.prefix)
+
+
+def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainProgram:
+    """Return the program at `path` with its benchmarks, or with the fault that prevents them."""
+    if path.exists() and not os.access(path, os.X_OK):
+        return PlainProgram(path, (), "is not executable: chmod +x it")
+    asked = Asked(path, scratch, environment=environment)
+    description, ending = asked.describe()
+    if description is not None:
+        if description.fault is not None:
+            return PlainProgram(path, (), f"{description.fault}: {REBUILD}")
+        everything = description.benchmarks
+        names = tuple(one.name for one in everything if one.suite == DEFAULT_SUITE)
+        return PlainProgram(path, names, _fault(path, names), driven=True, total=len(names))
+    if ending.status > 0:  # it may have refused --describe
+        ending = asked.list()
+    if ending.status or ending.ended_for:
+        return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
+    # This filter matches no benchmark, so that only the program's own messages are printed.
+    talk = asked.list("--benchmark_filter=^$")
+    lines = [line for line in ending.stdout.splitlines() if line.strip()]
+    names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
+    return PlainProgram(path, names, _fault(path, names), total=len(names))
+
+
+def _fault(path: Path, names: Sequence[str]) -> str | None:
+    if not names:
+        return (
+            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
+            "with --programs"
+        )
+    if len(names) > MOST_NAMES:
+        return too_many(names)
+    for name in names:
+        if not name.isprintable() or not is_name(f"{path.name}/{name}"):
+            return f"cannot list its benchmarks: {quoted(inert(name))} is not a name"
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
+
+
+Row = Mapping[str, Any]
+
+# Fields of a run file's row that their counters must not replace.
+_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios"))
+
+
+def as_report(report: Report, prefix: str = "") -> Report:
+    """Return the report with `prefix` before each benchmark's name, and with its clock.
+
+    That is the host's unless the row reports an SM clock: under UseManualTime, too, because the
+    source of the time is unknown.
+    """
+    if not report:
+        return report
+    rows = []
+    for row in _runs(report):
+        theirs = {key: value for key, value in row.items() if key not in _OURS}
+        theirs["name"] = prefix + row["name"]
+        rows.append(theirs if SM_CLOCK in theirs else with_host_time(theirs))
+    return {**report, "benchmarks": rows}
+
+
+def _runs(report: Report) -> Iterable[Row]:
+    """Return the runs; for a benchmark with aggregates only, its median, or else its mean."""
+    rows = report["benchmarks"]
+    seen = {row["name"] for row in rows if is_run(row)}
+    made: dict[str, Row] = {}
+    for wanted in ("median", "mean"):
+        for row in rows:
+            name = row.get("run_name")
+            if row.get("aggregate_name") == wanted and isinstance(name, str) and name not in seen:
+                made.setdefault(name, {**row, "name": name, "run_type": "iteration"})
+    return [*filter(is_run, rows), *made.values()]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs of one folder with all their benchmarks."""
+
+    folder: Path
+    everything: tuple[PlainProgram, ...]
+
+
+def both(
+    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str], asked: str
+) -> tuple[Programs, Programs]:
+    """Return the programs of both folders that `asked`, the REGEX of --programs, selects.
+
+    Raises UserError, also if a folder has none.
+
+    If two programs of one folder share a benchmark name, all benchmarks of both get their
+    program's name as a prefix, on both sides.
+    """
+    found = [
+        [program_at(path, scratch, environment) for path in paths]
+        for paths in [_paths(folder, asked) for folder in folders]
+    ]
+    claims = [programs for side in found for programs in owners(side).values()]
+    shared = {program for programs in claims if len(programs) > 1 for program in programs}
+
+    def own(program: PlainProgram) -> PlainProgram:
+        if program.family not in shared:
+            return program
+        prefix = f"{program.family}/"
+        names = tuple(f"{prefix}{name}" for name in program.names)
+        return replace(program, names=names, prefix=prefix)
+
+    base, candidate = (
+        Programs(folder, tuple(with_own_names([*map(own, side)])))
+        for folder, side in zip(folders, found, strict=True)
+    )
+    return base, candidate
+
+
+def _paths(folder: Path, asked: str) -> list[Path]:
+    """Return every program in `folder` that is asked for, sorted by name. Raises UserError."""
+    # Absolute, because a bare name like `bench` would be looked up in PATH.
+    there = folder.absolute()
+    try:
+        files = sorted(file for file in there.iterdir() if not file.name.startswith("."))
+        found = [file for file in files if _is_program(file)]
+    except OSError as fault:
+        why = fault.strerror or fault
+        raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
+    if found:
+        names = manifest.named([file.name for file in found], asked, folder)
+        found = [file for file in found if file.name in names]
+    for file in found:
+        if not file.name.isprintable():
+            name = inert(file.name)
+            raise UserError(f"{folder}: the name of {name} cannot be printed: rename it")
+    if not found:
+        others = [file.name for file in files]
+        holds = f", only {listed(others)}" if others else ""
+        raise UserError(f"{folder}: holds no program{holds}; give the folder of the executables")
+    return found
+
+
+def _is_program(path: Path) -> bool:
+    """Return whether this is an executable, or was one before its mode or link target was lost."""
+    if path.is_symlink() and not path.exists():
+        return True
+    # Libraries are executable files, too: libgemm.so, libgemm.so.1.2.
+    if not path.is_file() or {".so", ".o"} & {*path.suffixes}:
+        return False
+    if os.access(path, os.X_OK):
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the text of a JSON file, or say what the file is instead."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+from warpgauge.system.errors import UserError
+from warpgauge.system.location import STANDARD_INPUT, Place
+
+# For 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values and Google Benchmark's own file
+# 33 MiB with a million. Larger files are refused before they exhaust the machine's memory or take
+# too long. Commas and opening brackets count the values, which determine the parser's time.
+SIZE_LIMIT_BYTES = 64 * 1024 * 1024
+VALUES_LIMIT = 1_250_000
+
+_SMALLER = "give a result file, or a folder of smaller ones"
+RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
+
+# UTF-32 first, because one of its marks begins like one of UTF-16's.
+_ENCODED = {
+    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"\x00{"),
+}
+
+Object = dict[str, object]
+# An object with a repeated key, and that key.
+Repeated = tuple[Object, str]
+
+
+def text_of(place: Place) -> str:
+    """Return the text of a regular file. Raise UserError."""
+    size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
+    too_large = place.error(f"is larger than {size}", _SMALLER)
+    return _decoded(place, bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file"))
+
+
+def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes. Raise UserError.
+
+    Standard input is accepted whatever it leads to. `remedy` is for what is not a file.
+    """
+    try:
+        if place.path == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise place.error("is closed", remedy)
+            raw = sys.stdin.buffer.read(limit + 1)
+        else:
+            status = place.path.stat()
+            if not stat.S_ISREG(status.st_mode):  # reading a pipe could block
+                raise place.error("is not a regular file", remedy)
+            if status.st_size > limit:
+                raise too_large
+            with place.path.open("rb") as stream:
+                raw = stream.read(limit + 1)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise place.error(f"cannot be read ({reason})", "check the path") from None
+    except ValueError:  # a NUL in the path
+        raise place.error("is no path", "check the path") from None
+    if len(raw) > limit:  # it grew, or reports no size, as in /proc
+        raise too_large
+    return raw
+
+
+def _decoded(place: Place, raw: bytes) -> str:
+    for encoding, marks in _ENCODED.items():
+        if raw.startswith(marks):
+            raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")
+    if b"\x00" in raw:
+        raise place.error(
+            "holds zero bytes, so it is a binary file or was cut off by a crash",
+            "give a result file",
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise place.error(
+            f"is not UTF-8 text (byte {error.start + 1})", "save it as UTF-8"
+        ) from None
+    if not text or text.isspace():
+        raise place.error("is empty")
+    if sum(map(text.count, ",{[")) > VALUES_LIMIT:
+        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
+    return text
+
+
+def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, Repeated | None]:
+    """Return the value in `text`, and the first object with a repeated key. Raise UserError."""
+    repeated: list[Repeated] = []
+
+    def unique(pairs: list[tuple[str, object]]) -> Object:
+        members = dict(pairs)
+        if len(members) != len(pairs) and not repeated:
+            repeated.append((members, _first_repeated([key for key, _ in pairs])))
+        return members
+
+    try:
+        # Not strict: before 1.5.1 Google Benchmark wrote raw line breaks in messages.
+        with uncollected():
+            value = json.loads(text, object_pairs_hook=unique, strict=False)
+    except json.JSONDecodeError as error:
+        raise _syntax_error(place, text, error, remedy) from None
+    except RecursionError:
+        raise place.error("is nested too deeply", "give a result file") from None
+    except MemoryError:
+        raise place.error("needs more memory than is available", "give a result file") from None
+    except ValueError:  # an integer with more digits than Python converts
+        raise place.error("holds a number that is too long") from None
+    return value, repeated[0] if repeated else None
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Disable the garbage collector, which takes half of the time for many small objects."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _first_repeated(keys: list[str]) -> str:
+    # Sorting makes equal keys neighbours; comparing all pairs would take hours.
+    ordered = sorted(keys)
+    return next(one for one, other in pairwise(ordered) if one == other)
+
+
+def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: str) -> UserError:
+    start = text.lstrip()
+    if start.startswith("<<<<<<<") or "\n<<<<<<< " in text:
+        return place.error("holds an unresolved merge conflict", "resolve it")
+    if start.startswith("<"):
+        return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
+    end = text.rstrip()
+    unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
+    if unclosed or error.pos >= len(end):
+        return place.error("ends in the middle, as after a crash or on a full disk")
+    where = f"line {error.lineno}, column {error.colno}"
+    return place.error(f"is not JSON ({where}: {error.msg})", remedy)

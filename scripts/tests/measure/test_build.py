@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A build is quiet, kept in a log, and says why it failed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+import shell
+from warpgauge.measure import build
+from warpgauge.system.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def presets(tmp_path: Path) -> Path:
+    """Those of a clone."""
+    path = tmp_path / "CMakePresets.json"
+    path.touch()
+    return path
+
+
+def fake_cmake(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    shell.script(folder / "cmake", script)
+    monkeypatch.setenv("PATH", f"{folder}:/bin")
+    monkeypatch.delenv("CUDACXX", raising=False)
+
+
+def test_it_builds_the_preset_and_shows_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cmake(tmp_path, monkeypatch, 'echo "[1/2] Building $1"; echo "[2/2] Linking $2"')
+    said: list[str] = []
+    echoed: list[str] = []
+    folder = build.build(tmp_path, "release", said.append, echoed.append)
+    assert folder == tmp_path / "build" / "release"
+    assert said == ["configuring", "building", "building, step 1 of 2", "building, step 2 of 2"]
+    assert len(echoed) == 4
+    log = (tmp_path / "build" / "bench-build.log").read_text()
+    assert "$ cmake --preset release" in log
+    assert "$ cmake --build --preset release -j" in log
+
+
+def test_a_failure_shows_from_its_first_error_on_or_else_its_last_lines() -> None:
+    output = ["[1/3] a", "FAILED: b.o", "error: no", "[2/3] c"]
+    assert build.telling(output) == output[1:]
+    output = [str(number) for number in range(100)]
+    assert build.telling(output) == output[-build.SHOWN_LINES :]
+
+
+def test_a_missing_cmake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="cannot run cmake"):
+        build.build(tmp_path, "release", print, print)
+
+
+def test_a_folder_that_is_no_clone_is_one_sentence_and_stays_as_it_is(presets: Path) -> None:
+    presets.unlink()
+    with pytest.raises(UserError, match="is not a clone of warpgauge"):
+        build.build(presets.parent, "release", print, print)
+    assert [*presets.parent.iterdir()] == []
+
+
+def test_the_compiler_on_path_or_named_is_told_to_cmake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.touch(mode=0o755)
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert f"-DCMAKE_CUDA_COMPILER={nvcc}" in build.configure_command("release")
+    monkeypatch.setenv("CUDACXX", "/opt/nvcc")
+    assert "-DCMAKE_CUDA_COMPILER=/opt/nvcc" in build.configure_command("release")
+
+
+def test_another_tree_is_built_with_the_same_compilers_for_the_same_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CMakeCache.txt").write_text(
+        "// A comment\n"
+        "CMAKE_BUILD_TYPE:STRING=Release\n"
+        "CMAKE_CUDA_ARCHITECTURES:STRING=90a-real;80\n"
+        "CMAKE_CUDA_FLAGS:STRING=\n"
+        "CMAKE_CXX_COMPILER:FILEPATH=/usr/bin/g++-12\n"
+        "CMAKE_CXX_COMPILER-ADVANCED:INTERNAL=1\n"
+    )
+    told = build.settings(tmp_path)
+    assert told == [
+        "-DCMAKE_CUDA_ARCHITECTURES=90a-real;80",
+        "-DCMAKE_CUDA_FLAGS=",
+        "-DCMAKE_CXX_COMPILER=/usr/bin/g++-12",
+    ]
+    assert build.settings(tmp_path / "gone") == []
+    fake_cmake(tmp_path, monkeypatch, 'echo "$*"')
+    build.build(tmp_path, "release", print, print, told)
+    assert " ".join(told) in build.log_of(tmp_path).read_text()
+
+
+def test_no_compiler_outlives_an_interrupted_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A compiler below a build tool, as nvcc is below ninja.
+    compiler_says = f"echo $$ >{tmp_path}/pid; echo building; exec sleep 60"
+    fake_cmake(tmp_path, monkeypatch, f"sh -c {shlex.quote(compiler_says)} & wait")
+
+    def impatient(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.build(tmp_path, "release", lambda line: None, impatient)
+    compiler = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
+    # Gone, or dead and waiting for somebody to count it.
+    assert not compiler.exists() or compiler.read_text().split()[2] == "Z"

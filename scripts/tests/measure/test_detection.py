@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extra work that is drawn for each benchmark, and what was found of it, by family."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from comparisons import comparison, record, verdict
+from warpgauge.measure import self_check_report
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.self_check import (
+    CHANGES,
+    Case,
+    SelfCheck,
+    extra_work,
+    injections,
+)
+from warpgauge.measure.self_check_report import detections
+from warpgauge.records import benchmark_filter
+from warpgauge.records.model import Clock
+from warpgauge.verdict.comparison import Outcome
+
+NAMES = [f"gemm/n:{number}" for number in range(3000)]
+
+
+def case(
+    name: str,
+    outcome: Outcome = Outcome.PASS,
+    extra: float = 0.0,
+    *,
+    ratio: float | None = None,
+    bound: float | None = None,
+) -> Case:
+    """By default, what is measured is the extra work; names with an h are of host time."""
+    clock = Clock.HOST if name[0] == "h" else Clock.DEVICE
+    seen = extra if ratio is None else ratio
+    return Case(verdict(name, outcome, seen, clock=clock, bound=bound), extra)
+
+
+def checked(*cases: Case) -> SelfCheck:
+    found = comparison([one.verdict for one in cases], base=record(measured_seconds="90"))
+    return SelfCheck(found, {one.verdict.name: one.extra for one in cases})
+
+
+def shown(*checks: SelfCheck) -> str:
+    console = Console(width=200, file=StringIO())
+    self_check_report.render(checks, [], console)
+    return " ".join(cast(StringIO, console.file).getvalue().split())
+
+
+def counts(found: Mapping[float, self_check_report.Share]) -> dict[float, tuple[int, int]]:
+    """Of the sizes that were injected."""
+    return {extra: (share.number, share.of) for extra, share in found.items() if share.of}
+
+
+def test_a_third_does_no_extra_work_and_all_sizes_are_equally_likely() -> None:
+    drawn = Counter(extra_work("1", name) for name in NAMES)
+    assert drawn.keys() == {0.0, *CHANGES}
+    assert drawn[0.0] / len(NAMES) == pytest.approx(1 / 3, abs=0.03)
+    for change in CHANGES:
+        assert drawn[change] / len(NAMES) == pytest.approx(2 / 15, abs=0.03)
+
+
+def test_the_draw_depends_on_the_seed_and_the_name_alone() -> None:
+    drawn = [extra_work("1", name) for name in NAMES]
+    assert [extra_work("1", name) for name in reversed(NAMES)] == drawn[::-1]
+    alike = sum(map(float.__eq__, drawn, [extra_work("2", name) for name in NAMES]))
+    assert alike / len(NAMES) == pytest.approx(1 / 9 + 5 * (2 / 15) ** 2, abs=0.03)
+    # These must stay: run files of earlier self-checks are judged by them.
+    assert drawn[:6] == [0.0, 0.0, 0.0, 0.01, 0.01, 0.03]
+
+
+def test_the_hosts_controls_do_no_extra_work() -> None:
+    assert {extra_work(str(seed), "host/copy") for seed in range(100)} == {0.0}
+
+
+def test_what_is_injected_gives_every_benchmark_what_was_drawn_for_it() -> None:
+    binaries = [Binary(Path("a"), tuple(NAMES[:40])), Binary(Path("b"), tuple(NAMES[40:80]))]
+    given = [one.rpartition("=") for one in injections("7", binaries)]
+    for name in NAMES[:80]:
+        factors = [
+            float(factor)
+            for regex, _, factor in given
+            if benchmark_filter.found("--inject", regex, name)
+        ]
+        extra = extra_work("7", name)
+        assert factors == ([pytest.approx(1 + extra)] if extra else [])
+
+
+def test_a_family_and_clock_a_row_and_no_controls() -> None:
+    check = checked(
+        case("b/1"),
+        case("b/2", Outcome.REGRESSION, 0.05),
+        case("a/1", Outcome.IMPROVED),
+        case("a/2", Outcome.INCONCLUSIVE, 0.01),
+        case("hx/1", Outcome.REGRESSION, 0.1),
+        case("host/1"),
+    )
+    found = detections(check.cases)
+    assert [(one.family, one.clock, one.benchmarks) for one in found] == [
+        ("a", Clock.DEVICE, 2),
+        ("b", Clock.DEVICE, 2),
+        ("hx", Clock.HOST, 1),
+        (None, Clock.DEVICE, 4),
+        (None, Clock.HOST, 1),
+    ]
+    a, b, _, device, host = found
+    assert (a.alarms, a.bounded, a.inconclusive, counts(a.found)) == (1, (0, 1), 1, {0.01: (0, 1)})
+    assert (b.alarms, b.bounded, b.inconclusive, counts(b.found)) == (0, (1, 1), 0, {0.05: (1, 1)})
+    assert counts(device.found) == {0.01: (0, 1), 0.05: (1, 1)}
+    assert (device.alarms, counts(host.found)) == (1, {0.1: (1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "extra", "is_false"),
+    [
+        (Outcome.REGRESSION, 0.0, True),
+        (Outcome.IMPROVED, 0.0, True),
+        (Outcome.IMPROVED, 0.1, True),
+        (Outcome.REGRESSION, 0.1, False),
+        (Outcome.INCONCLUSIVE, 0.0, False),
+        (Outcome.PASS, 0.1, False),  # a miss
+    ],
+)
+def test_a_false_alarm_is_a_change_without_extra_work_or_against_it(
+    outcome: Outcome, extra: float, *, is_false: bool
+) -> None:
+    assert case("a/1", outcome, extra).is_false_alarm is is_false
+
+
+def test_what_is_unchanged_is_bounded_where_its_bound_is_within_the_tolerance() -> None:
+    loose = case("a/loose", bound=0.02)
+    unknown = replace(loose, verdict=replace(loose.verdict, name="a/unknown", bound=None))
+    missed = case("a/missed", extra=0.01, bound=0.005)
+    family, _ = detections([case("a/tight", bound=0.01), loose, unknown, missed])
+    assert (family.benchmarks, family.bounded) == (4, (1, 3))
+
+
+def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
+    def wide(name: str, extra: float) -> Case:
+        one = case(name, extra=extra, bound=0.05)
+        return replace(one, verdict=replace(one.verdict, tolerance=0.1))
+
+    found = case("a/1", Outcome.REGRESSION, 0.05)
+    check = checked(found, wide("a/2", 0.05), wide("a/3", 0.0), case("a/4", extra=0.02))
+    family, everything, apart = detections(check.cases)
+    assert (family.family, family.benchmarks, family.tolerance) == ("a", 2, None)
+    assert (everything.family, everything.benchmarks, everything.tolerance) == (None, 2, None)
+    assert (apart.family, apart.benchmarks, apart.tolerance) == (None, 2, 0.1)
+    assert (apart.bounded, counts(apart.found)) == ((1, 1), {0.05: (0, 1)})
+    told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. "
+    assert told in shown(check)
+    document = json.loads(self_check_report.text(check, None))
+    assert [one.get("tolerance") for one in document["totals"]] == [None, 0.1]
+    assert [one["family"] for one in document["families"]] == ["a"]
+    assert {by for by, names in document["missed_by_extra_work"].items() if names} == {"0.02"}
+    assert document["missed_by_extra_work"]["0.02"] == ["a/4"]
+
+
+def test_the_pairs_that_a_benchmark_needed_are_the_mean_of_what_was_measured() -> None:
+    cases = [case("a/1"), case("a/2", Outcome.REGRESSION, 0.1), case("a/3", Outcome.ERROR)]
+    many = replace(cases[1], verdict=replace(cases[1].verdict, processes=(24, 25)))
+    assert [one.pairs for one in detections([cases[0], many, cases[2]])] == [16.0, 16.0]
+
+
+def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_was_seen() -> None:
+    cases = [
+        case("a/1", extra=0.05, ratio=0.0501),  # ± 0.1 %
+        case("a/2", extra=0.05, ratio=0.04),
+        case("a/3", ratio=0.0005),
+        case("a/4", ratio=0.002),
+        case("a/5", Outcome.ERROR),
+    ]
+    assert detections(cases)[0].covered == (2, 4)
+
+
+def test_the_results_of_several_runs_add_up() -> None:
+    one = checked(case("a/1", Outcome.REGRESSION, 0.01), case("a/2", ratio=0.0))
+    other = checked(case("a/1", extra=0.01), case("a/2", Outcome.REGRESSION, 0.1))
+    family, _ = detections([*one.cases, *other.cases])
+    assert (family.benchmarks, family.bounded) == (4, (1, 1))
+    assert counts(family.found) == {0.01: (1, 2), 0.1: (1, 1)}
+    told = shown(one, other)
+    assert "a device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
+    assert told.count("measured in 1:30.") == 2  # each run, with its commit and looks
+
+
+def test_what_has_no_result_is_neither_a_miss_nor_unchanged() -> None:
+    check = checked(
+        case("a/1", Outcome.REGRESSION, 0.01),
+        case("a/2", Outcome.ERROR, 0.01),
+        case("a/3", Outcome.INVALID),
+        case("a/4"),
+    )
+    family, _ = detections(check.cases)
+    assert counts(family.found) == {0.01: (1, 1)}
+    assert family.bounded == (1, 1)
+    assert "No result: 2 benchmarks ('a/2', 'a/3')." in shown(check)
+
+
+def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
+    control = verdict("host/a", clock=Clock.HOST, host_clock=1.0)
+    screened = comparison([verdict("sync/a"), control])
+    told = json.loads(self_check_report.text(checked(case("sync/a")), screened))
+    assert told["against_the_baseline"].endswith("0 of 1 called changed, 0 unknown.")

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU that stays slow ends the run, with the reason; one hungry benchmark does not.
+
+What was disturbed is measured once more, on all sides, as long as that helps.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from test_runner import Seen, errors, merged
+
+import fake_binary
+from clone import HOST_TIMES, TIMES, Repository
+from warpgauge.measure import discovery, run_file, runner
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.plan import Lane, Plan
+from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
+from warpgauge.measure.turn_result import TurnResult
+from warpgauge.system.errors import ExitStatus, UserError
+
+SLOW = {
+    "throttled": 1.0,
+    "sm_clock_hz": 1.2e9,
+    "clock_event_reasons": 0x20,
+    "temperature_celsius": 88.0,
+}
+FULL = {"sm_clock_hz": 1.98e9}
+
+
+def report(*rows: dict[str, float], target: str = "1980000000") -> dict[str, object]:
+    named = [{"name": str(index), **row} for index, row in enumerate(rows)]
+    return {"context": {"sm_clock_target_hz": target}, "benchmarks": named}
+
+
+def test_three_slow_programs_in_a_row_are_a_tired_gpu_and_why_is_said() -> None:
+    guard = ThrottleGuard()
+    for _ in range(3):
+        guard.require_rested()
+        guard.look([report({**SLOW, "temperature_celsius": 80.0}, SLOW, FULL)])
+    said = (
+        "the GPU stays slow: the SM clock was lowered to 1.200 GHz of 1.980 GHz "
+        r"\(temperature\) at 88 degrees Celsius in 3 programs in a row"
+    )
+    with pytest.raises(PersistentThrottling, match=said) as caught:
+        guard.require_rested()
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    guard = ThrottleGuard()  # of a GPU that tells nothing
+    for _ in range(3):
+        guard.look([report({"throttled": 1.0}, target="")])
+    with pytest.raises(PersistentThrottling, match="the SM clock was lowered in 3 programs"):
+        guard.require_rested()
+
+
+@pytest.mark.parametrize(
+    ("between", "rested"),
+    [
+        ([FULL], True),
+        ([SLOW, FULL], True),
+        # Rows without a clock tell neither.
+        ([{"host_clock": 1.0}], False),
+        ([{**FULL, "error_occurred": True}], False),
+    ],
+)
+def test_only_a_program_at_full_clock_in_between_shows_that_the_gpu_can(
+    between: list[dict[str, float]], rested: bool
+) -> None:
+    guard = ThrottleGuard()
+    for rows in ([SLOW], [SLOW], between, [SLOW]):
+        guard.look([report(*rows)])
+    with nullcontext() if rested else pytest.raises(PersistentThrottling):
+        guard.require_rested()
+
+
+@pytest.fixture
+def tired(repository: Repository) -> Repository:
+    """With a baseline, and a GPU that is slow from the third round on; the first process probes."""
+    # So long that the nanosecond by which the fakes' processes differ is nothing to it.
+    long = {name: 100.0 * time for name, time in TIMES.items()}
+    repository.binary("sync", long)
+    repository.record()
+    counters = {str(number): SLOW for number in range(4, 40)}
+    repository.binary("sync", long, counters=counters)
+    repository.output()
+    return repository
+
+
+def test_a_tired_gpu_ends_the_run_and_what_is_complete_is_shown(tired: Repository) -> None:
+    out = tired.root / "run.json"
+    said = r"^the GPU stays slow: .* to 1.200 GHz \(temperature\) at 88 degrees Celsius"
+    with pytest.raises(UserError, match=said) as caught:
+        tired.bench("--out", str(out))
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    # Two good ones, and three slow ones that were tried twice each; two rounds were spared.
+    assert len((tired.built / "bench_sync.count").read_text()) == 1 + 2 + 3 * 2
+    rows = {row["name"]: row for row in json.loads(out.read_text())["benchmarks"]}
+    assert len(rows["host/copy"]["process_medians"]) in (4, 5)
+    assert rows["sync/idle"]["throttled"] == 3.0
+    shown, err = tired.output()
+    assert "candidate: the SM clock was lowered to 1.200 GHz in 3 of 5 processes" in shown
+    assert re.search(r"are kept: `scripts/bench --resume \S+/run\.journal`", err)
+
+
+def test_a_run_goes_on_when_the_gpu_has_rested(tired: Repository) -> None:
+    out = tired.root / "run.json"
+    with pytest.raises(UserError, match="stays slow"):
+        tired.bench("--out", str(out))
+    before = len((tired.built / "bench_sync.count").read_text())
+    told = tired.built / "bench_sync.told"
+    lines = told.read_text().splitlines(keepends=True)
+    told.write_text("".join(line for line in lines if not line.startswith("counter")))
+    assert tired.resume(str(out.with_name("run.journal"))) is ExitStatus.OK
+    assert len((tired.built / "bench_sync.count").read_text()) == before + 1 + 3 + 2
+    rows = json.loads(out.read_text())["benchmarks"]
+    assert {row["name"] for row in rows} == {*TIMES, *HOST_TIMES}
+    assert all(len(row["process_medians"]) == 7 for row in rows)
+    assert not any("throttled" in row for row in rows)
+
+
+def test_a_regression_is_told_by_the_status_all_the_same(repository: Repository) -> None:
+    repository.record()
+    counters = {str(number): SLOW for number in range(6, 40)}
+    repository.binary("sync", {**TIMES, "sync/busy": 9000.0}, counters=counters)
+    with pytest.raises(UserError, match="stays slow") as caught:
+        repository.bench("--processes=9", "--out", str(repository.root / "run.json"))
+    assert caught.value.status is ExitStatus.REGRESSION
+    assert "the GPU stays slow" in repository.output()[0]
+
+
+def test_nothing_of_a_tired_gpu_is_recorded(tired: Repository) -> None:
+    (before,) = tired.root.glob("baselines/*/sync.json")
+    text = before.read_text()
+    with pytest.raises(UserError, match="stays slow"):
+        tired.bench("--record")
+    assert before.read_text() == text
+
+
+GEMM = {"gemm/a": 1000.0, "gemm/b": 2000.0}
+
+
+def run(
+    folder: Path,
+    disturbed: Mapping[str, Mapping[str, float]],
+    *,
+    rounds: int = 5,
+    sides: int = 1,
+    faults: Mapping[str, str] | None = None,
+    observer: Seen | None = None,
+) -> tuple[Plan, list[TurnResult], list[Sequence[str]]]:
+    """With these counters and faults in the processes of these numbers (all that were started)."""
+    fake_binary.make(folder / "bin", "gemm", GEMM, counters=disturbed, faults=faults)
+    binaries = tuple(discovery.find(folder / "bin", folder))
+    settled: list[Sequence[str]] = []
+    lanes = tuple(Lane(binaries, side=f"side {index}") for index in range(sides))
+    plan = Plan(lanes, range(1, rounds + 1), 1, folder / "runs", settle=settled.append)
+    return plan, runner.run(plan, observer or Seen()), settled
+
+
+def rows(plan: Plan, outcomes: list[TurnResult]) -> dict[str, run_file.JsonRow]:
+    return merged(plan, [one for one in outcomes if one.side == plan.lanes[0].side])
+
+
+def processes(folder: Path) -> int:
+    return len((folder / "bin" / "bench_gemm.count").read_text())
+
+
+@pytest.mark.parametrize("counter", ["throttled", "other_processes"])
+def test_a_disturbed_process_is_run_once_more(tmp_path: Path, counter: str) -> None:
+    plan, outcomes, settled = run(tmp_path, {"2": {counter: 1.0}})
+    assert [sorted(names) for names in settled] == [["gemm/a", "gemm/b"]]
+    assert processes(tmp_path) == 6
+    for row in rows(plan, outcomes).values():
+        assert len(row["process_medians"]) == 5
+        assert counter not in row
+        assert "processes_left_out" not in row
+
+
+def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
+    tmp_path: Path,
+) -> None:
+    """Of process 1 all is disturbed; 2 repeats it and breaks down."""
+    seen = Seen()
+    slow = {"1": {"throttled": 1.0}}
+    plan, outcomes, _ = run(tmp_path, slow, rounds=3, faults={"2": "crash"}, observer=seen)
+    asked = [{*one.binary.names} for one in outcomes]
+    assert asked == [{*GEMM}, {"gemm/a"}, {"gemm/a"}]
+    assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
+    assert [one.faults.keys() for one in seen.repetitions] == [{"gemm/b"}]
+    _, (outcome, _), _ = run(tmp_path / "other", slow, rounds=2, faults={"2": "child"})
+    assert outcome.remarks == ("bench_gemm left a process behind, which was killed",)
+
+
+def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
+    plan, outcomes, settled = run(tmp_path, {"1": {"throttled": 1.0}}, rounds=3, sides=2)
+    assert len(settled) == 1
+    assert processes(tmp_path) == 8
+    # Round 1 is of the processes 3 and 4 on both sides, and no longer of 1 and 2.
+    first = [one.report["benchmarks"][0]["samples"] for one in outcomes if one.round == 1]
+    assert sorted(first) == [3, 4]
+    assert not errors(rows(plan, outcomes))
+
+
+@pytest.mark.parametrize(
+    ("counter", "which", "rounds", "settles", "started"),
+    [
+        ("other_processes", "all", 7, 3, 10),  # it stays: it is left alone
+        ("throttled", "all", 3, 1, 4),  # to the end: nothing is left to be spared
+        ("throttled", "odd", 6, 3, 9),  # no more than half of a run is repeated
+    ],
+)
+def test_what_is_not_helped_is_told_and_no_more_than_half_of_a_run_repeated(
+    tmp_path: Path, counter: str, which: str, rounds: int, settles: int, started: int
+) -> None:
+    numbers = ["all"] if which == "all" else [str(number) for number in range(1, 40, 2)]
+    disturbed = {number: {counter: 1.0} for number in numbers}
+    plan, outcomes, settled = run(tmp_path, disturbed, rounds=rounds)
+    assert (len(settled), processes(tmp_path)) == (settles, started)
+    if which == "all":
+        said = 1.0 if counter == "other_processes" else 3.0
+        assert all(row[counter] == said for row in rows(plan, outcomes).values())
+
+
+def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
+    with pytest.raises(PersistentThrottling, match="the SM clock was lowered"):
+        run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
+    assert processes(tmp_path) == 6
+
+
+def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
+    def outcome(ratio: float, *names: str) -> TurnResult:
+        report = {"benchmarks": [{"name": name, "real_time": ratio} for name in names]}
+        ratios = dict.fromkeys(names, ratio)
+        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0, pair_ratios=ratios)
+
+    once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
+    found = runner.with_repeated(once, again)
+    assert found.report["benchmarks"] == [once.report["benchmarks"][0], *again.report["benchmarks"]]
+    assert found.pair_ratios == {"a": 1.0, "b": 2.0}
+    assert runner.with_repeated(once, outcome(2.0)).report == once.report
+    row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
+    assert runner.disturbed([{"benchmarks": [row]}]) == ()

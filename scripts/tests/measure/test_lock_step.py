@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds in lock-step through the runner, with real processes that misbehave."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from test_runner import SIDES, Seen, errors, plan
+
+import clocks
+import driver_of_tests
+import fake_binary
+from clone import GitRepository
+from kills import left_running
+from warpgauge.measure import drive, drive_lines, run_file, runner
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.paired import Side
+from warpgauge.measure.plan import Plan, order
+from warpgauge.measure.turn_result import TurnResult
+from warpgauge.system import process, process_tree
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.process import Ending
+
+TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
+ROUNDS = 3
+
+
+@dataclass
+class Run:
+    """What came of a few rounds: rows of each side, and what was delivered."""
+
+    plan: Plan
+    outcomes: list[TurnResult]
+    seen: Seen
+
+    def rows(self, side: str) -> dict[str, run_file.JsonRow]:
+        own = [one for one in self.outcomes if one.side == side]
+        (binaries,) = [lane.binaries for lane in self.plan.lanes if lane.side == side]
+        return {row["name"]: row for row in run_file.rows(binaries, own, paired=True)}
+
+    def ratios(self, name: str, side: str = "candidate") -> list[float | None]:
+        found: list[float | None] = self.rows(side)[name].get("pair_ratios", [])
+        return found
+
+    @property
+    def remarks(self) -> list[str]:
+        return [remark for one in self.outcomes for remark in one.remarks]
+
+    def require_right(self, names: set[str]) -> None:
+        for side in SIDES:
+            for name in names:
+                assert self.rows(side)[name]["process_rounds"] == [1, 2, 3], (side, name)
+        for name in names:
+            assert self.ratios(name) == pytest.approx([1.1] * ROUNDS, rel=1e-3), name
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None) -> Path:
+    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    return tmp_path
+
+
+def make(
+    folder: Path,
+    ill: Mapping[str, Mapping[str, str]] | None = None,
+    sides: Mapping[str, float] | None = None,
+    **more: object,
+) -> None:
+    """Each side by its name, with the factor that it is slower by."""
+    for side, factor in (sides or {"base": 1.0, "candidate": 1.1}).items():
+        times = {name: factor * time for name, time in TIMES.items()}
+        own = (ill or {}).get(side)
+        fake_binary.make(folder / side, "gemm", times, ill=own, **more)  # type: ignore[arg-type]
+
+
+def measured(folder: Path, *, deadline_s: float = 20.0, journal: Journal | None = None) -> Run:
+    once = replace(plan(folder, processes=ROUNDS, sides=SIDES), deadline_s=deadline_s)
+    seen = Seen()
+    outcomes = runner.run(once, seen, journal)
+    assert left_running(str(folder)) == []
+    return Run(once, outcomes, seen)
+
+
+def test_each_round_gives_the_ratio_of_a_pair(folder: Path) -> None:
+    make(folder)
+    run = measured(folder)
+    run.require_right(set(TIMES))
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    assert run.ratios("gemm/a", "base") == []
+    assert run.remarks == []
+    assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
+
+
+SECOND = {"sync/e": 5e4, "sync/f": 6e4}
+
+
+def make_second(folder: Path, ill: Mapping[str, str] | None = None) -> None:
+    """Another program; `ill` is for the candidate's."""
+    for side, factor in {"base": 1.0, "candidate": 1.1}.items():
+        times = {name: factor * time for name, time in SECOND.items()}
+        own = ill if side == "candidate" else None
+        fake_binary.make(folder / side, "sync", times, ill=own)
+
+
+def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
+    make(folder)
+    make_second(folder)
+    run = measured(folder)
+    run.require_right(TIMES.keys() | SECOND.keys())
+    assert run.remarks == []
+    drivers = [*folder.glob("**/*.plan")]
+    assert len(drivers) == ROUNDS  # none of a second run
+    assert all(len(json.loads(one.read_text())["programs"]) == 2 for one in drivers)
+    assert {one.binary.family for one in run.seen.outcomes} == {"gemm", "sync"}
+
+
+def test_the_seconds_of_the_programs_are_those_of_the_round(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder)
+    make_second(folder, {"sync/e": "murder"})
+    rounds, usual = list[float](), process.run
+
+    def timed(*given: Any, **more: Any) -> Ending:  # noqa: ANN401
+        ending = usual(*given, **more)
+        rounds.append(ending.seconds)
+        return ending
+
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    monkeypatch.setattr(process, "run", timed)
+    monkeypatch.delenv(driver_of_tests.HANGS)  # by the real clock
+    outcomes = runner.run(once, Seen())
+    assert all(one.seconds > 0 for one in outcomes)
+    assert sum(one.seconds for one in outcomes) == pytest.approx(sum(rounds))
+
+
+@pytest.mark.parametrize("fault", ["crash", "hang", "murder", "no room beside another"])
+def test_what_goes_wrong_in_one_program_costs_the_other_nothing(folder: Path, fault: str) -> None:
+    make(folder)
+    make_second(folder, {"sync/e": fault})
+    run = measured(folder, deadline_s=0.8 if fault == "hang" else 20.0)
+    run.require_right(TIMES.keys() | {"sync/f"})
+    guilty = {"sync/e"} if fault in ("crash", "hang") else set()
+    assert errors(run.rows("candidate")).keys() == guilty
+    assert errors(run.rows("base")) == {}
+
+
+@pytest.mark.parametrize("guilty", SIDES)
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
+        ("crash in a slice", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
+        ("killed", "bench_gemm was killed by SIGKILL, e.g. because memory ran out"),
+        ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
+        ("lost row", "bench_gemm did not report it"),
+        ("garbage", "bench_gemm left no readable report"),
+        ("garbage in a slice", "out of turn and was killed"),
+        ("two answers", "out of turn and was killed"),
+        ("endless line", "bench_gemm sent a line of more than 4.0 MiB and was killed"),
+    ],
+)
+def test_a_side_that_misbehaves_is_named_and_costs_its_own_row(
+    folder: Path, fault: str, said: str, guilty: str
+) -> None:
+    make(folder, {guilty: {"gemm/b": fault}})
+    run = measured(folder)
+    (innocent,) = set(SIDES) - {guilty}
+    [(name, error)] = errors(run.rows(guilty)).items()
+    assert (name, error.startswith("in round 1: bench_gemm ")) == ("gemm/b", True)
+    assert error.endswith(said)
+    assert errors(run.rows(innocent)) == {}
+    assert len(run.rows(innocent)["gemm/b"]["process_medians"]) == ROUNDS
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.ratios("gemm/b", innocent) == []
+
+
+def test_a_driver_that_finds_no_room_on_the_disk_is_no_fault_of_a_benchmark(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder)
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    full = folder / "warpgauge_drive"
+    full.write_text("#!/bin/sh\nexit 3\n")
+    full.chmod(0o755)
+    monkeypatch.setenv(drive_lines.VARIABLE, str(full))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(UserError, match="TMPDIR"):
+        runner.run(once, Seen())
+
+
+@pytest.mark.parametrize("guilty", SIDES)
+@pytest.mark.parametrize("fault", ["hang", "stopped"])
+def test_a_side_that_does_not_answer_is_ended_once(folder: Path, fault: str, guilty: str) -> None:
+    make(folder, {guilty: {"gemm/c": fault}})
+    run = measured(folder, deadline_s=0.8)
+    said = "in round 1: bench_gemm sent nothing for 0.8 s and was killed"
+    assert errors(run.rows(guilty)) == {"gemm/c": said}
+    run.require_right(TIMES.keys() - {"gemm/c"})
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("crash at exit", "was killed by SIGSEGV after its last benchmark: an illegal memory acc"),
+        ("status 4", "exited with status 4 after its last benchmark"),
+    ],
+)
+def test_a_side_that_ends_badly_fails_all_that_it_measured(
+    folder: Path, fault: str, said: str
+) -> None:
+    make(folder)
+    fake_binary.make(folder / "base", "gemm", TIMES, faults={"2": fault})
+    run = measured(folder)
+    found = errors(run.rows("base"))
+    assert found.keys() == TIMES.keys()
+    assert all(said[:40] in message for message in found.values())
+    assert errors(run.rows("candidate")) == {}
+
+
+def test_a_child_that_stays_is_ended_and_costs_nothing(folder: Path) -> None:
+    make(folder, {"base": {"gemm/b": "child"}})
+    make_second(folder)
+    run = measured(folder)
+    run.require_right(TIMES.keys() | SECOND.keys())
+    assert run.remarks == ["bench_gemm left a process behind, which was killed"] * ROUNDS
+
+
+def test_what_finds_no_room_beside_the_other_side_runs_alone_and_this_is_told_once(
+    folder: Path,
+) -> None:
+    make(folder, {"candidate": {"gemm/b": "no room beside another"}})
+    run = measured(folder)
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.rows("candidate")["gemm/b"]["process_rounds"] == [1, 2, 3]
+    assert run.ratios("gemm/b") == []
+    [remark] = run.remarks
+    assert remark == (
+        "candidate: out of device memory: measured in alternating processes, not in "
+        "lock-step: 'gemm/b'"
+    )
+
+
+def test_what_fails_alone_too_has_its_own_error_and_breaks_no_other(folder: Path) -> None:
+    make(folder, {"candidate": {"gemm/b": "broken context", "gemm/c": "wrong"}})
+    run = measured(folder)
+    assert errors(run.rows("candidate")) == {
+        "gemm/b": "in round 1: cudaErrorIllegalAddress",
+        "gemm/c": "in round 1: wrong \x01 result",
+    }
+    assert errors(run.rows("base")) == {}
+    run.require_right({"gemm/a", "gemm/d"})
+
+
+def test_what_both_sides_skip_is_skipped(folder: Path) -> None:
+    make(folder, {side: {"gemm/b": "skipped"} for side in SIDES})
+    run = measured(folder)
+    assert all(run.rows(side)["gemm/b"]["skipped"] for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert run.remarks == []
+
+
+@pytest.mark.parametrize("driven", [True, False])
+def test_sides_that_cannot_be_alive_together_alternate(folder: Path, driven: bool) -> None:
+    """As on a GPU in exclusive mode, or with a base that does not use warpgauge."""
+    make(folder)
+    for side in SIDES if driven else ["base"]:
+        told = folder / side / "bench_gemm.told"
+        fact = ("exclusive", folder / "user") if driven else ("plain", True)
+        told.write_text("{}{}\t{}\n".format(told.read_text(), *fact))
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    run = Run(once, runner.run(once, Seen()), Seen())
+    for side in SIDES:
+        assert [row["process_rounds"] for row in run.rows(side).values()] == [[1, 2, 3]] * 4
+        assert not any(run.ratios(name, side) for name in TIMES)
+    assert len(run.remarks) == driven
+    assert all("4 benchmarks" in remark for remark in run.remarks)
+    said = "candidate: bench_gemm exited with status 3: "
+    assert not driven or run.remarks[0].startswith(said)
+
+
+def test_a_benchmark_that_one_side_has_runs_alone(folder: Path) -> None:
+    make(folder)
+    more = {**TIMES, "gemm/new": 5e4}
+    fake_binary.make(folder / "candidate", "gemm", more)
+    run = measured(folder)
+    assert run.rows("candidate")["gemm/new"]["process_rounds"] == [1, 2, 3]
+    assert all(None not in run.ratios(name) for name in TIMES)
+    assert run.ratios("gemm/a") != []
+    assert run.remarks == []
+
+
+@pytest.mark.parametrize(
+    "ill",
+    [{"base": {"gemm/b": "murder"}}, {"candidate": {"gemm/b": "late murder"}}],
+    ids=["in a slice", "when the base has its row"],
+)
+def test_a_driver_that_is_killed_costs_no_row(
+    folder: Path, ill: Mapping[str, Mapping[str, str]]
+) -> None:
+    make(folder, ill)
+    run = measured(folder)
+    assert all(errors(run.rows(side)) == {} for side in SIDES)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    [remark] = run.remarks
+    assert remark.startswith("warpgauge_drive was killed by SIGKILL")
+    for side in SIDES:
+        assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
+        # In the first round by itself: the row that it had in lock-step does not count.
+        first = next(one for one in run.outcomes if one.side == side and one.round == 1)
+        [row] = [row for row in first.report["benchmarks"] if row["name"] == "gemm/b"]
+        assert row["samples"] > 1  # number of the process
+
+
+def test_all_sides_of_what_was_disturbed_are_run_again_together(folder: Path) -> None:
+    make(folder, counters={"1": {"throttled": 1.0}})
+    run = measured(folder)
+    run.require_right(set(TIMES))
+    assert [one.round for one in run.seen.repetitions] == [1, 1]
+    assert all("throttled" not in row for side in SIDES for row in run.rows(side).values())
+
+
+def test_a_round_that_is_left_out_takes_its_ratio_along(folder: Path) -> None:
+    make(folder, counters={number: {"throttled": 1.0} for number in "12"})
+    run = measured(folder)
+    for side in SIDES:
+        assert run.rows(side)["gemm/a"]["process_rounds"] == [2, 3]
+    assert run.ratios("gemm/a") == pytest.approx([1.1] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_run_that_goes_on_equals_one_that_was_not_interrupted(folder: Path, lost: int) -> None:
+    """Also where one side of a round was kept, and the other no more."""
+    ill = {"candidate": {"gemm/b": "no room beside another", "gemm/c": "crash"}}
+    make(folder, ill)
+    journal = Journal(folder / "x.journal")
+    whole = measured(folder, journal=journal)
+    kept = sorted(journal.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    assert len(kept) == ROUNDS * 2
+    for path in kept[len(kept) - lost :]:
+        path.unlink()
+    before = (folder / "base" / "bench_gemm.count").stat().st_size
+    again = measured(folder, journal=journal)
+    for side in SIDES:
+        assert again.rows(side).keys() == whole.rows(side).keys()
+        assert errors(again.rows(side)) == errors(whole.rows(side))
+    for name in TIMES:
+        assert again.ratios(name) == pytest.approx(whole.ratios(name), rel=1e-2)
+    assert bool(lost) == ((folder / "base" / "bench_gemm.count").stat().st_size > before)
+
+
+def test_a_run_that_is_interrupted_between_pairs_goes_on(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.commit({"sync": TIMES})
+    clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
+    deliver, delivered, stop_after = drive.deliver, 0, 2
+
+    def counted(*given: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
+        nonlocal delivered
+        if delivered == stop_after:
+            raise KeyboardInterrupt
+        delivered += 1
+        return deliver(*given)
+
+    monkeypatch.setattr(drive, "deliver", counted)
+    with pytest.raises(KeyboardInterrupt):
+        clone.bench("--against", "HEAD~1", "--processes=5")
+    stop_after = -1
+    assert clone.resume() is ExitStatus.REGRESSION
+    _, candidate = (json.loads(path.read_text()) for path in clone.runs())
+    for row in candidate["benchmarks"]:
+        assert row["pair_ratios"] == pytest.approx([2.0] * delivered, rel=1e-3)
+
+
+class Interrupted(Seen):
+    """Ctrl-C while the second program of the first round runs."""
+
+    def __init__(self, folder: Path, second: str) -> None:
+        super().__init__()
+        self._folder, self._second = folder, second
+
+    def runs(self, benchmark: str) -> None:
+        if benchmark.startswith(f"{self._second}/"):
+            [lines] = self._folder.glob("**/*.lines")
+            clocks.wait_until(lambda: '"line":"end"' in lines.read_text())
+            raise KeyboardInterrupt
+
+
+def test_a_round_that_is_interrupted_keeps_the_programs_that_have_ended(folder: Path) -> None:
+    make(folder)
+    make_second(folder)
+    once = plan(folder, processes=1, sides=SIDES)
+    first, second = dict.fromkeys(turn.binary.family for turn in order(once)[0])
+    assert {first, second} == {"gemm", "sync"}
+    hangs = dict.fromkeys(TIMES if second == "gemm" else SECOND, "hang")
+    times = TIMES if second == "gemm" else SECOND
+    fake_binary.make(folder / "base", second, times, ill=hangs)
+    journal = Journal(folder / "x.journal")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(once, Interrupted(folder, second), journal)
+    assert left_running(str(folder)) == []
+    assert len([*journal.folder.glob("*.json")]) == len(SIDES)
+    before = (folder / "base" / f"bench_{first}.count").stat().st_size
+    fake_binary.make(folder / "base", second, times)
+    run = Run(once, runner.run(once, Seen(), journal), Seen())
+    assert (folder / "base" / f"bench_{first}.count").stat().st_size == before
+    for name in ("gemm/a", "sync/e"):
+        assert run.ratios(name) == [pytest.approx(1.1, rel=1e-3)]
+
+
+@pytest.mark.parametrize("ill", ["", "crash", "no room beside another"])
+def test_what_only_one_side_is_to_measure_runs_alone(folder: Path, ill: str) -> None:
+    asked = {"base": "abcd", "candidate": "bd"}
+    make(
+        folder,
+        {"candidate": {"gemm/b": ill}} if ill else None,
+        sides={"base": 1.0, "candidate": 1.02},
+    )
+    once = plan(folder, processes=2, sides=[*asked])
+    lanes = [
+        Side(lane.binaries, {}).only([f"gemm/{letter}" for letter in asked[side]]).lane(side)
+        for lane in once.lanes
+        if (side := lane.side)
+    ]
+    journal = Journal(folder / "x.journal")
+    once = replace(once, lanes=tuple(lanes))
+    run = Run(once, runner.run(once, Seen(), journal), Seen())
+    assert left_running(str(folder)) == []
+    for side, letters in asked.items():
+        assert run.rows(side).keys() == {f"gemm/{letter}" for letter in letters}
+    for letter in "d" if ill else "bd":
+        assert run.ratios(f"gemm/{letter}") == pytest.approx([1.02] * 2, rel=1e-3)
+    assert all(row["process_rounds"] == [1, 2] for row in run.rows("base").values())
+    guilty = {"gemm/b"} if ill == "crash" else set()
+    assert errors(run.rows("candidate")).keys() == guilty
+    assert errors(run.rows("base")) == {}
+    # What the journal has is not measured again.
+    before = (folder / "base" / "bench_gemm.count").stat().st_size
+    again = Run(once, runner.run(replace(once, apart=set()), Seen(), journal), Seen())
+    assert (folder / "base" / "bench_gemm.count").stat().st_size == before
+    assert all(again.rows(side) == run.rows(side) for side in asked)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_kills_cost_no_more_than_the_row_that_ran(folder: Path, seed: int) -> None:
+    """Of sides and drivers, at any moment: what is left is right, and no process stays."""
+    make(folder)
+    once = plan(folder, processes=ROUNDS, sides=SIDES)
+    generator, ended, kills = random.Random(seed), threading.Event(), 0
+
+    def kill() -> None:
+        nonlocal kills
+        while kills < 4 and not ended.wait(generator.uniform(0.0, 0.15)):
+            if running := left_running(str(folder)):
+                with suppress(ProcessLookupError):
+                    os.kill(generator.choice(running), signal.SIGKILL)
+                    kills += 1
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        run = Run(once, runner.run(once, Seen()), Seen())
+    finally:
+        ended.set()
+        killer.join()
+    assert left_running(str(folder)) == []
+    found = {(side, name) for side in SIDES for name in errors(run.rows(side))}
+    said = [message for side in SIDES for message in errors(run.rows(side)).values()]
+    assert len(found) <= kills * len(TIMES)
+    assert all(" was killed by SIGKILL" in message for message in said), said
+    for name in TIMES:
+        ratios = [one for one in run.ratios(name) if one is not None]
+        assert ratios == pytest.approx([1.1] * len(ratios), rel=1e-3)
+        for side in SIDES:
+            assert (side, name) in found or len(run.rows(side)[name]["process_rounds"]) == ROUNDS
