@@ -62,7 +62,7 @@ def plain(request: pytest.FixtureRequest) -> bool:
 
 def make(folder: Path, *, plain: bool = False, **more: Any) -> Path:  # noqa: ANN401
     """The program of all these tests; what a plain one prints of its context is not known."""
-    context = {} if plain else None
+    context: dict[str, str] | None = {} if plain else None
     return fake_binary.make(folder / "bin", "gemm", TIMES, context=context, plain=plain, **more)
 
 
