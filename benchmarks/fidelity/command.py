@@ -17,16 +17,22 @@ from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
 from warpgauge.commands.external_kernels import ExternalKernels
-from warpgauge.measure import build, discovery, machine_context, selection
+from warpgauge.measure import (
+    build,
+    discovery,
+    machine_context,
+    progress,
+    run_file,
+    runner,
+    selection,
+)
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, gpu_arguments, gpu_environment
-from warpgauge.system import atomic, output_file
-from warpgauge.system.document import failure_of
-from warpgauge.measure import progress, run_file, runner
 from warpgauge.measure.run_file import JsonRow
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR
-from warpgauge.system import environment, interrupts, process
+from warpgauge.system import atomic, environment, interrupts, output_file, process
+from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed

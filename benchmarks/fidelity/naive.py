@@ -15,8 +15,8 @@ from rich.console import Console
 
 from fidelity import finding
 from fidelity.finding import Finding
-from warpgauge.system.document import Failure, failure_of
 from warpgauge.measure.run_file import JsonRow
+from warpgauge.system.document import Failure, failure_of
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import duration, inert, percent

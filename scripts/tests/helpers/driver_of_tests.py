@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from compiling import compiled
@@ -27,7 +28,7 @@ def driver() -> Path:
     include = ROOT / "build" / "tests" / "include"
     include.mkdir(parents=True, exist_ok=True)
     link = include / "warpgauge"
-    if not link.exists():
+    with suppress(FileExistsError):  # another worker may make it at the same time
         link.symlink_to(ROOT / "fixtures")
     arguments = ["-std=c++20", "-O0", f"-I{include}", *map(str, sources)]
     return compiled(TARGET, [*headers, *sources], arguments)
