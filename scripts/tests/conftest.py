@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import builders
-import clocks
 import driver_of_tests
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
@@ -43,12 +42,6 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def clock_of_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deadlines of programs run only while a fake program hangs."""
     monkeypatch.setenv(driver_of_tests.HANGS, str(tmp_path))
-
-
-@pytest.fixture
-def clock_of_plain_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines of programs that are not driven run only while a fake program hangs."""
-    monkeypatch.setattr(process, "time", clocks.while_one_hangs(tmp_path).module)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-
-from forked import runs
 
 _HANGING_S = 600.0
 
@@ -28,16 +25,6 @@ class Clock:
     def module(self) -> SimpleNamespace:
         """In place of `time` in a module that asks for nothing but monotonic()."""
         return SimpleNamespace(monotonic=self)
-
-
-def while_one_hangs(folder: Path) -> Clock:
-    """Runs as long as a fake program below `folder` hangs: each then notes its pid in a file."""
-
-    def hangs() -> bool:
-        noted = [file.read_text().split() for file in folder.glob("**/*.hangs")]
-        return any(runs(int(pid)) for pids in noted for pid in pids)
-
-    return Clock(hangs)
 
 
 def wait_until(happened: Callable[[], object]) -> None:
