@@ -151,8 +151,8 @@ class _Run:
             require_room(folder)
         first = next((one for one in self.programs if one.left), None)
         # After a fault the driver leaves the others, and what must wait, to its next run.
-        has_told = any(one.is_heard for one in self.programs)
-        if first is not None and (is_bad or not has_told):
+        has_progress = any(program.has_progress for program in self.programs)
+        if first is not None and (is_bad or not has_progress):
             why = ending.described()
             if not first.retries(why):
                 first.give_up(self._cost(first, ending), why)

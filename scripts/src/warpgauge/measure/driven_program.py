@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver is to measure of one program, and what it tells, as results of its turns."""
+"""What the driver is to measure of one program, and what it reports, as results of its turns."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class DrivenProgram:
     names: Names
     asked: Names = ()  # what this run of the driver is to measure
     begun: str = ""  # the benchmark that began last
-    is_heard: bool = False  # the driver has told how something ended
-    is_ended: bool = False  # the driver has told that no process of it runs any more
+    has_progress: bool = False  # this run of the driver has reported more than a begin
+    is_ended: bool = False  # the driver has reported that no process of it runs any more
     seconds: float = 0.0
     ratios: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -72,7 +72,7 @@ class DrivenProgram:
     def begin(self) -> None:
         """Prepare a run of the driver."""
         self.begun, self.bad = "", None
-        self.is_ended = self.is_heard = False
+        self.is_ended = self.has_progress = False
         self._again, self.asked = (), self.left
         self._begin_processes()
         if not self.binary.driven:
@@ -112,7 +112,7 @@ class DrivenProgram:
 
     def take(self, line: Line) -> None:
         """Take what the driver tells of this program."""
-        self.is_heard |= not isinstance(line, Begin)
+        self.has_progress |= not isinstance(line, Begin)
         if isinstance(line, Begin):
             self.begun = self.ours(line.benchmark)
         elif isinstance(line, Report):
@@ -238,7 +238,7 @@ class DrivenProgram:
                 self._settle_pair(name)
 
     def _is_known(self, name: str) -> bool:
-        """Return whether the driver has told all of a benchmark."""
+        """Return whether the driver has reported all of a benchmark."""
         return all(name in side.reported for side in self.sides) or self._is_at_fault(name)
 
     def _is_at_fault(self, name: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver has told of one side of a program."""
+"""What the driver has reported of one side of a program."""
 
 from __future__ import annotations
 

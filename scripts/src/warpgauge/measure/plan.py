@@ -32,7 +32,7 @@ class Plan:
     lanes: tuple[Lane, ...]
     rounds: range
     seed: int
-    folder: Path  # for what is told to the driver, and what it tells
+    folder: Path  # for the plans of the driver and its lines
     gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
     deadline_s: float = 120.0  # per benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
