@@ -67,7 +67,7 @@ class Measuring:
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # set once the GPU is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
-    told: set[str] = field(default_factory=set)  # faults of programs, each told once
+    reported: set[str] = field(default_factory=set)  # faults of programs, each reported once
     inputs: InputFiles = field(default_factory=InputFiles)
 
     def require_gpu(self, names: Iterable[str] = ()) -> None:
@@ -258,7 +258,7 @@ class Measuring:
             for binary in lane.binaries:
                 device = [f"{key}={value}" for key, value in plan.environment.items()]
                 self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
-        for line in progress.new_faults(lanes, self.told):
+        for line in progress.new_faults(lanes, self.reported):
             self.warn(line)
         with progress.build_status(self.notes) as say:
             drive_lines.provide(self.note, say, self.echo)

@@ -51,10 +51,10 @@ def build_status(console: Console) -> Iterator[Callable[[str], None]]:
         print_line(console, f"built in {clock(seconds)}")
 
 
-def new_faults(lanes: Sequence[Lane], told: set[str]) -> list[str]:
+def new_faults(lanes: Sequence[Lane], reported: set[str]) -> list[str]:
     """Return a line for each program that cannot be listed: one if it is the same on all sides.
 
-    Lines in `told` are left out, and the others are added to it.
+    Lines in `reported` are left out, and the others are added to it.
     """
     sides: dict[str, list[str]] = {}
     for lane in lanes:
@@ -64,8 +64,8 @@ def new_faults(lanes: Sequence[Lane], told: set[str]) -> list[str]:
         fault if len(of) == len(lanes) else "".join(f"{side}: " for side in of) + fault
         for fault, of in sides.items()
     ]
-    new = [line for line in lines if line not in told]
-    told.update(new)
+    new = [line for line in lines if line not in reported]
+    reported.update(new)
     return new
 
 

@@ -142,8 +142,8 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
 
 def _of_programs_left_out(baseline: Record, candidate: Record) -> frozenset[str]:
     """Return the benchmarks in `baseline` of families whose programs no run of `candidate` ran."""
-    told = [one.context.get(FAMILIES_LEFT_OUT, "") for one in candidate.sessions.values()]
-    families = frozenset.intersection(*(frozenset(one.split("/")) for one in told)) - {""}
+    texts = [session.context.get(FAMILIES_LEFT_OUT, "") for session in candidate.sessions.values()]
+    families = frozenset.intersection(*(frozenset(text.split("/")) for text in texts)) - {""}
     missing = baseline.rows.keys() - candidate.rows.keys()
     return frozenset(name for name in missing if name.split("/", 1)[0] in families)
 
