@@ -13,7 +13,7 @@ from warpgauge.system.environment import ROOT
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
 MOST_MODULES = 256  # an __init__.py has a docstring and nothing else, and is not counted
-MOST_LINES = 300  # of a module
+MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 2800,
