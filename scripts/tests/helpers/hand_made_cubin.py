@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from warpgauge.measure import elf
+from warpgauge.measure import cubins
 
 _HEADER, _SECTION = 64, struct.Struct("<IIQQQQIIQQ")
 
@@ -29,7 +29,7 @@ def cubin(
     body, headers, at = b"", b"", 0
     for name in numbered:
         content = held.get(name, b"")
-        kind = elf.NO_BITS if name in sizes else elf.PROGRAM_BITS
+        kind = cubins.NO_BITS if name in sizes else cubins.PROGRAM_BITS
         size = sizes.get(name, len(content))
         headers += _SECTION.pack(at, kind, 0, 0, _HEADER + len(body), size, 0, 0, 1, 0)
         body += content

@@ -21,6 +21,7 @@ OF_BANK = {bank: struct.pack("<QQ", bank << 54, 0) for bank in (0, 3, 4)}
 BASE = {
     f".text.{SUM}": OF_BANK[0] + OF_BANK[3],
     ".text.other": b"other",
+    ".nv.constant0.other": bytes(544),
     ".nv.constant0." + SUM: bytes(544),
     ".nv.constant2." + SUM: b"table",
     ".nv.constant3": b"shared",

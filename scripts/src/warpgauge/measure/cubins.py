@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine code (cubins) in a program, and a digest for each kernel."""
+"""The sections of ELF files, the machine code (cubins) in a program, and a digest per kernel."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import hashlib
 import re
 import struct
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
-from warpgauge.measure import elf
 from warpgauge.measure.toolkit import output_of, tool
 from warpgauge.system.errors import UserError
+
+PROGRAM_BITS, NO_BITS = 1, 8  # section types of ELF
+ALLOCATED = 2  # flag of a section that is loaded
+_SYMBOL, _RELOCATION = struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
 
 # The part of kernel names that nvcc makes from a file's path, its text and a process number. Digits
 # around it are lengths of names. In a file with main(), that word replaces the last part.
@@ -31,47 +35,129 @@ FATBINS = (b".nv_fatbin", b"__nv_relfatbin")
 _LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
 _FORMAT_WITH_SIZE = 4  # of attributes that have a size
 
-# Sections that belong to one kernel, besides its code.
+_PARAMETERS = b".nv.constant0."  # every kernel has such a section
 _OWN = (b".nv.shared.", *(b".nv.constant%d." % bank for bank in range(18)))
 # Sections that all kernels of a cubin share, by the constant bank that accesses them: constants;
 # addresses of variables, and their initial values.
-_SHARED = MappingProxyType(
-    {3: (b".nv.constant3",), 4: (b".nv.constant4", b".nv.global.init")},
-)
+_SHARED = ((3, b".nv.constant3"), (4, b".nv.constant4"), (4, b".nv.global.init"))
 # Position of the bank in an instruction of sm_70 to sm_120, if it has one: bits 54 to 58 of 128.
 _BANK_SHIFT, _BANK_MASK = 54, 0x1F
 
 
-class Cubin(NamedTuple):
+class Section(NamedTuple):
+    name: bytes
+    kind: int
+    flags: int
+    size: int
+    content: bytes  # empty if the file holds none
+
+
+class Symbol(NamedTuple):
+    name: bytes
+    section: int  # index of the section; 0 for a symbol of another file
+    value: int
+
+
+def sections(content: bytes) -> list[Section]:
+    """Return the sections of a 64-bit little-endian ELF file in index order.
+
+    Empty for a truncated file or another format.
+    """
+    if content[:6] != b"\x7fELF\x02\x01":
+        return []
+    try:
+        (at,) = struct.unpack_from("<Q", content, 40)
+        size, count, names = struct.unpack_from("<HHH", content, 58)
+        table = [struct.unpack_from("<IIQQQQ", content, at + size * n) for n in range(count)]
+        found = []
+        for name, kind, flags, _, offset, length in table:
+            start = table[names][4] + name
+            held = b"" if kind == NO_BITS else content[offset : offset + length]
+            called = content[start : content.index(b"\0", start)]
+            found.append(Section(called, kind, flags, length, held))
+    except (struct.error, IndexError, ValueError):
+        return []
+    return found
+
+
+@dataclass(frozen=True)
+class Cubin:
     path: Path
     architecture: int  # 90 for sm_90
-    sections: list[elf.Section]
 
     def runs_on(self, architecture: int) -> bool:
         """Return whether the GPU has the same major version and at least the same minor version."""
         newer = architecture - self.architecture
         return newer >= 0 and architecture // 10 == self.architecture // 10
 
+    @cached_property
+    def sections(self) -> list[Section]:
+        return sections(self.path.read_bytes())
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        names = self._content(b".strtab")
+        return [
+            Symbol(names[name : names.index(b"\0", name)], section, value)
+            for name, _, _, section, value, _ in _SYMBOL.iter_unpack(self._content(b".symtab"))
+        ]
+
     @property
-    def kernels(self) -> dict[str, elf.Section]:
-        """The code section by mangled name, of kernels and of functions that are not inlined."""
-        return {
-            section.name[len(b".text.") :].decode(): section
-            for section in self.sections
-            if section.name.startswith(b".text.")
-        }
+    def functions(self) -> list[str]:
+        """The mangled names of kernels and of functions that are not inlined."""
+        code = [one.name for one in self.sections if one.name.startswith(b".text.")]
+        return [name.removeprefix(b".text.").decode() for name in code]
+
+    def digest(self, kernel: str) -> str:
+        """Return a digest of a kernel's code, data and launch bounds.
+
+        What kernels call without inlining it counts for all of them. So does shared data, for those
+        that use its constant bank.
+        """
+        name = kernel.encode()
+        code = self._by_name[b".text." + name]
+        parts = self._linked(code)
+        for kind in _OWN:
+            if own := self._by_name.get(kind + name):
+                # The launch fills the parameters' bank, so its size counts.
+                parts += [kind, b"%d" % own.size, own.content]
+        banks = _banks(code.content)
+        shared = [section for bank, section in _SHARED if bank in banks]
+        for section in self.sections:
+            called = section.name.removeprefix(b".text.")
+            is_called = called != section.name and _PARAMETERS + called not in self._by_name
+            if section.name in shared or is_called:
+                parts += [section.name, *self._linked(section)]
+        return _sha256(*parts, *_launch_bounds(self._content(b".nv.info." + name)))
+
+    @cached_property
+    def _by_name(self) -> dict[bytes, Section]:
+        return {section.name: section for section in self.sections}
+
+    def _content(self, name: bytes) -> bytes:
+        return self._by_name[name].content if name in self._by_name else b""
+
+    def _linked(self, section: Section) -> list[bytes]:
+        """Return a section's content, and the relocations that the loader applies to it."""
+        parts = [section.content]
+        relocations = self._content(b".rela" + section.name)
+        for offset, kind, number, addend in _RELOCATION.iter_unpack(relocations):
+            symbol = self.symbols[number]
+            is_label = self.sections[symbol.section].name == section.name
+            target = b"%d" % symbol.value if is_label else UNIQUE.sub(rb"_\1", symbol.name)
+            parts += [b"%d %d %d" % (offset, kind, addend), target]
+        return parts
 
 
 def of(program: Path, folder: Path) -> list[Cubin]:
     """Return a program's cubins, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
-        return [Cubin(program, 0, elf.sections(program.read_bytes()))]
+        return [Cubin(program, 0)]
     _read("-xelf", "all", program=program, folder=folder)
     found = []
     for path in sorted(folder.glob("*.cubin")):
         architecture = re.search(r"\.sm_(\d+)\w*\.cubin$", path.name)
-        number = int(architecture[1]) if architecture else 0
-        found.append(Cubin(path, number, elf.sections(path.read_bytes())))
+        found.append(Cubin(path, int(architecture[1]) if architecture else 0))
     return found
 
 
@@ -86,7 +172,7 @@ def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
     try:
         return output_of(command, folder)
     except UserError:
-        names = {section.name for section in elf.sections(program.read_bytes())}
+        names = {section.name for section in sections(program.read_bytes())}
         if names and names.isdisjoint(FATBINS):
             return b""
         raise
@@ -107,103 +193,17 @@ def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
     """Return the digests of several cubins; kernels with the same name get one digest."""
     found: dict[str, set[str]] = {}
     for cubin in cubins:
-        parts = _Parts(cubin.sections)
-        for name in cubin.kernels:
-            found.setdefault(stable_name(name), set()).add(parts.digest(name.encode()))
+        for name in cubin.functions:
+            found.setdefault(stable_name(name), set()).add(cubin.digest(name))
     return {
-        name: each.pop() if len(each) == 1 else _sha256(*sorted(one.encode() for one in each))
-        for name, each in found.items()
+        name: _sha256(*sorted(digest.encode() for digest in of_name))
+        for name, of_name in found.items()
     }
-
-
-class _Function(NamedTuple):
-    digest: bytes
-    callees: tuple[bytes, ...]
-    data: frozenset[bytes]  # sections shared with other functions
-
-
-class _Parts:
-    """Functions, constants and relocations of the kernels in a cubin."""
-
-    def __init__(self, sections: list[elf.Section]) -> None:
-        self._by_name = {section.name: section for section in sections}
-        self._names = [section.name for section in sections]
-        try:
-            self._symbols = elf.symbols(sections)
-        except ValueError:  # relocations are then compared without their targets
-            self._symbols = []
-
-        self._functions: dict[bytes, _Function] = {}
-
-    def digest(self, kernel: bytes) -> str:
-        parts: list[bytes] = []
-        shared: set[bytes] = set()
-        called = {kernel: None}  # an ordered set
-        waiting = [kernel]
-        while waiting:
-            function = self._function(waiting.pop(0))
-            parts.append(function.digest)
-            shared |= function.data
-            new = [callee for callee in function.callees if callee not in called]
-            called.update(dict.fromkeys(new))
-            waiting += new
-        for name in sorted(shared & self._by_name.keys()):
-            parts += [name, *self._section(self._by_name[name])]
-        if info := self._by_name.get(b".nv.info." + kernel):
-            parts += _launch_bounds(info.content)
-        return _sha256(*parts)
-
-    def _function(self, name: bytes) -> _Function:
-        """Return a kernel, or a function that kernels call; each is read once."""
-        if name not in self._functions:
-            code = self._by_name[b".text." + name]
-            parts = self._section(code)
-            for kind in _OWN:
-                if section := self._by_name.get(kind + name):
-                    # The launch fills the parameters' bank, so its size counts.
-                    parts += [kind, b"%d" % section.size, section.content]
-            used = dict.fromkeys(self._used(code.name))
-            callees = [one.removeprefix(b".text.") for one in used if one.startswith(b".text.")]
-            data = {one for bank in _banks(code.content) for one in _SHARED.get(bank, ())}
-            data |= {one for one in used if not one.startswith(b".text.")}
-            digest = _sha256(*parts).encode()
-            self._functions[name] = _Function(digest, tuple(callees), frozenset(data))
-        return self._functions[name]
-
-    def _section(self, section: elf.Section) -> list[bytes]:
-        """Return a section's content, and the relocations that the loader applies to it."""
-        parts = [section.content]
-        for one in self._relocations(section.name):
-            target = b""
-            if one.symbol < len(self._symbols):
-                symbol = self._symbols[one.symbol]
-                label = symbol.section < len(self._names) and (
-                    self._names[symbol.section] == section.name
-                )
-                target = b"%d" % symbol.value if label else UNIQUE.sub(rb"_\1", symbol.name)
-            parts += [b"%d %d %d" % (one.offset, one.kind, one.addend), target]
-        return parts
-
-    def _relocations(self, name: bytes) -> list[elf.Relocation]:
-        section = self._by_name.get(b".rela" + name)
-        try:
-            return elf.relocations(section) if section else []
-        except ValueError:
-            return []
-
-    def _used(self, code: bytes) -> Iterator[bytes]:
-        """Yield the sections that a code section's relocations refer to."""
-        for one in self._relocations(code):
-            if one.symbol < len(self._symbols):
-                number = self._symbols[one.symbol].section
-                if 0 < number < len(self._names):
-                    yield self._names[number]
 
 
 def _banks(code: bytes) -> set[int]:
     """Return the constant banks that instructions may use, possibly with some that they do not."""
-    whole = code[: len(code) // 16 * 16]
-    words = struct.iter_unpack("<QQ", whole)
+    words = struct.iter_unpack("<QQ", code[: len(code) // 16 * 16])
     return {word >> _BANK_SHIFT & _BANK_MASK for word, _ in words}
 
 

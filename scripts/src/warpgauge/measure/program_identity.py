@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.measure import cubins, elf
+from warpgauge.measure import cubins
 from warpgauge.measure.discovery import Binary
 from warpgauge.system.errors import UserError
 
@@ -36,35 +36,30 @@ def of(files: Iterable[Path], names: Sequence[str]) -> Identity:
     they do not count.
     """
     kernels, host = hashlib.sha256(), hashlib.sha256()
-    masks = _pieces(names)
+    masks = [name.encode() for name in names if name]
+    # Compilers store the ends of short strings in the code.
+    masks += [name[part] for name in masks for n in (8, 4) for part in (slice(n), slice(-n, None))]
+    masks.sort(key=len, reverse=True)
     for path in files:
-        content = path.read_bytes()
-        sections = [
-            (section.name, section.content)
-            for section in elf.sections(content)
-            if section.kind == elf.PROGRAM_BITS and section.flags & elf.ALLOCATED
+        content, fatbin = path.read_bytes(), b""
+        loaded = [
+            section
+            for section in cubins.sections(content)
+            if section.kind == cubins.PROGRAM_BITS and section.flags & cubins.ALLOCATED
         ]
-        if not sections:  # not a program
+        if not loaded:  # not a program
             host.update(hashlib.sha256(content).digest())
-        for name, section in sections:
-            if name not in _NO_CODE:
-                host.update(name + hashlib.sha256(_masked(section, masks)).digest())
-        fatbin = b"".join(section for name, section in sections if name in cubins.FATBINS)
+        for section in loaded:
+            if section.name in cubins.FATBINS:
+                fatbin += section.content
+            elif section.name not in _NO_CODE:
+                code = section.content
+                for mask in masks:
+                    code = code.replace(mask, b"\0" * len(mask))
+                code = cubins.UNIQUE.sub(b"", code)
+                host.update(section.name + hashlib.sha256(code).digest())
         kernels.update(hashlib.sha256(fatbin and (_machine_code(path) or fatbin)).digest())
     return Identity(kernels.hexdigest(), host.hexdigest())
-
-
-def _pieces(names: Sequence[str]) -> list[bytes]:
-    """Return the names, and then the ends that compilers store short strings in; longest first."""
-    whole = {one.encode() for one in names if one}
-    parts = {name[part] for name in whole for n in (8, 4) for part in (slice(n), slice(-n, None))}
-    return [*sorted(whole, key=len, reverse=True), *sorted(parts, key=len, reverse=True)]
-
-
-def _masked(section: bytes, masks: Sequence[bytes]) -> bytes:
-    for mask in masks:
-        section = section.replace(mask, b"\0" * len(mask))
-    return cubins.UNIQUE.sub(b"", section)
 
 
 def _machine_code(program: Path) -> bytes:
@@ -89,8 +84,7 @@ def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
     if not launches:
         return ""
     try:
-        told = binary.path.stat()
-        program = _program(binary.path, binary.inputs, (told.st_mtime_ns, told.st_size))
+        program = _program(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
     except (UserError, OSError, subprocess.SubprocessError):
         return ""
     names = {kernel: cubins.stable_name(kernel) for kernel in launches}
@@ -112,8 +106,8 @@ class _Program(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def _program(path: Path, inputs: tuple[Path, ...], _stamp: tuple[int, int]) -> _Program:
-    """Read a program once; `_stamp` changes when it is built again.
+def _program(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> _Program:
+    """Read a program once per build.
 
     Other kernels come from input files, loaded or compiled at run time, and from libraries. A
     library is identified by its name, which has the version, and its size.
@@ -122,13 +116,9 @@ def _program(path: Path, inputs: tuple[Path, ...], _stamp: tuple[int, int]) -> _
     for file in inputs:
         if file.suffix != _PLAN:
             around.update(hashlib.sha256(file.read_bytes()).digest())
-    for library in _libraries(path):
-        around.update(f"{library.name} {library.stat().st_size}\n".encode())
-    return _Program(cubins.digests(path), cubins.ptx(path), around.hexdigest())
-
-
-def _libraries(program: Path) -> list[Path]:
-    command = ["ldd", str(program)]
+    command = ["ldd", str(path)]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=True)
     places = (line.partition("=>")[2].rpartition("(")[0] for line in asked.stdout.splitlines())
-    return sorted(Path(place.strip()).resolve() for place in places if place.strip())
+    for library in sorted(Path(place.strip()).resolve() for place in places if place.strip()):
+        around.update(f"{library.name} {library.stat().st_size}\n".encode())
+    return _Program(cubins.digests(path), cubins.ptx(path), around.hexdigest())

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from warpgauge.measure import cubins, elf
+from warpgauge.measure import cubins
 from warpgauge.measure.toolkit import output_of, tool
 from warpgauge.system.process import nvidia_smi
 
@@ -85,7 +85,7 @@ def kernels_of(
         for cubin in held:
             asked = {
                 name: stable
-                for name in cubin.kernels
+                for name in cubin.functions
                 if (stable := cubins.stable_name(name)) not in found
                 and (wanted is None or stable in wanted)
             }
@@ -101,7 +101,7 @@ def _disassembled(
         return {}
     numbers = [
         str(number)
-        for number, symbol in enumerate(elf.symbols(cubin.sections))
+        for number, symbol in enumerate(cubin.symbols)
         if symbol.name.decode(errors="replace") in names
     ]
     command = [tool("nvdisasm"), "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)]
