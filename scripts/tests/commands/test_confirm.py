@@ -16,7 +16,7 @@ import fake_binary
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.measure import build, confirm
-from warpgauge.measure.looks import Looks
+from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError

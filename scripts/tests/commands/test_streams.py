@@ -100,7 +100,7 @@ interrupted = Mock(side_effect=KeyboardInterrupt)
     ("where", "said"),
     [
         (
-            (ab_run.BaselineRun, "measured"),
+            (ab_run.AbRun, "alone"),
             "bench: interrupted before a run file was written",
         ),
         (

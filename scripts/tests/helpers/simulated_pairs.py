@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
-from warpgauge.measure.looks import open_rows
+from warpgauge.measure.ab_run import open_rows
 from warpgauge.measure.options import schedule
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.verdict.comparability import TOLERANCE

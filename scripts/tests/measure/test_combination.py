@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from comparisons import record
+from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.confirm import combined, flagged, unconfirmed, unscreened
-from warpgauge.measure.looks import Looks
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -15,16 +14,16 @@ import pytest
 from rich.console import Console
 
 from comparisons import comparison, record, verdict
-from warpgauge.measure import self_check_report
+from warpgauge.measure import self_check
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.self_check import (
     CHANGES,
     Case,
     SelfCheck,
+    detections,
     extra_work,
     injections,
 )
-from warpgauge.measure.self_check_report import detections
 from warpgauge.records import benchmark_filter
 from warpgauge.records.model import Clock
 from warpgauge.verdict.comparison import Outcome
@@ -53,13 +52,17 @@ def checked(*cases: Case) -> SelfCheck:
 
 def shown(*checks: SelfCheck) -> str:
     console = Console(width=200, file=StringIO())
-    self_check_report.render(checks, [], console)
+    self_check.render(checks, [], console)
     return " ".join(cast(StringIO, console.file).getvalue().split())
 
 
-def counts(found: Mapping[float, self_check_report.Share]) -> dict[float, tuple[int, int]]:
+def counts(found: self_check.Detection) -> dict[str, tuple[int, int]]:
     """Of the sizes that were injected."""
-    return {extra: (share.number, share.of) for extra, share in found.items() if share.of}
+    return {size: share for size, share in found.found_of.items() if share.of}
+
+
+def bounded(found: self_check.Detection) -> tuple[int, int]:
+    return found.bounded_within_tolerance, found.unchanged
 
 
 def test_a_third_does_no_extra_work_and_all_sizes_are_equally_likely() -> None:
@@ -106,18 +109,29 @@ def test_a_family_and_clock_a_row_and_no_controls() -> None:
         case("host/1"),
     )
     found = detections(check.cases)
-    assert [(one.family, one.clock, one.benchmarks) for one in found] == [
+    assert [(one.family, Clock(one.clock), one.benchmarks) for one in found] == [
         ("a", Clock.DEVICE, 2),
         ("b", Clock.DEVICE, 2),
         ("hx", Clock.HOST, 1),
-        (None, Clock.DEVICE, 4),
-        (None, Clock.HOST, 1),
+        ("", Clock.DEVICE, 4),
+        ("", Clock.HOST, 1),
     ]
     a, b, _, device, host = found
-    assert (a.alarms, a.bounded, a.inconclusive, counts(a.found)) == (1, (0, 1), 1, {0.01: (0, 1)})
-    assert (b.alarms, b.bounded, b.inconclusive, counts(b.found)) == (0, (1, 1), 0, {0.05: (1, 1)})
-    assert counts(device.found) == {0.01: (0, 1), 0.05: (1, 1)}
-    assert (device.alarms, counts(host.found)) == (1, {0.1: (1, 1)})
+    assert (a.false_alarms, bounded(a), a.inconclusive) == (
+        1,
+        (0, 1),
+        1,
+        {"0.01": (0, 1)},
+    )
+    assert (b.false_alarms, bounded(b), b.inconclusive) == (
+        0,
+        (1, 1),
+        0,
+        {"0.05": (1, 1)},
+    )
+    assert (counts(a), counts(b)) == ({"0.01": (0, 1)}, {"0.05": (1, 1)})
+    assert counts(device) == {"0.01": (0, 1), "0.05": (1, 1)}
+    assert (device.false_alarms, counts(host)) == (1, {"0.1": (1, 1)})
 
 
 @pytest.mark.parametrize(
@@ -142,7 +156,7 @@ def test_what_is_unchanged_is_bounded_where_its_bound_is_within_the_tolerance() 
     unknown = replace(loose, verdict=replace(loose.verdict, name="a/unknown", bound=None))
     missed = case("a/missed", extra=0.01, bound=0.005)
     family, _ = detections([case("a/tight", bound=0.01), loose, unknown, missed])
-    assert (family.benchmarks, family.bounded) == (4, (1, 3))
+    assert (family.benchmarks, bounded(family)) == (4, (1, 3))
 
 
 def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
@@ -154,12 +168,12 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
     check = checked(found, wide("a/2", 0.05), wide("a/3", 0.0), case("a/4", extra=0.02))
     family, everything, apart = detections(check.cases)
     assert (family.family, family.benchmarks, family.tolerance) == ("a", 2, None)
-    assert (everything.family, everything.benchmarks, everything.tolerance) == (None, 2, None)
-    assert (apart.family, apart.benchmarks, apart.tolerance) == (None, 2, 0.1)
-    assert (apart.bounded, counts(apart.found)) == ((1, 1), {0.05: (0, 1)})
+    assert (everything.family, everything.benchmarks, everything.tolerance) == ("", 2, None)
+    assert (apart.family, apart.benchmarks, apart.tolerance) == ("", 2, 0.1)
+    assert (bounded(apart), counts(apart)) == ((1, 1), {"0.05": (0, 1)})
     told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. "
     assert told in shown(check)
-    document = json.loads(self_check_report.text(check, None))
+    document = json.loads(self_check.text(check, None))
     assert [one.get("tolerance") for one in document["totals"]] == [None, 0.1]
     assert [one["family"] for one in document["families"]] == ["a"]
     assert {by for by, names in document["missed_by_extra_work"].items() if names} == {"0.02"}
@@ -169,7 +183,7 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
 def test_the_pairs_that_a_benchmark_needed_are_the_mean_of_what_was_measured() -> None:
     cases = [case("a/1"), case("a/2", Outcome.REGRESSION, 0.1), case("a/3", Outcome.ERROR)]
     many = replace(cases[1], verdict=replace(cases[1].verdict, processes=(24, 25)))
-    assert [one.pairs for one in detections([cases[0], many, cases[2]])] == [16.0, 16.0]
+    assert [one.mean_pairs for one in detections([cases[0], many, cases[2]])] == [16.0, 16.0]
 
 
 def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_was_seen() -> None:
@@ -180,15 +194,15 @@ def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_wa
         case("a/4", ratio=0.002),
         case("a/5", Outcome.ERROR),
     ]
-    assert detections(cases)[0].covered == (2, 4)
+    assert detections(cases)[0].inside_interval_of == (2, 4)
 
 
 def test_the_results_of_several_runs_add_up() -> None:
     one = checked(case("a/1", Outcome.REGRESSION, 0.01), case("a/2", ratio=0.0))
     other = checked(case("a/1", extra=0.01), case("a/2", Outcome.REGRESSION, 0.1))
     family, _ = detections([*one.cases, *other.cases])
-    assert (family.benchmarks, family.bounded) == (4, (1, 1))
-    assert counts(family.found) == {0.01: (1, 2), 0.1: (1, 1)}
+    assert (family.benchmarks, bounded(family)) == (4, (1, 1))
+    assert counts(family) == {"0.01": (1, 2), "0.1": (1, 1)}
     told = shown(one, other)
     assert "a device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
     assert told.count("measured in 1:30.") == 2  # each run, with its commit and looks
@@ -202,13 +216,13 @@ def test_what_has_no_result_is_neither_a_miss_nor_unchanged() -> None:
         case("a/4"),
     )
     family, _ = detections(check.cases)
-    assert counts(family.found) == {0.01: (1, 1)}
-    assert family.bounded == (1, 1)
+    assert counts(family) == {"0.01": (1, 1)}
+    assert bounded(family) == (1, 1)
     assert "No result: 2 benchmarks ('a/2', 'a/3')." in shown(check)
 
 
 def test_the_hosts_controls_are_not_counted_against_the_baseline() -> None:
     control = verdict("host/a", clock=Clock.HOST, host_clock=1.0)
     screened = comparison([verdict("sync/a"), control])
-    told = json.loads(self_check_report.text(checked(case("sync/a")), screened))
+    told = json.loads(self_check.text(checked(case("sync/a")), screened))
     assert told["against_the_baseline"].endswith("0 of 1 called changed, 0 unknown.")

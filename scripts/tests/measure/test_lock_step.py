@@ -25,8 +25,8 @@ import fake_binary
 from clone import GitRepository
 from kills import left_running
 from warpgauge.measure import drive, drive_lines, run_file, runner
+from warpgauge.measure.ab_run import Side
 from warpgauge.measure.journal import Journal
-from warpgauge.measure.paired import Side
 from warpgauge.measure.plan import Plan, order
 from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system import process, process_tree

@@ -7,22 +7,23 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import Loader
 
 import builders
-from warpgauge.measure import looks
+from warpgauge.measure import ab_run
+from warpgauge.measure.ab_run import Looks, Side
 from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.looks import Looks
+from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import (
     FIRST_LOOK,
     LAST_LOOK,
     schedule,
 )
-from warpgauge.measure.paired import Side
 from warpgauge.measure.plan import Lane
 from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records.model import Clock as Timing
@@ -61,6 +62,7 @@ class Bench:
         self.rounds: list[tuple[int, tuple[str, ...]]] = []
         self.looked: list[int] = []
         self.said: list[str] = []
+        self.note = self.said.append
         self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
     def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
@@ -87,15 +89,9 @@ class Bench:
         return Comparison(self._record, self._record, tuple(verdicts))
 
     def take(self, rounds: Sequence[int] = ROUNDS) -> Looks[Comparison]:
-        return looks.take(
-            {"base": SIDE, "candidate": SIDE},
-            rounds,
-            run=self.run,
-            judge=self.judge,
-            open_rows=looks.open_rows,
-            say=self.said.append,
-            budget=self.budget,
-        )
+        self.options = SimpleNamespace(schedule=rounds)
+        sides = {"base": SIDE, "candidate": SIDE}
+        return ab_run.take(cast(Measuring, self), sides, self.judge, ab_run.open_rows)
 
 
 @pytest.mark.parametrize("first", [1, FIRST_LOOK, 7, 60, LAST_LOOK, 101])
@@ -161,7 +157,7 @@ def test_the_hosts_controls_get_no_further_rounds(loaded: Loader) -> None:
     record = loaded(builders.run([builders.row("gemm/a")]))
     control = Verdict("host/copy", Outcome.INCONCLUSIVE, Timing.HOST, counters={"host_clock": 1.0})
     found = Comparison(record, record, (control, *is_open("memcpy/a", "host/own")))
-    assert looks.open_rows(found) == ["memcpy/a", "host/own"]
+    assert ab_run.open_rows(found) == ["memcpy/a", "host/own"]
 
 
 @pytest.mark.parametrize(

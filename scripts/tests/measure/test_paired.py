@@ -12,9 +12,9 @@ import pytest
 from test_runner import SIDES, Seen
 
 import fake_binary
-from warpgauge.measure import discovery, paired, runner, selection
+from warpgauge.measure import ab_run, discovery, run_file, runner, selection
+from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.paired import Side
 from warpgauge.measure.plan import Lane, Plan, command, order
 from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records.sessions import are_paired, only_session
@@ -48,14 +48,22 @@ def side(folder: Path, **facts: str) -> Side:
 Sides = dict[str, Side]
 
 
+def measured(sides: Sides, names: Sequence[str] | None, rounds: range, run: Watched) -> Sides:
+    """Return the sides with results of these rounds; if `names` are given, of those alone."""
+    chosen = {name: side if names is None else side.only(names) for name, side in sides.items()}
+    return ab_run.with_results(
+        sides, run([side.lane(name) for name, side in chosen.items()], rounds)
+    )
+
+
 def both(folder: Path) -> Sides:
     return {name: side(folder / name) for name in SIDES}
 
 
 def documents(sides: Sides) -> list[dict[str, Any]]:
     """Rows of both sides by name."""
-    found = (paired.document(side, FACTS, {}) for side in sides.values())
-    return [{row["name"]: row for row in rows} for _, rows in found]
+    found = (run_file.rows(side.binaries, side.outcomes, paired=True) for side in sides.values())
+    return [{row["name"]: row for row in rows} for rows in found]
 
 
 def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
@@ -63,7 +71,7 @@ def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
         fake_binary.make(tmp_path / name, "gemm", GEMM)
         fake_binary.make(tmp_path / name, "sync")
     run = Watched(tmp_path)
-    paired.measure(both(tmp_path), None, range(1, 4), run)
+    measured(both(tmp_path), None, range(1, 4), run)
     gemm = [(number, side) for number, family, side in run.ran if family == "gemm"]
     orders = {1: SIDES, 2: SIDES[::-1], 3: SIDES}
     assert gemm == [(number, side) for number, order in orders.items() for side in order]
@@ -82,7 +90,7 @@ def test_rows_say_which_rounds_their_times_come_from(tmp_path: Path) -> None:
     lowered = {2: {"throttled": 1.0}, 3: {"throttled": 1.0}}  # at the second try, too
     fake_binary.make(tmp_path / "base", "gemm", GEMM, counters=lowered)
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM)
-    sides = paired.measure(both(tmp_path), None, range(1, 4), Watched(tmp_path))
+    sides = measured(both(tmp_path), None, range(1, 4), Watched(tmp_path))
     one, other = documents(sides)
     assert one["gemm/a"]["process_rounds"] == [1, 3]
     assert one["gemm/a"]["process_medians"] == [1001.0, 1004.0]
@@ -94,9 +102,9 @@ def test_a_second_look_adds_its_rounds_to_the_rows_that_it_measured(tmp_path: Pa
         fake_binary.make(tmp_path / name, "gemm", GEMM)
         fake_binary.make(tmp_path / name, "sync")
     run = Watched(tmp_path)
-    sides = paired.measure(both(tmp_path), None, range(1, 3), run)
+    sides = measured(both(tmp_path), None, range(1, 3), run)
     run.commands.clear()
-    sides = paired.measure(sides, ("gemm/b",), range(3, 6), run)
+    sides = measured(sides, ("gemm/b",), range(3, 6), run)
     assert [Path(command[0]).name for command in run.commands] == ["bench_gemm", "bench_gemm"]
     assert all(command[1:] == ["--benchmark_filter=^(gemm/b)$"] for command in run.commands)
     for found in documents(sides):
@@ -111,8 +119,8 @@ def test_a_fault_in_a_second_look_is_an_error_of_what_it_was_to_measure(tmp_path
     fake_binary.make(tmp_path / "base", "gemm", GEMM)
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM, faults={"3": "crash"})
     run = Watched(tmp_path)
-    sides = paired.measure(both(tmp_path), None, range(1, 3), run)
-    one, other = documents(paired.measure(sides, ("gemm/b",), range(3, 5), run))
+    sides = measured(both(tmp_path), None, range(1, 3), run)
+    one, other = documents(measured(sides, ("gemm/b",), range(3, 5), run))
     assert other["gemm/b"]["error_message"].startswith("in round 3: bench_gemm was killed")
     assert "error_message" not in other["gemm/a"]
     assert "error_message" not in one["gemm/b"]
@@ -124,7 +132,7 @@ def test_a_program_that_one_side_lacks_runs_alone(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM)
     fake_binary.make(tmp_path / "candidate", "new")
     run = Watched(tmp_path)
-    one, other = documents(paired.measure(both(tmp_path), None, range(1, 3), run))
+    one, other = documents(measured(both(tmp_path), None, range(1, 3), run))
     alone = [(family, side) for _, family, side in run.ran if family != "gemm"]
     assert sorted(alone) == [("new", "candidate")] * 2 + [("old", "base")] * 2
     assert list(one) == ["gemm/a", "gemm/b", "old/one", "old/two"]
@@ -135,7 +143,7 @@ def test_a_program_that_cannot_run_on_one_side_is_an_error_of_that_side(tmp_path
     fake_binary.make(tmp_path / "base", "gemm", listing_fault="no libcublas")
     fake_binary.make(tmp_path / "candidate", "gemm", GEMM)
     for names in (None, ("gemm/a",)):
-        sides = paired.measure(both(tmp_path), names, range(1, 2), Watched(tmp_path))
+        sides = measured(both(tmp_path), names, range(1, 2), Watched(tmp_path))
         one, other = documents(sides)
         assert "no libcublas" in one["gemm"]["error_message"]
         assert "error_message" not in other["gemm/a"]
@@ -146,9 +154,9 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     base = side(tmp_path / "bin", commit="b" * 40, dirty="false")
     candidate = side(tmp_path / "bin", commit="c" * 40, dirty="true", inject="gemm=2")
     sides = {"base": base, "candidate": candidate}
-    sides = paired.measure(sides, None, range(1, 4), Watched(tmp_path))
+    sides = measured(sides, None, range(1, 4), Watched(tmp_path))
     files = {name: tmp_path / f"{name}.json" for name in sides}
-    kept = paired.kept(sides, files, FACTS, {"cpu_model": "C"})
+    kept = ab_run.written(sides, files, FACTS, {"cpu_model": "C"})
     one, other = (only_session(kept[name]).context for name in sides)
     assert are_paired(kept["base"], kept["candidate"])
     assert (one["pair_side"], other["pair_side"]) == ("base", "candidate")
@@ -156,7 +164,7 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     assert (other["commit"], other["dirty"], other["inject"]) == ("c" * 40, "true", "gemm=2")
     assert one["processes"] == other["processes"] == "3"
     assert one["cpu_model"] == "C"
-    again = paired.kept(sides, files, FACTS, {})
+    again = ab_run.written(sides, files, FACTS, {})
     assert not are_paired(kept["base"], again["candidate"])
 
 
@@ -165,7 +173,7 @@ def test_extra_work_goes_into_one_side(tmp_path: Path) -> None:
     base = side(tmp_path / "bin")
     candidate = Side(base.binaries, {}, ("--inject=gemm=2",))
     run = Watched(tmp_path)
-    paired.measure({"base": base, "candidate": candidate}, ("gemm/a",), range(1, 2), run)
+    measured({"base": base, "candidate": candidate}, ("gemm/a",), range(1, 2), run)
     chosen = "--benchmark_filter=^(gemm/a)$"
     assert [command[1:] for command in run.commands] == [[chosen], ["--inject=gemm=2", chosen]]
 

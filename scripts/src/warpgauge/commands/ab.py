@@ -14,11 +14,9 @@ from warpgauge.commands.ab_options import AbOptions, parse
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.show_results import Conclusion, RunReport
 from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
-from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Probe
-from warpgauge.measure.looks import Looks, open_rows
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.reports import provenance

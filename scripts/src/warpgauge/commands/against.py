@@ -14,10 +14,8 @@ from dataclasses import replace
 
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.show_results import Conclusion, without_gpu
-from warpgauge.measure.ab_run import AbRun
-from warpgauge.measure.looks import Looks, open_rows
+from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.records.model import Record
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError

@@ -11,11 +11,9 @@ from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel, parse
 from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
-from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Probe
-from warpgauge.measure.looks import open_rows
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.measure.selection import Suite
 from warpgauge.measure.variants import Axes, Variant
 from warpgauge.records.model import number

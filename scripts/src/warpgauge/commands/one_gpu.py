@@ -18,10 +18,9 @@ from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline, without_gpu
 from warpgauge.measure import confirm, run_file
-from warpgauge.measure.ab_run import AbRun, BaselineRun
+from warpgauge.measure.ab_run import AbRun, Looks
 from warpgauge.measure.confirm import unconfirmed
 from warpgauge.measure.journal import Journal
-from warpgauge.measure.looks import Looks
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.self_check import of_folders
 from warpgauge.records import load
@@ -182,8 +181,7 @@ class Bench(MeasuringCommand):
 
                 return against.measured(beside, sides, paths, show, unscreened)
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
-        alone = BaselineRun(beside, options.screening(confirms=bool(commit)))
-        side, tired = alone.measured()
+        content, tired = beside.alone(options.screening(confirms=bool(commit)))
         if tired is not None and options.record:
             raise tired
 
@@ -208,7 +206,7 @@ class Bench(MeasuringCommand):
         shown = os.path.relpath(paths.run)
         became = f"while {shown} was written: it is either complete or unchanged"
         try:
-            run_file.write({paths.run: alone.document(side)})
+            run_file.write({paths.run: content})
             became = f"after {shown} was written"
             measuring.note(f"run file: {shown}")
             status = self._concluded(base, load.load(paths.run), beside, settled, show)

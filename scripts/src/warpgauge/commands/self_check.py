@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands.show_results import Conclusion
-from warpgauge.measure import self_check, self_check_report
+from warpgauge.measure import self_check
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.measure.self_check import SelfCheck
@@ -55,7 +55,7 @@ def concluded(
         say(f"The result is not kept in {os.path.relpath(baselines)}: {why_not}.")
     else:
         path = path_of(baselines, check.context["gpu_name"])
-        replace_all({path: self_check_report.text(check, screened)})
+        replace_all({path: self_check.text(check, screened)})
         say(f"kept: {os.path.relpath(path)}")
     return status
 
@@ -69,7 +69,7 @@ def shown(
     could not tell that something is unchanged, or something had no result. `screened` are
     comparisons of the bases with a baseline.
     """
-    self_check_report.render(checks, screened, show.console)
+    self_check.render(checks, screened, show.console)
     cases = [case for check in checks for case in check.cases]
     if any(case.is_false_alarm for case in cases) or any(one.count(*CHANGED) for one in screened):
         return ExitStatus.REGRESSION

@@ -17,7 +17,7 @@ from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.kernel import Manifest
 from warpgauge.measure import discovery, run_file
-from warpgauge.measure.ab_run import AbRun, BaselineRun
+from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import QUICK_PROCESSES
@@ -125,10 +125,9 @@ class _SweepCommand(MeasuringCommand):
             held.enter_context(self.alone_in(self.runs))
             measuring = self.watched(measuring, suite.known.get("gpu_uuid", ""), held)
             processes = options.processes or QUICK_PROCESSES
-            run = BaselineRun(AbRun(measuring, suite, built.source), processes)
             measuring.note(f"Measuring {suite.size} in {plural(processes, 'process', 'processes')}")
-            side, tired = run.measured()
-            run_file.write({paths.run: run.document(side)})
+            content, tired = AbRun(measuring, suite, built.source).alone(processes)
+            run_file.write({paths.run: content})
             measuring.note(f"run file: {os.path.relpath(paths.run)}")
             status = self.show(load.load(paths.run))
             if tired is not None:

@@ -14,11 +14,9 @@ from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.show_results import Conclusion
 from warpgauge.commands.why_options import WhyOptions, parse
 from warpgauge.measure import selection
-from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.looks import open_rows
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.measure.selection import Suite
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint

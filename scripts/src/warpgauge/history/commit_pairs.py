@@ -16,11 +16,10 @@ import msgspec
 
 from warpgauge.history.bisect import State
 from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.measure.ab_run import AbRun
+from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.budget import Budget
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.measure.selection import Suite, exactly
 from warpgauge.records.model import Record
 from warpgauge.system.git import short

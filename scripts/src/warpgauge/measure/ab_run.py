@@ -1,30 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures this build, either alone or in pairs with the build of another commit."""
+"""Measures this build alone, or in pairs with another until every row is decided.
+
+Stopping as soon as a difference looks significant inflates false alarms. The schedule of looks is
+therefore fixed before the first round, and each look spends part of alpha (Lan and DeMets 1983,
+"Discrete sequential boundaries for clinical trials"). The run files list the rounds of the looks.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from warpgauge.measure import looks, paired, run_file, selection
-from warpgauge.measure.looks import Found, Looks
+from warpgauge.measure import run_file, selection
+from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import LAST_LOOK
-from warpgauge.measure.paired import Side
+from warpgauge.measure.plan import Lane
 from warpgauge.measure.run_file import Content
 from warpgauge.measure.selection import Suite
 from warpgauge.measure.throttle_guard import PersistentThrottling
 from warpgauge.measure.turn_result import TurnResult
+from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import BASE, CANDIDATE
+from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE
+from warpgauge.system import interrupts
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
+from warpgauge.system.text import duration, plural
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.paired_tests import LOOKS
 
 # Context fields of run files: the seed of the order, and in pairs the measuring time so far.
 ORDER_SEED, MEASURED_SECONDS = "order_seed", "measured_seconds"
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of several builds: its programs, how they are called, and their results so far.
+
+    `facts` are context fields of this side alone: commit, dirty, inject.
+    """
+
+    binaries: tuple[Binary, ...]
+    facts: Mapping[str, str]
+    arguments: tuple[str, ...] = ()
+    outcomes: tuple[TurnResult, ...] = ()
+
+    def only(self, names: Collection[str]) -> Side:
+        """Return this side with only these benchmarks, as far as it has them."""
+        return replace(self, binaries=tuple(selection.only(self.binaries, names)))
+
+    def without(self, names: Collection[str]) -> Side:
+        """Return this side without these benchmarks."""
+        binaries = []
+        for binary in self.binaries:
+            left = tuple(name for name in binary.names if name not in names)
+            if left or not binary.names:
+                binaries.append(replace(binary, names=left))
+        return replace(self, binaries=tuple(binaries))
+
+    def lane(self, name: str = "") -> Lane:
+        return Lane(self.binaries, self.arguments, name)
+
+
+@dataclass(frozen=True)
+class Looks(Generic[Found]):
+    """The findings, and the numbers of rounds for the note on pairs.
+
+    `stop` is an interrupt after the first look. The caller shows the findings, then raises it.
+    """
+
+    found: Found
+    rounds: Mapping[str, int | float]
+    stop: KeyboardInterrupt | None = None
 
 
 @dataclass(frozen=True)
@@ -43,11 +98,9 @@ class AbRun:
 
     def built_here(self, *injections: str) -> Side:
         """This build as a side; `injections` are values of --inject."""
-        side = Side(self.suite.binaries, self.source)
-        if not injections:
-            return side
-        facts = {**self.source, "inject": " ".join(injections)}
-        return replace(side, facts=facts, arguments=tuple(f"--inject={one}" for one in injections))
+        inject = {"inject": " ".join(injections)} if injections else {}
+        arguments = tuple(f"--inject={injection}" for injection in injections)
+        return Side(self.suite.binaries, {**self.source, **inject}, arguments)
 
     def base(self, commit: str) -> Side:
         """Return `commit` as a side, built in a worktree unless it is this tree. Raises UserError.
@@ -64,6 +117,33 @@ class AbRun:
         chosen = selection.chosen(everything, measuring.options.filter)
         side = Side(tuple(selection.able(chosen, self.suite.probe)), facts)
         return side.without(self.suite.left_out)
+
+    def alone(self, processes: int) -> tuple[Content, PersistentThrottling | None]:
+        """Measure the candidate in `processes` processes.
+
+        Return the content of its run file, and the throttling that ended the run, if any. External
+        kernels are not measured in pairs, so a budget allows more processes for them.
+        """
+        measuring, side, outcomes = self.measuring, self.candidate, list[TurnResult]()
+        options, lanes, tired = measuring.options, [side.lane()], None
+        further = range(processes + 1, LAST_LOOK + 1)
+        fills = options.kernels is not None and options.budget_s is not None and further
+        try:
+            # Results from before persistent throttling are kept.
+            outcomes.extend(measuring.run(lanes, range(1, processes + 1)))
+            measuring.budget.minimum_is_measured()
+            if fills and measuring.budget.fits(lanes):
+                outcomes.extend(_while_it_fits(measuring, lanes, further))
+        except PersistentThrottling as fault:
+            tired = fault
+            measuring.budget.minimum_is_measured()
+        facts = {
+            **side.facts,
+            "processes": str(max([processes, *(outcome.round for outcome in outcomes)])),
+            ORDER_SEED: str(options.seed),
+            "filter": options.filter,
+        }
+        return run_file.document(side.binaries, outcomes, facts, self.suite.known), tired
 
     def compared(
         self,
@@ -85,67 +165,123 @@ class AbRun:
             fault = f"commit {short(base.facts['commit'])} {why}"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         measuring, paths = self.measuring, dict(zip((BASE, CANDIDATE), files, strict=True))
-        facts = {ORDER_SEED: str(measuring.options.seed), "filter": filter}
 
-        def keep_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Found:
-            of_both = {
-                **facts,
+        def write_and_judge(sides: Mapping[str, Side], looked: Sequence[int]) -> Found:
+            facts = {
+                ORDER_SEED: str(measuring.options.seed),
+                "filter": filter,
                 LOOKS: " ".join(map(str, [*before, *looked])),
                 MEASURED_SECONDS: f"{measuring.budget.spent:.0f}",
             }
-            records = paired.kept(sides, paths, of_both, self.suite.known)
+            records = written(sides, paths, facts, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])
 
-        both = looks.take(
-            {BASE: base, CANDIDATE: candidate},
-            measuring.options.schedule,
-            run=measuring.run,
-            judge=keep_and_judge,
-            open_rows=open_rows,
-            say=measuring.note,
-            budget=measuring.budget,
-        )
+        sides = {BASE: base, CANDIDATE: candidate}
+        looks = take(measuring, sides, write_and_judge, open_rows)
         measuring.note(f"run files: {', '.join(os.path.relpath(path) for path in files)}")
-        return both
+        return looks
 
 
-@dataclass(frozen=True)
-class BaselineRun:
-    """Measures the candidate of `beside` in `processes` processes.
+def written(
+    sides: Mapping[str, Side],
+    files: Mapping[str, Path],
+    facts: Mapping[str, str],
+    known: Mapping[str, str],
+) -> dict[str, Record]:
+    """Write each side's run file with a common `pair_id`, and load it again. Raises UserError.
 
-    External kernels are not measured in pairs, so a budget allows more processes for them.
+    `facts` hold for both sides; `known` fills in what the programs do not report.
     """
+    contents, pair = {}, secrets.token_hex(8)
+    for name, side in sides.items():
+        rounds = len({outcome.round for outcome in side.outcomes})
+        own = {"processes": str(rounds), **side.facts, **facts, PAIR_KEY: pair, PAIR_SIDE: name}
+        contents[files[name]] = run_file.document(
+            side.binaries, side.outcomes, own, known, paired=True
+        )
+    run_file.write(contents)
+    return {name: load.load(files[name]) for name in sides}
 
-    beside: AbRun
-    processes: int
 
-    def measured(self) -> tuple[Side, PersistentThrottling | None]:
-        """Return the candidate with its results, and the throttling that ended the run, or None."""
-        measuring, one = self.beside.measuring, self.beside.candidate
-        options, outcomes = measuring.options, list[TurnResult]()
-        fills = options.kernels is not None and options.budget_s is not None
-        most = max(self.processes, LAST_LOOK) if fills else self.processes
-        why = None
+def take(
+    measuring: Measuring,
+    sides: Mapping[str, Side],
+    judge: Callable[[Mapping[str, Side], Sequence[int]], Found],
+    open_rows: Callable[[Found], Collection[str]],
+) -> Looks[Found]:
+    """Measure the first look, then further looks at open benchmarks, and return the findings.
+
+    `judge` writes and judges all results so far, given the rounds of the looks. `open_rows`
+    returns the undecided benchmarks. The first look always runs all its rounds; a later one stops
+    after the last round that fits the budget. If a further look is interrupted, the findings are
+    those of the look before.
+    """
+    budget, (first, *further) = measuring.budget, measuring.options.schedule
+    lanes = [side.lane(name) for name, side in sides.items()]
+    sides = with_results(sides, measuring.run(lanes, range(1, first + 1)))
+    budget.minimum_is_measured()
+    looked, stop = [first], None
+    found = judge(sides, looked)
+    names = left = open_rows(found)
+    for until in further:
+        lanes = [side.only(left).lane(name) for name, side in sides.items()]
+        if not left or not budget.fits(lanes):
+            break
+        last = looked[-1]
+        time_left = "" if budget.given is None else f" ({duration(budget.left)} left)"
+        open_now = plural(len(left), "open benchmark")
+        measuring.note(f"Rounds {last + 1} to {until} of {open_now}{time_left}")
         try:
-            # Results from before persistent throttling are kept.
-            outcomes.extend(measuring.run([one.lane()], range(1, self.processes + 1)))
-            measuring.budget.minimum_is_measured()
-            for round in range(self.processes + 1, most + 1):
-                if not measuring.budget.fits([one.lane()]):
-                    break
-                outcomes.extend(measuring.run([one.lane()], range(round, round + 1)))
-        except PersistentThrottling as tired:
-            why = tired
-            measuring.budget.minimum_is_measured()
-        return replace(one, outcomes=tuple(outcomes)), why
+            outcomes = [*_while_it_fits(measuring, lanes, range(last + 1, until + 1))]
+            if not outcomes:  # no program can run the open benchmarks
+                break
+            sides = with_results(sides, outcomes)
+            with interrupts.postponed():  # keep the run files and the judgement consistent
+                looked.append(outcomes[-1].round)
+                found = judge(sides, looked)
+                # Results of other benchmarks may reopen a decided one.
+                left = open_rows(found)
+        except KeyboardInterrupt as interrupt:
+            counted = plural(looked[-1], "pair")
+            measuring.note(f"Interrupted: the first {counted} count.")
+            stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
+            break
+    rounds = {
+        "pairs": looked[0],
+        "interrupted": int(stop is not None),
+        "budget_seconds": budget.given or 0.0,
+    }
+    if len(looked) > 1:
+        rounds |= {"most_pairs": looked[-1], "open_benchmarks": len(names)}
+        rounds["still_open"] = len(left)
+    else:
+        rounds["undecided"] = len(left)
+    return Looks(found, rounds, stop)
 
-    def document(self, side: Side) -> Content:
-        """Return the context and rows of the run file."""
-        options, known = self.beside.measuring.options, self.beside.suite.known
-        facts = {
-            **side.facts,
-            "processes": str(max([self.processes, *(one.round for one in side.outcomes)])),
-            ORDER_SEED: str(options.seed),
-            "filter": options.filter,
-        }
-        return run_file.document(side.binaries, side.outcomes, facts, known)
+
+def with_results(sides: Mapping[str, Side], outcomes: Iterable[TurnResult]) -> dict[str, Side]:
+    """Return the sides with these results added, each to the side that it names."""
+    new = [*outcomes]
+    return {
+        name: replace(
+            side, outcomes=(*side.outcomes, *(outcome for outcome in new if outcome.side == name))
+        )
+        for name, side in sides.items()
+    }
+
+
+def _while_it_fits(
+    measuring: Measuring, lanes: Sequence[Lane], rounds: range
+) -> Iterator[TurnResult]:
+    """Run the first round, and further whole rounds as long as the budget allows."""
+    of_a_round = sum(binary.runs for lane in lanes for binary in lane.binaries)
+    for count, outcome in enumerate(measuring.run(lanes, rounds), 1):
+        yield outcome
+        if count % of_a_round == 0 and not measuring.budget.fits(lanes):
+            return
+
+
+def open_rows(found: Comparison) -> list[str]:
+    """Return the undecided benchmarks, without the host's controls, which decide nothing."""
+    undecided = (row for row in found.verdicts if row.outcome is Outcome.INCONCLUSIVE)
+    return [row.name for row in undecided if not is_control(row)]

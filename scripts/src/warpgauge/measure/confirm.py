@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from warpgauge.measure.ab_run import AbRun
-from warpgauge.measure.looks import Looks, open_rows
+from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.measure.selection import exactly
 from warpgauge.records.model import Clock, Record, Session
 from warpgauge.records.sessions import newest, newest_last

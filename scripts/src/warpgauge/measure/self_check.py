@@ -11,20 +11,35 @@ of runs with other seeds add up.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
-from warpgauge.measure import looks, selection
-from warpgauge.measure.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun
+import msgspec
+from rich.console import Console
+
+from warpgauge.measure import selection
+from warpgauge.measure.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun, Looks, open_rows
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.looks import Looks
+from warpgauge.measure.progress import clock
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.system.git import short
+from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.text import inert, named, percent, plural
+from warpgauge.verdict.comparability import TOLERANCE
+from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import FAMILY as CONTROLS
+from warpgauge.verdict.controls import judged
+from warpgauge.verdict.paired_tests import LOOKS
+
+FORMAT = "self-check/3"
 
 # The extra work as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
@@ -34,6 +49,10 @@ _DRAWN_FROM = (*(0.0,) * 5, *CHANGES * 2)
 
 # Context field of both run files. It tells how the extra work was drawn: change it with the draw.
 _MARK = {"self_check": "1"}
+
+# Context fields of the result, which identify the GPU, the build and the run.
+_SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date looks".split()
+_SHOWN += [ORDER_SEED, MEASURED_SECONDS]
 
 _FAILED = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
 
@@ -54,6 +73,13 @@ class Case:
     @property
     def is_false_alarm(self) -> bool:
         return self.verdict.is_changed and not self.is_found
+
+    @property
+    def wider_tolerance(self) -> float | None:
+        """The tolerance if a policy widened it: smaller changes need not be found then."""
+        tolerance = self.verdict.tolerance
+        is_wider = tolerance is not None and tolerance > TOLERANCE[self.verdict.clock]
+        return tolerance if is_wider else None
 
 
 @dataclass(frozen=True)
@@ -83,7 +109,8 @@ class SelfCheck:
     @property
     def failed(self) -> list[str]:
         """The benchmarks that have no result on some side."""
-        return [one.name for one in self.comparison.verdicts if one.outcome in _FAILED]
+        verdicts = self.comparison.verdicts
+        return [verdict.name for verdict in verdicts if verdict.outcome in _FAILED]
 
 
 def extra_work(seed: str, name: str) -> float:
@@ -129,7 +156,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
         options.filter,
         _files(folder),
         lambda base, run: _judged(base, run, judge),
-        lambda found: looks.open_rows(found.comparison),
+        lambda found: open_rows(found.comparison),
     )
 
 
@@ -138,16 +165,17 @@ def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
 
     It also does so if two have one seed: they do not add up, for their benchmarks did the same.
     """
-    checks = [_of_folder(folder, judge) for folder in folders]
-    seen: dict[str, Path] = {}
-    for folder, check in zip(folders, checks, strict=True):
+    checks: dict[str, SelfCheck] = {}
+    for folder in folders:
+        check = _of_folder(folder, judge)
         seed = check.context[ORDER_SEED]
-        other = seen.setdefault(seed, folder)
-        if other is not folder:
+        if seed in checks:
+            other = checks[seed].base.path.parent
             raise UserError(
                 f"{other} and {folder} have the same extra work (seed {seed}): name one"
             )
-    return checks
+        checks[seed] = check
+    return [*checks.values()]
 
 
 def _of_folder(folder: Path, judge: Judge) -> SelfCheck:
@@ -156,7 +184,10 @@ def _of_folder(folder: Path, judge: Judge) -> SelfCheck:
         raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
     base, run = map(load.load, files)
     for side, record in {BASE: base, CANDIDATE: run}.items():
-        if not all(_is_of(session.context, side) for session in record.sessions.values()):
+        stated = {PAIR_SIDE: side, **_MARK}.items()
+        needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
+        contexts = [session.context for session in record.sessions.values()]
+        if not all(stated <= one.items() and needed <= one.keys() for one in contexts):
             raise UserError(
                 f"{record.path} was not made by this version of scripts/bench --self-check: name "
                 "the folder of a self-check in build/runs"
@@ -170,13 +201,173 @@ def _files(folder: Path) -> tuple[Path, Path]:
     return folder / f"{BASE}.json", folder / f"{CANDIDATE}.json"
 
 
-def _is_of(context: Mapping[str, str], side: str) -> bool:
-    """Return whether a run file with this context is of this side of a self-check."""
-    stated = {PAIR_SIDE: side, **_MARK}
-    needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
-    return stated.items() <= context.items() and needed <= context.keys()
-
-
 def _judged(base: Record, run: Record, judge: Judge) -> SelfCheck:
     found, seed = judge(base, run), only_session(run).context[ORDER_SEED]
-    return SelfCheck(found, {one.name: extra_work(seed, one.name) for one in found.verdicts})
+    names = [verdict.name for verdict in found.verdicts]
+    return SelfCheck(found, {name: extra_work(seed, name) for name in names})
+
+
+class Share(NamedTuple):
+    """How many of how many benchmarks."""
+
+    number: int
+    of: int
+
+    @staticmethod
+    def counted(whether: Iterable[bool]) -> Share:
+        each = list(whether)
+        return Share(sum(each), len(each))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}" if self.of else "-"
+
+
+class Detection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Results of a family's benchmarks on one clock after the gate's last look.
+
+    Benchmarks with a wider `tolerance` from a policy are grouped by it rather than by family.
+    """
+
+    family: str = ""  # empty for a total
+    clock: str
+    tolerance: float | None = None
+    benchmarks: int
+    unchanged: int  # without extra work
+    false_alarms: int
+    bounded_within_tolerance: int  # PASS with a bound within the tolerance, of the unchanged
+    found_of: dict[str, Share]  # extra work (a fraction) -> REGRESSION, of those that did it
+    inside_interval_of: Share  # whose interval holds the extra work, of those that have one
+    inconclusive: int
+    mean_pairs: float
+
+
+def detections(cases: Iterable[Case]) -> list[Detection]:
+    """Return a row per family and clock, then totals per clock, then one per wider tolerance."""
+    groups = defaultdict[tuple[bool, float, str, str], list[Case]](list)
+    for case in cases:
+        timing, tolerance = case.verdict.clock.value, case.wider_tolerance
+        groups[True, tolerance or 0.0, "", timing].append(case)
+        if tolerance is None:
+            groups[False, 0.0, case.verdict.family, timing].append(case)
+    return [
+        _detection(family, timing, tolerance or None, its)
+        for (_, tolerance, family, timing), its in sorted(groups.items(), key=lambda one: one[0])
+    ]
+
+
+def _detection(
+    family: str, timing: str, tolerance: float | None, cases: Sequence[Case]
+) -> Detection:
+    verdicts = [case.verdict for case in cases]
+    unchanged = [case.verdict for case in cases if not case.extra]
+    pairs = [one.processes[1] for one in verdicts if one.processes is not None]
+    return Detection(
+        family=family,
+        clock=timing,
+        tolerance=tolerance,
+        benchmarks=len(cases),
+        unchanged=len(unchanged),
+        false_alarms=sum(case.is_false_alarm for case in cases),
+        bounded_within_tolerance=sum(map(_is_bounded, unchanged)),
+        found_of={
+            f"{change:g}": Share.counted(case.is_found for case in cases if case.extra == change)
+            for change in CHANGES
+        },
+        inside_interval_of=Share.counted(
+            case.verdict.change.low <= case.extra <= case.verdict.change.high
+            for case in cases
+            if case.verdict.change is not None
+        ),
+        inconclusive=sum(one.outcome is Outcome.INCONCLUSIVE for one in verdicts),
+        mean_pairs=round(fmean(pairs), 2) if pairs else 0.0,
+    )
+
+
+def _is_bounded(one: Verdict) -> bool:
+    if one.outcome is not Outcome.PASS or one.bound is None or one.tolerance is None:
+        return False
+    return one.bound <= one.tolerance
+
+
+def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console: Console) -> None:
+    """Print the sums of all `checks`; `screened` are comparisons of their bases with a baseline."""
+    counts = ("clock", "benchmarks", "unchanged", "false alarms", "bounded")
+    sizes = (f"+{percent(change, sign=False)}" for change in CHANGES)
+    heading = Cells("family", (*counts, *sizes, "in interval", "inconclusive", "pairs"))
+    counted = detections(case for check in checks for case in check.cases)
+    rows = [_cells(one) for one in counted if one.tolerance is None]
+    columns = Columns.fitting([heading, *rows], console.width)
+    print_text(console, columns.line(heading, left=(0,)), style="dim")
+    for row in rows:
+        print_text(console, columns.line(row, left=(0,)))
+    everything = sum(one.benchmarks for one in counted if not one.family)
+    further = [_apart(one, everything) for one in counted if one.tolerance is not None]
+    further += [line for check in checks for line in _run(check)]
+    further += map(_against, screened)
+    print_text(console, "\n" + "\n".join(map(inert, further)))
+
+
+def _cells(one: Detection) -> Cells:
+    counts = (one.benchmarks, one.unchanged, one.false_alarms)
+    bounded = Share(one.bounded_within_tolerance, one.unchanged)
+    shares = (bounded, *one.found_of.values(), one.inside_interval_of)
+    cells = (*counts, *shares, one.inconclusive, f"{one.mean_pairs:.1f}")
+    return Cells(one.family or "all", (one.clock, *map(str, cells)))
+
+
+def _apart(one: Detection, of: int) -> str:
+    """Return ``3 of 10 have a tolerance of 10 %: found 1 % in 0/1, false alarms in 0.``"""
+    tried = ((float(size), share) for size, share in one.found_of.items() if share.of)
+    found = (f"found {percent(size, sign=False)} in {share}" for size, share in tried)
+    tolerance = percent(one.tolerance or 0.0, sign=False)
+    have = f"{one.benchmarks} of {of} have a tolerance of {tolerance}"
+    return f"{have}: {', '.join([*found, f'false alarms in {one.false_alarms}'])}."
+
+
+def _run(check: SelfCheck) -> Iterator[str]:
+    """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
+    context = check.context
+    commit, looks = short(context.get("commit", "")), context.get(LOOKS, "")
+    of = f"{context['gpu_name']}, commit {commit}, looks after {looks} pairs"
+    yield f"{of}, measured in {clock(float(context[MEASURED_SECONDS]))}."
+    if check.comparison.refusal is not None:
+        yield f"Nothing was compared: {check.comparison.refusal}."
+    if check.failed:
+        yield f"No result: {named(check.failed)}."
+
+
+def _against(screened: Comparison) -> str:
+    """Return ``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
+    changed = screened.count(*CHANGED)
+    unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
+    sessions = plural(len(screened.baseline.sessions), "session")
+    of = f"{changed} of {judged(screened)} called changed"
+    return f"Against the baseline ({sessions}): {of}, {unknown} unknown."
+
+
+def text(check: SelfCheck, screened: Comparison | None) -> str:
+    """Return the JSON file, one family per line, with the names of missed benchmarks."""
+    rows = [msgspec.to_builtins(one) for one in detections(check.cases)]
+    missed = {
+        f"{change:g}": [
+            case.verdict.name
+            for case in check.cases
+            if case.extra == change and not case.is_found and case.wider_tolerance is None
+        ]
+        for change in CHANGES
+    }
+    lists = {
+        "totals": [row for row in rows if "family" not in row],
+        "families": [row for row in rows if "family" in row],
+    }
+    facts = {
+        "warpgauge_format": FORMAT,
+        "context": {key: check.context[key] for key in _SHOWN if key in check.context},
+        "against_the_baseline": None if screened is None else _against(screened),
+        "missed_by_extra_work": missed,
+    }
+    fields = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items()]
+    for key, its in lists.items():
+        lines = ",\n".join(map(json.dumps, its))
+        fields.append(f"{json.dumps(key)}: [\n{lines}\n]")
+    return "{\n" + ",\n".join(fields) + "\n}\n"

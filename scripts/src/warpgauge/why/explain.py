@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.paired import Side
 from warpgauge.records.model import Record, Row
 from warpgauge.system import atomic
 from warpgauge.system.errors import UserError, of_system
