@@ -8,7 +8,7 @@ bounds hardly anything (scripts/statistics.md, "Screening"): then all are measur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,7 +112,6 @@ def commit_of(baseline: Record, session: Session) -> str:
 
 # Outcomes to confirm in pairs: another day or another boot may have caused them.
 _FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
-_ACCEPTED = "accepted"
 
 # What pairs from the start leave to the baseline. A benchmark may be new because its rows were
 # removed to be recorded again: then it does another amount of work in the baseline's commit.
@@ -122,7 +121,7 @@ _OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING, Outcome.INVALID)
 _SUPERSEDED = (Kind.SIBLINGS, Kind.ENTRY_UNUSED, Kind.HELD_BACK)
 
 # Names of a pair's outcomes in the note.
-_FOUND = {
+_COUNTED = {
     Outcome.REGRESSION: "slower",
     Outcome.IMPROVED: "faster",
     Outcome.PASS: "unchanged",
@@ -134,8 +133,8 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
     """Return the verdicts to confirm; none if the sides cannot be compared."""
     if screened.refusal is not None:
         return ()
-    flags = (one for one in screened.verdicts if one.outcome in _FLAGS)
-    return tuple(one for one in flags if not is_control(one))
+    flags = (row for row in screened.verdicts if row.outcome in _FLAGS)
+    return tuple(row for row in flags if not is_control(row))
 
 
 def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
@@ -147,35 +146,40 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     flags, paired = flagged(screened), both.found
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
-    found = _replacing(flags, paired)
-    counts = {**_screened(screened, flags), **_found(flags, list(found.values()))}
-    method = Note(Kind.CONFIRMED, commit=_commit(paired), **both.rounds, **counts)
-    return _merged(screened, paired, found, method)
+    merged, replaced = _merged(screened, paired, flags)
+    counts = Counter(
+        "accepted" if row.is_accepted else _COUNTED[row.outcome]
+        for row in replaced
+        if row.outcome in _COUNTED
+    )
+    method = Note(
+        Kind.CONFIRMED,
+        commit=_commit(paired),
+        screened=judged(screened),
+        flagged=len(flags),
+        not_measured=len(flags) - counts.total(),
+        **both.rounds,
+        **counts,
+    )
+    return replace(merged, method=method)
 
 
-def unscreened(judged: Comparison, both: Looks[Comparison]) -> Comparison:
-    """Return `judged`, the pair's candidate against the baseline, with the verdicts of the pair.
+def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
+    """Return `alone`, the pair's candidate against the baseline, with the verdicts of the pair.
 
     The pair has all of alpha, because nothing else judges what it could measure. What it could not
     measure keeps its verdict: a regression, and a benchmark that the base lacks.
     """
     paired = both.found
-    if judged.refusal is not None:
-        return judged
+    if alone.refusal is not None:
+        return alone
     if paired.refusal is not None:
-        return unconfirmed(judged, paired.refusal)
-    left = (one for one in judged.verdicts if one.outcome not in _OF_THE_BASELINE)
-    found = _replacing((one for one in left if not is_control(one)), paired)
-    method = Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds)
-    notes = tuple(note for note in judged.notes if note.kind not in _SUPERSEDED)
-    return _merged(replace(judged, notes=notes), paired, found, method)
-
-
-def _replacing(rows: Iterable[Verdict], paired: Comparison) -> dict[str, Verdict]:
-    """Return the pair's verdicts on `rows` that count, by name."""
-    beside = {one.name: one for one in paired.verdicts}
-    both = ((one, beside[one.name]) for one in rows if one.name in beside)
-    return {one.name: its for one, its in both if _counts(one, its)}
+        return unconfirmed(alone, paired.refusal)
+    left = (row for row in alone.verdicts if row.outcome not in _OF_THE_BASELINE)
+    notes = tuple(note for note in alone.notes if note.kind not in _SUPERSEDED)
+    rows = [row for row in left if not is_control(row)]
+    merged, _ = _merged(replace(alone, notes=notes), paired, rows)
+    return replace(merged, method=Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds))
 
 
 def _commit(paired: Comparison) -> str:
@@ -183,58 +187,52 @@ def _commit(paired: Comparison) -> str:
 
 
 def _merged(
-    screened: Comparison, paired: Comparison, found: Mapping[str, Verdict], method: Note
-) -> Comparison:
-    """Return `screened` with the verdicts `found` of the pair, and the notes of both."""
-    passed = [one for one in found.values() if one.outcome is Outcome.PASS]
-    acquitted = {one.name for one in passed if not one.is_accepted}
-    changed = (one.name for one in screened.verdicts if one.outcome in CHANGED)
-    moved = tuple(name for name in changed if name in acquitted)
-    own = [Note(Kind.NOT_THE_CODE, names=moved)] if moved else []
+    screened: Comparison, paired: Comparison, rows: Iterable[Verdict]
+) -> tuple[Comparison, Sequence[Verdict]]:
+    """Return `screened` with the pair's verdicts on `rows` and the notes of both, and the former.
+
+    A verdict of the pair replaces another unless the pair could not measure the benchmark.
+    """
+    of_pair = {row.name: row for row in paired.verdicts}
+    found = {
+        row.name: of_pair[row.name]
+        for row in rows
+        if row.name in of_pair and _replaces(of_pair[row.name], row)
+    }
+    acquitted = [
+        row.name
+        for row in screened.verdicts
+        if row.outcome in CHANGED
+        and (new := found.get(row.name)) is not None
+        and new.outcome is Outcome.PASS
+        and not new.is_accepted
+    ]
+    own = [Note(Kind.NOT_THE_CODE, names=tuple(acquitted))] if acquitted else []
     # Do not repeat the pair's notes.
     others = [note for note in screened.notes if note not in paired.notes]
-    return replace(
-        screened,
-        verdicts=tuple(found.get(one.name, one) for one in screened.verdicts),
-        method=method,
-        notes=(*own, *paired.notes, *others),
-    )
+    verdicts = tuple(found.get(row.name, row) for row in screened.verdicts)
+    notes = (*own, *paired.notes, *others)
+    return replace(screened, verdicts=verdicts, notes=notes), [*found.values()]
 
 
-def unconfirmed(screened: Comparison, why: str) -> Comparison:
-    """Return `screened` with a note on why nothing was confirmed, and on what to do next."""
-    flags = flagged(screened)
-    if not flags:
-        return screened
-    remedy = None
-    if any(one.outcome is Outcome.INCONCLUSIVE for one in flags):
-        context = newest(screened.candidate).context
-        remedy = "scripts/bench --against COMMIT"
-        if MANIFEST in context:
-            remedy = "scripts/bench --kernels FILE --budget TIME"
-        elif BUILD_DIR in context:
-            remedy = "scripts/warpgauge ab"
-    told = {"reason": why, "remedy": remedy}
-    method = Note(Kind.UNCONFIRMED, **_screened(screened, flags), **told)
-    return replace(screened, method=method)
-
-
-def _counts(screened: Verdict, paired: Verdict) -> bool:
+def _replaces(paired: Verdict, screened: Verdict) -> bool:
     if paired.outcome in (Outcome.NEW, Outcome.SKIPPED):
         return False
     measured = paired.outcome is Outcome.INCONCLUSIVE or paired.outcome not in UNMEASURED
     return measured or screened.outcome is not Outcome.REGRESSION
 
 
-def _screened(screened: Comparison, flags: Sequence[Verdict]) -> dict[str, int]:
-    return {"screened": judged(screened), "flagged": len(flags)}
-
-
-def _found(flags: Sequence[Verdict], found: Sequence[Verdict]) -> dict[str, int]:
-    """Count the flags by result: ``slower``, ``accepted``, ``not_measured``."""
-    counts = Counter(
-        _ACCEPTED if one.is_accepted else _FOUND[one.outcome]
-        for one in found
-        if one.outcome in _FOUND
-    )
-    return {**counts, "not_measured": len(flags) - counts.total()}
+def unconfirmed(screened: Comparison, why: str) -> Comparison:
+    """Return `screened` with a note on why nothing was confirmed, and on what to do next."""
+    flags, remedy = flagged(screened), None
+    if not flags:
+        return screened
+    if any(row.outcome is Outcome.INCONCLUSIVE for row in flags):
+        context = newest(screened.candidate).context
+        remedy = "scripts/bench --against COMMIT"
+        if MANIFEST in context:
+            remedy = "scripts/bench --kernels FILE --budget TIME"
+        elif BUILD_DIR in context:
+            remedy = "scripts/warpgauge ab"
+    counts = {"screened": judged(screened), "flagged": len(flags)}
+    return replace(screened, method=Note(Kind.UNCONFIRMED, **counts, reason=why, remedy=remedy))

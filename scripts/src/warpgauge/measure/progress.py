@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from statistics import fmean
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, Turn
 from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system.layout import print_line
@@ -70,36 +70,27 @@ def new_faults(lanes: Sequence[Lane], reported: set[str]) -> list[str]:
 
 
 class TimeLeft:
-    """Estimates the time left from how long each family's processes took so far, on any side."""
+    """Estimates the time left from what a benchmark took so far. A process counts as one more."""
 
     def __init__(self, plan: Plan) -> None:
-        able = [one for lane in plan.lanes for one in lane.binaries if one.runs]
-        self._left = Counter(one.family for one in able for _ in plan.rounds)
-        self._benchmarks = dict.fromkeys(self._left, 1)
-        self._seconds = defaultdict[str, list[float]](list)
-        for one in able:
-            self._benchmarks[one.family] = max(len(one.names), self._benchmarks[one.family])
-
-    @property
-    def processes(self) -> int:
-        """The number of processes left."""
-        return self._left.total()
+        able = [binary for lane in plan.lanes for binary in lane.binaries if binary.runs]
+        self.processes = len(plan.rounds) * len(able)
+        self._left = len(plan.rounds) * sum(map(_weight, able))
+        self._ended, self._took = 0, 0.0
+        self._weights = {binary.family: _weight(binary) for binary in able}
 
     def ended(self, outcome: TurnResult) -> None:
-        self._left[outcome.binary.family] -= 1
-        if outcome.binary.names:  # a process that ran nothing says nothing about the others
-            self._seconds[outcome.binary.family].append(outcome.seconds)
+        self._left -= self._weights[outcome.binary.family]
+        self._ended += _weight(outcome.binary) if outcome.binary.names else 0
+        self._took += outcome.seconds
 
     def seconds(self) -> float | None:
-        """Estimated seconds; None at first. A new family is assumed to be as fast as the others."""
-        known = {family: fmean(times) for family, times in self._seconds.items()}
-        if not known:
-            return None
-        each = sum(known.values()) / sum(self._benchmarks[family] for family in known)
-        return sum(
-            count * known.get(family, each * self._benchmarks[family])
-            for family, count in self._left.items()
-        )
+        """Return the estimated seconds; None at first."""
+        return self._left * self._took / self._ended if self._ended else None
+
+
+def _weight(binary: Binary) -> int:
+    return 1 + len(binary.names)
 
 
 class RunProgress:
