@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extra work that is drawn for each benchmark, and what was found of it, by family."""
+"""The extra work that is drawn for each benchmark, and what was found of it, by device."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_injected_gives_every_benchmark_what_was_drawn_for_it() -> None:
         assert factors == ([pytest.approx(1 + extra)] if extra else [])
 
 
-def test_a_family_and_clock_a_row_and_no_controls() -> None:
+def test_each_clock_has_a_row_without_controls() -> None:
     check = checked(
         case("b/1"),
         case("b/2", Outcome.REGRESSION, 0.05),
@@ -108,30 +108,17 @@ def test_a_family_and_clock_a_row_and_no_controls() -> None:
         case("hx/1", Outcome.REGRESSION, 0.1),
         case("host/1"),
     )
-    found = detections(check.cases)
-    assert [(one.family, Clock(one.clock), one.benchmarks) for one in found] == [
-        ("a", Clock.DEVICE, 2),
-        ("b", Clock.DEVICE, 2),
-        ("hx", Clock.HOST, 1),
-        ("", Clock.DEVICE, 4),
-        ("", Clock.HOST, 1),
-    ]
-    a, b, _, device, host = found
-    assert (a.false_alarms, bounded(a), a.inconclusive) == (
+    device, host = detections(check.cases)
+    assert (device.clock, device.benchmarks, host.clock, host.benchmarks) == (
+        "device",
+        4,
+        "host",
         1,
-        (0, 1),
-        1,
-        {"0.01": (0, 1)},
     )
-    assert (b.false_alarms, bounded(b), b.inconclusive) == (
-        0,
-        (1, 1),
-        0,
-        {"0.05": (1, 1)},
-    )
-    assert (counts(a), counts(b)) == ({"0.01": (0, 1)}, {"0.05": (1, 1)})
+    assert (device.false_alarms, bounded(device), device.inconclusive) == (1, (1, 2), 1)
     assert counts(device) == {"0.01": (0, 1), "0.05": (1, 1)}
-    assert (device.false_alarms, counts(host)) == (1, {"0.1": (1, 1)})
+    assert (host.false_alarms, counts(host)) == (0, {"0.1": (1, 1)})
+    assert "False alarms: 'a/1'." in shown(check)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +142,8 @@ def test_what_is_unchanged_is_bounded_where_its_bound_is_within_the_tolerance() 
     loose = case("a/loose", bound=0.02)
     unknown = replace(loose, verdict=replace(loose.verdict, name="a/unknown", bound=None))
     missed = case("a/missed", extra=0.01, bound=0.005)
-    family, _ = detections([case("a/tight", bound=0.01), loose, unknown, missed])
-    assert (family.benchmarks, bounded(family)) == (4, (1, 3))
+    (device,) = detections([case("a/tight", bound=0.01), loose, unknown, missed])
+    assert (device.benchmarks, bounded(device)) == (4, (1, 3))
 
 
 def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
@@ -166,16 +153,13 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
 
     found = case("a/1", Outcome.REGRESSION, 0.05)
     check = checked(found, wide("a/2", 0.05), wide("a/3", 0.0), case("a/4", extra=0.02))
-    family, everything, apart = detections(check.cases)
-    assert (family.family, family.benchmarks, family.tolerance) == ("a", 2, None)
-    assert (everything.family, everything.benchmarks, everything.tolerance) == ("", 2, None)
-    assert (apart.family, apart.benchmarks, apart.tolerance) == ("", 2, 0.1)
+    everything, apart = detections(check.cases)
+    assert (everything.benchmarks, everything.tolerance) == (2, None)
+    assert (apart.benchmarks, apart.tolerance) == (2, 0.1)
     assert (bounded(apart), counts(apart)) == ((1, 1), {"0.05": (0, 1)})
-    told = "2 of 4 have a tolerance of 10 %: found 5 % in 0/1, false alarms in 0. "
-    assert told in shown(check)
+    assert "device, tolerance 10 % 2 1 0 1/1 - - - 0/1 - " in shown(check)
     document = json.loads(self_check.text(check, None))
     assert [one.get("tolerance") for one in document["totals"]] == [None, 0.1]
-    assert [one["family"] for one in document["families"]] == ["a"]
     assert {by for by, names in document["missed_by_extra_work"].items() if names} == {"0.02"}
     assert document["missed_by_extra_work"]["0.02"] == ["a/4"]
 
@@ -183,7 +167,7 @@ def test_what_a_policy_tolerates_is_counted_apart_and_not_missed() -> None:
 def test_the_pairs_that_a_benchmark_needed_are_the_mean_of_what_was_measured() -> None:
     cases = [case("a/1"), case("a/2", Outcome.REGRESSION, 0.1), case("a/3", Outcome.ERROR)]
     many = replace(cases[1], verdict=replace(cases[1].verdict, processes=(24, 25)))
-    assert [one.mean_pairs for one in detections([cases[0], many, cases[2]])] == [16.0, 16.0]
+    assert [one.mean_pairs for one in detections([cases[0], many, cases[2]])] == [16.0]
 
 
 def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_was_seen() -> None:
@@ -200,11 +184,11 @@ def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_wa
 def test_the_results_of_several_runs_add_up() -> None:
     one = checked(case("a/1", Outcome.REGRESSION, 0.01), case("a/2", ratio=0.0))
     other = checked(case("a/1", extra=0.01), case("a/2", Outcome.REGRESSION, 0.1))
-    family, _ = detections([*one.cases, *other.cases])
-    assert (family.benchmarks, bounded(family)) == (4, (1, 1))
-    assert counts(family) == {"0.01": (1, 2), "0.1": (1, 1)}
+    (device,) = detections([*one.cases, *other.cases])
+    assert (device.benchmarks, bounded(device)) == (4, (1, 1))
+    assert counts(device) == {"0.01": (1, 2), "0.1": (1, 1)}
     told = shown(one, other)
-    assert "a device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
+    assert "device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
     assert told.count("measured in 1:30.") == 2  # each run, with its commit and looks
 
 
@@ -215,9 +199,9 @@ def test_what_has_no_result_is_neither_a_miss_nor_unchanged() -> None:
         case("a/3", Outcome.INVALID),
         case("a/4"),
     )
-    family, _ = detections(check.cases)
-    assert counts(family) == {"0.01": (1, 1)}
-    assert bounded(family) == (1, 1)
+    (device,) = detections(check.cases)
+    assert counts(device) == {"0.01": (1, 1)}
+    assert bounded(device) == (1, 1)
     assert "No result: 2 benchmarks ('a/2', 'a/3')." in shown(check)
 
 

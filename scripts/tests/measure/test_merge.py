@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpgauge.measure import run_file
+from warpgauge.measure import program_identity, run_file
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
@@ -69,17 +69,6 @@ def test_counters_are_medians_of_what_is_finite_and_the_label_is_the_newest() ->
     assert (found["label"], found["source_line"]) == ("new", 12345678.0)
 
 
-@pytest.mark.parametrize(
-    ("sources", "expected"),
-    [("sync.cu,sync_kernels.cu", ["sync.cu", "sync_kernels.cu"]), ("", None), (7, None)],
-)
-def test_a_row_names_the_source_files_of_its_program(
-    sources: object, expected: list[str] | None
-) -> None:
-    report = {"context": {"sources": sources}, "benchmarks": [row(3.0)]}
-    assert merged(TurnResult(SYNC, 1, report, {}, 1.0)).get("sources") == expected
-
-
 def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
     wrong = row(0.0, error_occurred=True, error_message="wrong result", source_line=43.0)
     found = merged(outcome(wrong), outcome())
@@ -122,9 +111,9 @@ GOOD = row(1.0)
         ([outcome(WRONG), outcome(SKIP, number=2)], "in round 1: wrong result"),
         ([outcome(SKIP), outcome(number=2)], "in round 2: it broke"),
         ([outcome(SKIP), outcome(GOOD, number=2)],
-         "skipped in round 1 (no memory), measured in round 2"),
+         "in round 1: skipped: no memory"),
         ([outcome(GOOD), outcome(SKIP, number=2)],
-         "skipped in round 2 (no memory), measured in round 1"),
+         "in round 2: skipped: no memory"),
         ([outcome(SKIP), outcome(GOOD, number=2), outcome(WRONG, number=3)],
          "in round 3: wrong result"),
         # A missing row, a fault beside a row, one bad repetition, neither row nor fault.
@@ -237,12 +226,18 @@ def test_no_disturbed_time_ever_counts_as_clean(processes: list[dict[str, float]
         assert len(clean) >= min(2, len(processes))
 
 
-def test_the_machine_code_is_told_where_all_processes_run_the_same() -> None:
+def test_the_machine_code_is_told_where_all_processes_run_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        program_identity,
+        "of_row",
+        lambda binary, launches: f"{binary.family} {launches}" if launches else "",
+    )
+
     def code(*launches: float) -> tuple[object, set[str]]:
         processes = [outcome(row(1.0, **{"kernel:_Z3sumv": one})) for one in launches]
-        (found,) = run_file.rows(
-            [SYNC], processes, digest=lambda binary, told: f"{binary.family} {told}"
-        )
+        found = merged(*processes)
         return found.get("machine_code"), {key for key in found if key.startswith("kernel")}
 
     assert code(3.0, 3.0) == ("sync {'_Z3sumv': 3.0}", set())

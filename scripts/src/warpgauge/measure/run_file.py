@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,8 +33,6 @@ from warpgauge.system.document import TIME_UNITS, Failure
 
 JsonRow = dict[str, Any]
 Content = tuple[Report, Sequence[JsonRow]]  # context and rows
-# Digest of a program's kernels, given their launches (`fields.launches_of`); empty if unknown.
-Digest = Callable[[Binary, Mapping[str, float]], str]
 
 SIGNIFICANT_DIGITS = 7  # far below the noise, and short in a diff
 
@@ -43,118 +41,120 @@ _EXACT = frozenset((*RESOURCES, *FLAWS, "clock_event_reasons", SOURCE_LINE))
 
 
 def rows(
-    binaries: Sequence[Binary],
-    outcomes: Iterable[TurnResult],
-    *,
-    paired: bool = False,
-    digest: Digest = lambda _binary, _launches: "",
+    binaries: Sequence[Binary], outcomes: Iterable[TurnResult], *, paired: bool = False
 ) -> list[JsonRow]:
     """Return one row per benchmark, from the processes asked for it, in order of registration.
 
     A benchmark that failed in any round becomes an errored row; one that every process skipped
     becomes a skipped row. Disturbed processes are left out if a majority was undisturbed;
     otherwise counters mark the times as invalid. With `paired`, rows list the rounds of their times
-    and any lock-step ratios. `digest` returns the digest of a row's kernels.
+    and any lock-step ratios.
     """
-    by_binary = defaultdict[str, list[TurnResult]](list)
-    for outcome in outcomes:
-        by_binary[outcome.binary.family].append(outcome)
-    merged = []
+    everything, merged = [*outcomes], list[JsonRow]()
     for place, binary in enumerate(binaries):
-        family = binary.family
         if binary.fault is not None:
             fault = Failure(f"{binary.path.name}: {binary.fault}")
-            merged.append(_failed(_identity(family, place, 0), fault) | {NOT_LISTED: 1.0})
+            merged.append(_failed(_identity(binary.family, place, 0), fault) | {NOT_LISTED: 1.0})
             continue
-        if binary.skipped is not None:
-            why = Failure(binary.skipped, skipped=True)
-            named = enumerate(binary.names)
-            merged += [_failed(_identity(name, place, index), why) for index, name in named]
-            continue
-        processes = [one for one in by_binary[family] if one.binary.names]
+        own = [outcome for outcome in everything if outcome.binary.family == binary.family]
         for index, name in enumerate(binary.names):
-            asked = [one for one in processes if name in one.binary.names]
-            merged.append(_row(_identity(name, place, index), asked, digest, paired))
+            identity = _identity(name, place, index)
+            if binary.skipped is not None:
+                merged.append(_failed(identity, Failure(binary.skipped, skipped=True)))
+            else:
+                asked = [outcome for outcome in own if name in outcome.binary.names]
+                merged.append(_row(identity, asked, paired=paired))
     return merged
 
 
-def _runs(outcome: TurnResult) -> list[JsonRow]:
-    return [row for row in outcome.report.get("benchmarks", []) if is_run(row)]
+@dataclass(frozen=True)
+class _Measured:
+    """One process's result for one benchmark: medians over repetitions, in ns."""
+
+    round: int
+    time: float
+    cpu_time: float
+    iterations: int
+    label: str
+    counters: dict[str, float]
+    ratio: float | None
+    machine_code: str
+
+    @staticmethod
+    def of(outcome: TurnResult, repetitions: Sequence[JsonRow]) -> _Measured:
+        scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
+        pairs = list(zip(repetitions, scales, strict=True))
+        last = repetitions[-1]
+        return _Measured(
+            outcome.round,
+            median(float(row["real_time"]) * scale for row, scale in pairs),
+            median(fields.number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs),
+            sum(int(fields.number_or_zero(row.get("iterations"))) for row in repetitions),
+            fields.label_of(last),
+            combined([fields.counters_of(row) for row in repetitions]),
+            outcome.pair_ratios.get(last["name"]),
+            program_identity.of_row(outcome.binary, fields.launches_of(last)),
+        )
 
 
-def _row(
-    identity: JsonRow, processes: Sequence[TurnResult], digest: Digest, paired: bool
-) -> JsonRow:
-    measured = []
-    reported: list[JsonRow] = []
-    failure = None if processes else Failure("it was not run")
-    skips: list[tuple[TurnResult, Failure]] = []
-    for outcome in processes:
-        found = [row for row in _runs(outcome) if row["name"] == identity["name"]]
+def _row(identity: JsonRow, asked: Sequence[TurnResult], *, paired: bool) -> JsonRow:
+    measured, failures, reported = list[_Measured](), list[tuple[int, Failure]](), list[JsonRow]()
+    for outcome in asked:
+        found = outcome.report.get("benchmarks", [])
+        found = [row for row in found if is_run(row) and row["name"] == identity["name"]]
         reported += found
         missing = None if found else Failure("it was not reported")
-        why = outcome.failures.get(identity["name"], missing)
-        if why is not None and why.skipped:
-            skips.append((outcome, why))
-        elif why is not None:
-            failure = failure or Failure(f"in round {outcome.round}: {why}")
+        if failure := outcome.failures.get(identity["name"], missing):
+            failures.append((outcome.round, failure))
         else:
-            ratio = outcome.pair_ratios.get(identity["name"])
-            code = digest(outcome.binary, fields.launches_of(found[-1]))
-            facts = {"round": outcome.round, "ratio": ratio, "machine_code": code}
-            measured.append({**_process_row(found), **facts})
-    if failure := failure or _skipped(skips, measured):
-        return _timed(_failed(identity, failure) | _origin(reported), reported)
-    limits = with_limits(
-        [row["counters"] for row in measured], [row["real_time"] for row in measured]
-    )
+            measured.append(_Measured.of(outcome, found))
+    if failures or not measured:
+        merged = _failed(identity, _overall(failures, measured)) | _origin(reported)
+    else:
+        merged = identity | _times(measured, paired=paired)
+    return fields.with_host_time(merged) if any(map(fields.timed_by_host, reported)) else merged
+
+
+def _overall(failures: Sequence[tuple[int, Failure]], measured: Sequence[_Measured]) -> Failure:
+    """Return the failure of a benchmark, which is skipped only where every process skipped it."""
+    if not failures:
+        return Failure("it was not run")
+    errors = [failure for failure in failures if not failure[1].skipped]
+    number, why = (errors or failures)[0]
+    return Failure(f"in round {number}: {why}") if errors or measured else why
+
+
+def _times(measured: Sequence[_Measured], *, paired: bool) -> JsonRow:
+    """Return the fields of a row that was measured in all processes."""
+    limits = with_limits([row.counters for row in measured], [row.time for row in measured])
     kept = _undisturbed(
-        [{**row, "counters": one} for row, one in zip(measured, limits, strict=True)]
+        [replace(row, counters=own) for row, own in zip(measured, limits, strict=True)]
     )
-    times = [row["real_time"] for row in kept]
-    rounds: JsonRow = {"process_rounds": [row["round"] for row in kept]} if paired else {}
-    ratios = [row["ratio"] and _short(row["ratio"]) for row in kept]
+    rounds: JsonRow = {"process_rounds": [row.round for row in kept]} if paired else {}
+    ratios = [row.ratio and _short(row.ratio) for row in kept]
     if paired and any(ratios):
         rounds["pair_ratios"] = ratios
-    label = {"label": kept[-1]["label"]} if kept[-1]["label"] else {}
-    merged = {
-        **identity,
-        "iterations": sum(row["iterations"] for row in kept),
-        "real_time": _short(median(times)),
-        "cpu_time": _short(median(row["cpu_time"] for row in kept)),
+    codes = {row.machine_code for row in kept}
+    is_one = len(codes) == 1 and "" not in codes
+    return {
+        "iterations": sum(row.iterations for row in kept),
+        "real_time": _short(median(row.time for row in kept)),
+        "cpu_time": _short(median(row.cpu_time for row in kept)),
         "time_unit": "ns",
-        "process_medians": [_short(time) for time in times],
+        "process_medians": [_short(row.time) for row in kept],
         **rounds,
-        **_counters([row["counters"] for row in kept], len(measured)),
-        **label,
-        **_machine_code(kept),
-        **_sources(processes),
+        **_counters([row.counters for row in kept], len(measured)),
+        **({"label": kept[-1].label} if kept[-1].label else {}),
+        **({fields.MACHINE_CODE: codes.pop()} if is_one else {}),
     }
-    return _timed(merged, reported)
 
 
-def _timed(merged: JsonRow, rows: Sequence[JsonRow]) -> JsonRow:
-    """Mark the row as timed by the host if any of its rows is."""
-    return fields.with_host_time(merged) if any(map(fields.timed_by_host, rows)) else merged
-
-
-def _skipped(
-    skips: Sequence[tuple[TurnResult, Failure]], measured: Sequence[JsonRow]
-) -> Failure | None:
-    """Return the failure of a benchmark that some processes skipped; None if none did."""
-    if not skips or not measured:
-        return skips[0][1] if skips else None
-    outcome, why = skips[0]
-    in_round = f"skipped in round {outcome.round} ({why.message})"
-    return Failure(f"{in_round}, measured in round {measured[0]['round']}")
-
-
-def _undisturbed(measured: Sequence[JsonRow]) -> Sequence[JsonRow]:
+def _undisturbed(measured: Sequence[_Measured]) -> Sequence[_Measured]:
     """Return the processes with an undisturbed GPU at full clock if most are; otherwise all.
 
     A majority of three or more has at least two processes, the fewest that show a spread.
     """
-    clean = [row for row in measured if not is_disturbed(row["counters"])]
+    clean = [row for row in measured if not is_disturbed(row.counters)]
     return clean if 2 * len(clean) > len(measured) else measured
 
 
@@ -165,20 +165,6 @@ def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, 
     merged = combined(kept)
     short = {key: _short(value) for key, value in merged.items() if key not in _EXACT}
     return {**merged, **short, **{key: count for key, count in counts.items() if count}}
-
-
-def _process_row(repetitions: Sequence[JsonRow]) -> JsonRow:
-    """Return one process's result for one benchmark: the median over repetitions, in ns."""
-    scales = [TIME_UNITS[row.get("time_unit", "ns")] * 1e9 for row in repetitions]
-    pairs = list(zip(repetitions, scales, strict=True))
-    cpu_times = [fields.number_or_zero(row.get("cpu_time")) * scale for row, scale in pairs]
-    return {
-        "iterations": sum(int(fields.number_or_zero(row.get("iterations"))) for row in repetitions),
-        "real_time": median(float(row["real_time"]) * scale for row, scale in pairs),
-        "cpu_time": median(cpu_times),
-        "label": fields.label_of(repetitions[-1]),
-        "counters": combined([fields.counters_of(row) for row in repetitions]),
-    }
 
 
 def _failed(identity: JsonRow, failure: Failure) -> JsonRow:
@@ -193,21 +179,6 @@ def _origin(rows: Sequence[JsonRow]) -> JsonRow:
     """Return where a failed benchmark is defined, as far as its rows say."""
     counters = combined([fields.counters_of(row) for row in rows])
     return {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
-
-
-def _machine_code(kept: Sequence[JsonRow]) -> JsonRow:
-    """Return the digest field if all processes agree on it."""
-    told = {row["machine_code"] for row in kept}
-    return {fields.MACHINE_CODE: told.pop()} if len(told) == 1 and "" not in told else {}
-
-
-def _sources(processes: Sequence[TurnResult]) -> JsonRow:
-    """Return the source files that hold the program's kernels, if the program reports them."""
-    for outcome in processes:
-        names = outcome.report.get("context", {}).get("sources")
-        if isinstance(names, str) and names:
-            return {"sources": names.split(",")}
-    return {}
 
 
 def _identity(name: str, family_index: int, index: int) -> JsonRow:
@@ -263,9 +234,8 @@ def document(
     *,
     paired: bool = False,
 ) -> Content:
-    """Return the argument of `write`, with digests of the kernels; see `context` and `rows`."""
-    found = rows(binaries, outcomes, paired=paired, digest=program_identity.of_row)
-    return context(binaries, outcomes, facts, fallbacks), found
+    """Return what `write` takes; see `context` and `rows`."""
+    return context(binaries, outcomes, facts, fallbacks), rows(binaries, outcomes, paired=paired)
 
 
 def write(files: Mapping[Path, Content]) -> None:

@@ -39,7 +39,7 @@ from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.controls import judged
 from warpgauge.verdict.paired_tests import LOOKS
 
-FORMAT = "self-check/3"
+FORMAT = "self-check/4"
 
 # The extra work as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
@@ -223,12 +223,11 @@ class Share(NamedTuple):
 
 
 class Detection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Results of a family's benchmarks on one clock after the gate's last look.
+    """Results of all benchmarks on one clock after the gate's last look.
 
-    Benchmarks with a wider `tolerance` from a policy are grouped by it rather than by family.
+    Benchmarks with a wider `tolerance` from a policy are counted apart.
     """
 
-    family: str = ""  # empty for a total
     clock: str
     tolerance: float | None = None
     benchmarks: int
@@ -242,29 +241,20 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def detections(cases: Iterable[Case]) -> list[Detection]:
-    """Return a row per family and clock, then totals per clock, then one per wider tolerance."""
-    groups = defaultdict[tuple[bool, float, str, str], list[Case]](list)
+    """Return a row per clock, and then one per clock and wider tolerance."""
+    groups = defaultdict[tuple[float, str], list[Case]](list)
     for case in cases:
-        timing, tolerance = case.verdict.clock.value, case.wider_tolerance
-        groups[True, tolerance or 0.0, "", timing].append(case)
-        if tolerance is None:
-            groups[False, 0.0, case.verdict.family, timing].append(case)
-    return [
-        _detection(family, timing, tolerance or None, its)
-        for (_, tolerance, family, timing), its in sorted(groups.items(), key=lambda one: one[0])
-    ]
+        groups[case.wider_tolerance or 0.0, case.verdict.clock.value].append(case)
+    return [_detection(*group, groups[group]) for group in sorted(groups)]
 
 
-def _detection(
-    family: str, timing: str, tolerance: float | None, cases: Sequence[Case]
-) -> Detection:
+def _detection(tolerance: float, timing: str, cases: Sequence[Case]) -> Detection:
     verdicts = [case.verdict for case in cases]
     unchanged = [case.verdict for case in cases if not case.extra]
     pairs = [one.processes[1] for one in verdicts if one.processes is not None]
     return Detection(
-        family=family,
         clock=timing,
-        tolerance=tolerance,
+        tolerance=tolerance or None,
         benchmarks=len(cases),
         unchanged=len(unchanged),
         false_alarms=sum(case.is_false_alarm for case in cases),
@@ -291,37 +281,27 @@ def _is_bounded(one: Verdict) -> bool:
 
 def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console: Console) -> None:
     """Print the sums of all `checks`; `screened` are comparisons of their bases with a baseline."""
-    counts = ("clock", "benchmarks", "unchanged", "false alarms", "bounded")
+    counts = ("benchmarks", "unchanged", "false alarms", "bounded")
     sizes = (f"+{percent(change, sign=False)}" for change in CHANGES)
-    heading = Cells("family", (*counts, *sizes, "in interval", "inconclusive", "pairs"))
-    counted = detections(case for check in checks for case in check.cases)
-    rows = [_cells(one) for one in counted if one.tolerance is None]
-    columns = Columns.fitting([heading, *rows], console.width)
-    print_text(console, columns.line(heading, left=(0,)), style="dim")
+    heading = Cells("clock", (*counts, *sizes, "in interval", "inconclusive", "pairs"))
+    cases = [case for check in checks for case in check.cases]
+    rows = [heading, *map(_cells, detections(cases))]
+    columns = Columns.fitting(rows, console.width)
     for row in rows:
-        print_text(console, columns.line(row, left=(0,)))
-    everything = sum(one.benchmarks for one in counted if not one.family)
-    further = [_apart(one, everything) for one in counted if one.tolerance is not None]
+        print_text(console, columns.line(row, left=(0,)), style="dim" if row is heading else "")
+    alarms = [case.verdict.name for case in cases if case.is_false_alarm]
+    further = [f"False alarms: {named(alarms)}."] if alarms else []
     further += [line for check in checks for line in _run(check)]
     further += map(_against, screened)
     print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
 def _cells(one: Detection) -> Cells:
-    counts = (one.benchmarks, one.unchanged, one.false_alarms)
+    wider = "" if one.tolerance is None else f", tolerance {percent(one.tolerance, sign=False)}"
     bounded = Share(one.bounded_within_tolerance, one.unchanged)
     shares = (bounded, *one.found_of.values(), one.inside_interval_of)
-    cells = (*counts, *shares, one.inconclusive, f"{one.mean_pairs:.1f}")
-    return Cells(one.family or "all", (one.clock, *map(str, cells)))
-
-
-def _apart(one: Detection, of: int) -> str:
-    """Return ``3 of 10 have a tolerance of 10 %: found 1 % in 0/1, false alarms in 0.``"""
-    tried = ((float(size), share) for size, share in one.found_of.items() if share.of)
-    found = (f"found {percent(size, sign=False)} in {share}" for size, share in tried)
-    tolerance = percent(one.tolerance or 0.0, sign=False)
-    have = f"{one.benchmarks} of {of} have a tolerance of {tolerance}"
-    return f"{have}: {', '.join([*found, f'false alarms in {one.false_alarms}'])}."
+    cells = (one.benchmarks, one.unchanged, one.false_alarms, *shares, one.inconclusive)
+    return Cells(one.clock + wider, (*map(str, cells), f"{one.mean_pairs:.1f}"))
 
 
 def _run(check: SelfCheck) -> Iterator[str]:
@@ -346,8 +326,7 @@ def _against(screened: Comparison) -> str:
 
 
 def text(check: SelfCheck, screened: Comparison | None) -> str:
-    """Return the JSON file, one family per line, with the names of missed benchmarks."""
-    rows = [msgspec.to_builtins(one) for one in detections(check.cases)]
+    """Return the JSON file, with the names of missed benchmarks."""
     missed = {
         f"{change:g}": [
             case.verdict.name
@@ -356,18 +335,11 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
         ]
         for change in CHANGES
     }
-    lists = {
-        "totals": [row for row in rows if "family" not in row],
-        "families": [row for row in rows if "family" in row],
-    }
-    facts = {
+    document = {
         "warpgauge_format": FORMAT,
         "context": {key: check.context[key] for key in _SHOWN if key in check.context},
         "against_the_baseline": None if screened is None else _against(screened),
+        "totals": msgspec.to_builtins(detections(check.cases)),
         "missed_by_extra_work": missed,
     }
-    fields = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items()]
-    for key, its in lists.items():
-        lines = ",\n".join(map(json.dumps, its))
-        fields.append(f"{json.dumps(key)}: [\n{lines}\n]")
-    return "{\n" + ",\n".join(fields) + "\n}\n"
+    return json.dumps(document, indent=1) + "\n"
