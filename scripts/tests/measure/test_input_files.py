@@ -28,26 +28,6 @@ def test_a_file_of_the_same_size_and_time_that_holds_something_else_is_found(fil
         inputs.require_unchanged([file])
 
 
-def test_a_file_that_is_touched_or_written_again_as_it_was_is_the_same(file: Path) -> None:
-    inputs = InputFiles()
-    inputs.require_unchanged([file])
-    file.touch()
-    inputs.require_unchanged([file])
-    file.unlink()
-    file.write_bytes(b"before")
-    inputs.require_unchanged([file])
-
-
-def test_a_file_is_read_once_as_long_as_nobody_writes_it(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inputs = InputFiles()
-    digest = inputs.digest(file)
-    monkeypatch.delattr(Path, "open")
-    inputs.require_unchanged([file])
-    assert inputs.digest(file) == digest
-
-
 def test_a_file_that_goes_or_comes_is_another_one(file: Path) -> None:
     inputs, missing = InputFiles(), file.with_name("missing.npy")
     inputs.require_unchanged([file, missing])

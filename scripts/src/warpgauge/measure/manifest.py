@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -22,43 +21,27 @@ _REMEDY = "build again, with the CMake files of this warpgauge"
 _LONGEST = 100  # characters of a quoted error message
 
 
-@dataclass(frozen=True)
-class Program:
+_Text = Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
+
+
+class Program(msgspec.Struct, frozen=True):
     """A listed program, which may be missing or lie outside the build folder.
 
     `arguments` are part of every call; `inputs` are files that affect what it measures.
     """
 
     path: Path
-    needs_gpu: bool = True
-    gpus: int = 1  # number needed, if any
-    arguments: tuple[str, ...] = ()
+    needs_gpu: bool = msgspec.field(default=True, name="device")
+    gpus: Annotated[int, msgspec.Meta(ge=1)] = 1  # number needed, if any
+    arguments: tuple[_Text, ...] = ()
     inputs: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, tag_field="version", tag=1):
     """The programs, sorted by name, and the source folder, if known."""
 
-    programs: tuple[Program, ...] = ()
-    source: Path | None = None
-
-
-_Word = Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
-
-
-class _Entry(msgspec.Struct):
-    path: _Word
-    device: bool
-    gpus: Annotated[int, msgspec.Meta(ge=1)] = 1
-    arguments: tuple[_Word, ...] = ()
-    inputs: tuple[_Word, ...] = ()
-
-
-class _Listing(msgspec.Struct):
-    version: Literal[1]
-    programs: list[_Entry]
-    source_dir: str = ""
+    programs: tuple[Program, ...]
+    source: Path | None = msgspec.field(default=None, name="source_dir")
 
 
 def read(build: Path) -> Manifest:
@@ -67,34 +50,28 @@ def read(build: Path) -> Manifest:
     Raises UserError for an unusable manifest.
     """
     place = Place(build / FILE)
+    # Absolute, because a bare name would be looked up in PATH.
+    at = build.absolute()
+
+    def path_of(kind: type, text: object) -> Path:
+        if kind is not Path or not isinstance(text, str) or not text or "\0" in text:
+            raise ValueError("a path is not text")
+        return at / text
+
     try:
-        listing = msgspec.json.decode(place.path.read_bytes(), type=_Listing)
+        found = msgspec.json.decode(place.path.read_bytes(), type=Manifest, dec_hook=path_of)
     except FileNotFoundError:
-        return Manifest()
+        return Manifest(programs=())
     except OSError as fault:
         raise place.error(f"cannot be read ({fault.strerror})", "check the path") from None
     except (ValueError, RecursionError) as fault:
         why = cut(str(fault), _LONGEST)
         raise place.error(f"is not a manifest of version 1 ({why})", _REMEDY) from None
-    # Absolute, because a bare name would be looked up in PATH.
-    at = build.absolute()
-    programs = [
-        Program(
-            at / one.path,
-            one.device,
-            one.gpus,
-            one.arguments,
-            tuple(at / path for path in one.inputs),
-        )
-        for one in listing.programs
-    ]
-    counts = Counter(program.path.name for program in programs)
-    twice = next((name for name, count in counts.items() if count > 1), None)
+    programs = sorted(found.programs, key=lambda program: program.path.name)
+    twice = next((one for one, two in pairwise(programs) if one.path.name == two.path.name), None)
     if twice is not None:
-        raise place.error(f"holds two programs named {quoted(twice)}", "rename one")
-    source = build / listing.source_dir if listing.source_dir else None
-    in_order = sorted(programs, key=lambda program: program.path.name)
-    return Manifest(tuple(in_order), source)
+        raise place.error(f"holds two programs named {quoted(twice.path.name)}", "rename one")
+    return msgspec.structs.replace(found, programs=tuple(programs))
 
 
 def named(names: Sequence[str], regex: str, folder: Path) -> frozenset[str]:
@@ -111,14 +88,4 @@ def named(names: Sequence[str], regex: str, folder: Path) -> frozenset[str]:
 
 def write(build: Path, manifest: Manifest) -> None:
     """Write a manifest for `build`, which need not exist. Raises UserError."""
-    listing = _Listing(
-        version=1,
-        programs=[
-            _Entry(
-                str(one.path), one.needs_gpu, one.gpus, one.arguments, tuple(map(str, one.inputs))
-            )
-            for one in manifest.programs
-        ],
-        source_dir=str(manifest.source or ""),
-    )
-    replace_all({build / FILE: msgspec.json.encode(listing) + b"\n"})
+    replace_all({build / FILE: msgspec.json.encode(manifest, enc_hook=str) + b"\n"})

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
+from warpgauge.records.fields import counters_of
 from warpgauge.records.program_report import Report
 from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError
@@ -16,8 +18,6 @@ from warpgauge.verdict import disturbance
 # expected to stay slow. One benchmark that draws too much power does not count: the others of its
 # program run at full clock.
 _IN_A_ROW = 3
-
-_SHOWN = (SM_CLOCK, "clock_event_reasons", "temperature_celsius", "full")
 
 
 class PersistentThrottling(UserError):
@@ -34,19 +34,23 @@ class ThrottleGuard:
     """Counts consecutive programs that ran at a lowered clock."""
 
     _programs: int = 0  # consecutive slow programs
-    _slow: list[Report] = field(default_factory=list)  # rows at a lowered clock
+    _slow: list[dict[str, float]] = field(default_factory=list)  # counters at a lowered clock
+    _full_clock: float = 0.0  # Hz; 0 if unknown
 
     def look(self, reports: Iterable[Report]) -> None:
         """Count a program as slow if most of its rows, over both sides, ran at a lowered clock."""
-        rows = [
-            {**row, "full": _full_clock(report.get("context", {}))}
-            for report in reports
-            for row in report.get("benchmarks", [])
-            if failure_of(row) is None and (SM_CLOCK in row or row.get(THROTTLED))
-        ]
+        rows = []
+        for report in reports:
+            context = report.get("context", {})
+            target = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")
+            with suppress(TypeError, ValueError):
+                self._full_clock = float(target)
+            good = (row for row in report.get("benchmarks", []) if failure_of(row) is None)
+            rows += map(counters_of, good)
+        rows = [row for row in rows if SM_CLOCK in row or THROTTLED in row]
         if not rows:
             return  # host benchmarks say nothing about the GPU
-        slow = [row for row in rows if row.get(THROTTLED)]
+        slow = [dict(row) for row in rows if row.get(THROTTLED)]
         if 2 * len(slow) > len(rows):
             self._programs, self._slow = self._programs + 1, [*self._slow, *slow]
         else:
@@ -54,29 +58,13 @@ class ThrottleGuard:
 
     def require_rested(self) -> None:
         """Raise PersistentThrottling if the GPU stays slow."""
-        if self._programs >= _IN_A_ROW:
-            raise PersistentThrottling(
-                f"the GPU stays slow: {_described(self._slow)} in {self._programs} programs in a "
-                "row, repetitions included; let it cool or lift the power limit",
-                ExitStatus.NOT_MEASURED,
-            )
-
-
-def _full_clock(context: Mapping[str, object]) -> float:
-    """Return the target SM clock in Hz; 0.0 if unknown."""
-    try:
-        return float(str(context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")))
-    except ValueError:
-        return 0.0
-
-
-def _described(rows: Iterable[Report]) -> str:
-    """Return ``the SM clock was lowered to 1.2 GHz of 1.98 GHz (power cap) at 84 degrees ...``."""
-    seen = [
-        {key: float(row[key]) for key in _SHOWN if isinstance(row.get(key), int | float)}
-        for row in rows
-    ]
-    worst = combined(seen)
-    words = f"the SM clock was lowered{disturbance.lowered_clock(worst, worst['full'])}"
-    degrees = [row["temperature_celsius"] for row in seen if "temperature_celsius" in row]
-    return words + (f" at {max(degrees):.0f} degrees Celsius" if degrees else "")
+        if self._programs < _IN_A_ROW:
+            return
+        clock = disturbance.lowered_clock(combined(self._slow), self._full_clock)
+        degrees = max(row.get("temperature_celsius", 0.0) for row in self._slow)
+        at = f" at {degrees:.0f} degrees Celsius" if degrees else ""
+        raise PersistentThrottling(
+            f"the GPU stays slow: the SM clock was lowered{clock}{at} in {self._programs} programs "
+            "in a row, repetitions included; let it cool or lift the power limit",
+            ExitStatus.NOT_MEASURED,
+        )

@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from warpgauge.measure import discovery, manifest
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.manifest import Program
@@ -57,8 +59,10 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
         if axis not in known:
             has = f"only {', '.join(map(inert, known))}" if known else "none"
             raise UserError(f"--axis {inert(axis)}: {inert(name)} has no such axis, {has}")
-    told = tuple(f"--axis={axis}={','.join(values)}" for axis, values in axes.items())
-    return of_program(replace(found, arguments=told), name, scratch) if told else variant
+    given = tuple(f"--axis={axis}={','.join(values)}" for axis, values in axes.items())
+    if not given:
+        return variant
+    return of_program(msgspec.structs.replace(found, arguments=given), name, scratch)
 
 
 def of_program(program: Program, name: str, scratch: Path) -> Variant:
