@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge.commands import preview
+from warpgauge.commands import against, preview
 from warpgauge.commands.ab_options import AbOptions, parse
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.show_results import Conclusion, RunReport
 from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
-from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
+from warpgauge.measure.ab_run import AbRun, Looks, Side
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.selection import Suite
@@ -28,8 +28,6 @@ from warpgauge.verdict import policy
 from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.why import explain
-from warpgauge.why.explain import Sides
 
 
 @dataclass(frozen=True)
@@ -57,17 +55,9 @@ class _AbCommand(MeasuringCommand):
             suite = Suite(candidate.binaries, Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
             beside = AbRun(measuring, suite, {})
-            both = beside.compared(
-                base, candidate, options.filter, paths.pair, show.judged, open_rows
-            )
-            found = self._noted(both)
-            if options.why and both.stop is None:
-                sides = Sides((base, candidate), (both.found.baseline, both.found.candidate))
-                found = explain.of_regressions(found, lambda: sides, measuring, paths.why)
-            status = replace(show, report=report).compared(found)
+            sides, show = (base, candidate), replace(show, report=report)
+            status = against.measured(beside, sides, paths, show, self._noted)
             measuring.tell_budget()
-            if both.stop is not None:
-                raise both.stop
             return status
 
     def preview(self) -> ExitStatus:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench in pairs from the start: with a given commit, or with the baseline's.
+"""Pairs from the start: with a given commit, the baseline's, or another folder of programs.
 
 `run` is --against COMMIT, which applies this tree's rules.
 

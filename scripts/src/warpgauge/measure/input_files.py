@@ -25,8 +25,7 @@ class InputFiles:
         """Return the digest of a file's content; empty if it cannot be read."""
         self.require_unchanged([path])
         try:
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            return hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError:
             return ""
 

@@ -109,11 +109,6 @@ def here(found: Mapping[str, str]) -> dict[str, str]:
     return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}
 
 
-class _Source(msgspec.Struct, frozen=True):
-    commit: str
-    dirty: str
-
-
 def forget(root: Path) -> None:
     """Delete the stored source before a build: an aborted one mixes programs of two commits."""
     _path(root).unlink(missing_ok=True)
@@ -128,13 +123,13 @@ def known(root: Path) -> dict[str, str] | None:
     """Return the stored source; None if there is none, or a program was built since."""
     path = _path(root)
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_Source)
+        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
         since = path.stat().st_mtime_ns
         programs = manifest.read(path.parent).programs
         newer = any(program.path.stat().st_mtime_ns > since for program in programs)
     except (OSError, ValueError):
         return None
-    return None if newer else msgspec.structs.asdict(kept)
+    return None if newer else kept
 
 
 def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:

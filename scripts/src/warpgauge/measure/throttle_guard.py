@@ -39,7 +39,7 @@ class ThrottleGuard:
 
     def look(self, reports: Iterable[Report]) -> None:
         """Count a program as slow if most of its rows, over both sides, ran at a lowered clock."""
-        rows = []
+        rows = list[dict[str, float]]()
         for report in reports:
             context = report.get("context", {})
             target = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")
@@ -50,7 +50,7 @@ class ThrottleGuard:
         rows = [row for row in rows if SM_CLOCK in row or THROTTLED in row]
         if not rows:
             return  # host benchmarks say nothing about the GPU
-        slow = [dict(row) for row in rows if row.get(THROTTLED)]
+        slow = [row for row in rows if row.get(THROTTLED)]
         if 2 * len(slow) > len(rows):
             self._programs, self._slow = self._programs + 1, [*self._slow, *slow]
         else:
