@@ -127,7 +127,7 @@ class Cubin:
             called = section.name.removeprefix(b".text.")
             is_called = called != section.name and _PARAMETERS + called not in self._by_name
             if section.name in shared or is_called:
-                parts += [section.name, *self._linked(section)]
+                parts += [UNIQUE.sub(rb"_\1", section.name), *self._linked(section)]
         return _sha256(*parts, *_launch_bounds(self._content(b".nv.info." + name)))
 
     @cached_property
