@@ -16,6 +16,7 @@ import math
 import sys
 from argparse import ArgumentParser
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from simulation import Array, markdown, size
 from warpgauge.history import changes
 from warpgauge.history.code_series import Cause
-from warpgauge.history.series import Night, Series, standard_error
+from warpgauge.history.lines import Night
+from warpgauge.history.times import Times, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
 from warpgauge.statistics.energy_splits import SHORTEST
@@ -83,16 +85,22 @@ def recorded() -> Noise:
 
 
 def of_commit(commit: str, facts: dict[str, str], base: str = "") -> Night:
-    """A night whose number and date nobody asks for."""
-    return Night(0, "", 0, commit, facts, base)
+    """A night whose number and date do not matter."""
+    return Night("", commit, 0, facts, {}, {}, (), base)
 
 
-def series(
-    benchmark: str, nights: range, log_seconds: Array, errors: Array, *ratios: Array
-) -> Series:
+def times(
+    nights: Sequence[Night],
+    names: Sequence[str],
+    host: NDArray[np.bool_] | bool,
+    log_seconds: Array,
+    errors: Array,
+    *ratios: Array,
+) -> Times:
     """With log ratios and their errors, or without any."""
-    none = np.full(len(nights), np.nan)
-    return Series(benchmark, tuple(nights), log_seconds, errors, *(ratios or (none, none)))
+    none = np.full_like(log_seconds, np.nan)
+    of_host = np.broadcast_to(np.array(host, dtype=bool), len(names))
+    return Times(nights, names, of_host, log_seconds, errors, *(ratios or (none, none)))
 
 
 @dataclass(frozen=True)
@@ -102,8 +110,7 @@ class History:
     `alone` is what its processes scatter by, without what a boot or a GPU adds.
     """
 
-    nights: tuple[Night, ...]
-    series: tuple[Series, ...]
+    times: Times
     at: NDArray[np.int64]
     steps: Array
     alone: Array
@@ -211,9 +218,7 @@ def history(
     nights = tuple(of_commit(f"{at:040x}", {"gpu_uuid": f"GPU-{gpu}"}, base)
                    for at, (gpu, base) in enumerate(both))  # fmt: skip
     tables = values + code, errors, ratios, ratio_errors
-    rows = tuple(series(name, range(NIGHTS), *one)
-                 for name, *one in zip(noise.names, *tables, strict=True))  # fmt: skip
-    return History(nights, rows, at, steps, alone)
+    return History(times(nights, noise.names, noise.host, *tables), at, steps, alone)
 
 
 def _ratios(source: np.random.Generator, code: Array, of: Setting) -> tuple[Array, Array]:
@@ -270,7 +275,7 @@ def counted(
     for _ in range(histories):
         one = history(source, setting, changed, lasting)
         possible = np.abs(ceiling(one) - one.at) <= 1
-        seen = changes.found(one.series, one.nights, noise.clocks)
+        seen = changes.found(one.times)
         for row, name in enumerate(noise.names):
             count = counts[noise.clocks[name].value]
             points = [change.point for change in seen if change.benchmark == name]
@@ -337,11 +342,9 @@ def counted_first(nights: int, step: float, histories: int, seed: int) -> dict[s
             at = source.integers(SHORTEST, nights, len(noise.names))
             at[source.random(len(at)) >= 0.1 * bool(step)] = nights
             moved = step * (np.arange(nights) >= at[:, None])
-            rows = [
-                series(one.benchmark, range(nights), one.log_seconds[part] + by, one.errors[part])
-                for one, by in zip(whole.series, moved, strict=True)
-            ]
-            seen = changes.found(rows, whole.nights[part], noise.clocks)
+            values, errors = (one[:, part] for one in (whole.times.log_seconds, whole.times.errors))
+            of = whole.times.nights[part]
+            seen = changes.found(times(of, noise.names, noise.host, values + moved, errors))
             counts[Clock.HOST.value].alarms += sum(not change.benchmark for change in seen)
             for name, night in zip(noise.names, at, strict=True):
                 count = counts[noise.clocks[name].value]
@@ -377,7 +380,7 @@ def causes(setting: str, histories: int, seed: int) -> Counter[Cause]:
     clocks, told = recorded().clocks, Counter[Cause]()
     for _ in range(histories):
         one = history(source, setting, False)
-        seen = changes.found(one.series, one.nights, clocks)
+        seen = changes.found(one.times)
         host = [change for change in seen if clocks.get(change.benchmark) is Clock.HOST]
         least = changes.MINIMUM_EFFECT[Clock.HOST]
         told.update(one.cause for one in host if abs(math.expm1(one.point.change)) >= least)
@@ -399,7 +402,7 @@ def written(path: Path, histories: int, seed: int) -> None:
         source = np.random.default_rng(seed)
         drawn = [history(source, "one GPU", changed) for _ in range(histories)]
         word = "changed" if changed else "unchanged"
-        parts[word] = np.array([[row.log_seconds for row in one.series] for one in drawn])
+        parts[word] = np.array([one.times.log_seconds for one in drawn])
         parts[f"{word}_at"] = np.array([one.at for one in drawn])
     np.savez(path, **parts)
 

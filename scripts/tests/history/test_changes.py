@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import simulated_histories
-from simulated_histories import of_commit, series
+from simulated_histories import of_commit, times
 from warpgauge.history import changes
 from warpgauge.history.changes import Alert
-from warpgauge.history.series import Night
-from warpgauge.records.model import Clock
+from warpgauge.history.lines import Night
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Expected, MinimumEffect, Policy
 
@@ -39,17 +38,13 @@ def nights(**facts: Sequence[str]) -> list[Night]:
 def told(
     values: Array,
     of: Sequence[Night] | None = None,
-    clocks: Mapping[str, Clock] | None = None,
+    *,
+    host: bool = False,
     policy: Policy | None = None,
     names: Sequence[str] = NAMES,
 ) -> list[Alert]:
-    of = of or nights()
-    rows = [
-        series(name, range(NIGHTS), row, np.full(NIGHTS, SD / 2))
-        for name, row in zip(names, values, strict=True)
-    ]
-    seen = changes.found(rows, of, clocks or {})
-    return changes.alerts(seen, of, clocks or {}, policy, TODAY)
+    measured = times(of or nights(), names, host, values, np.full_like(values, SD / 2))
+    return changes.alerts(changes.found(measured), measured, policy, TODAY)
 
 
 def from_night(first: int, before: str, after: str) -> list[str]:
@@ -128,11 +123,10 @@ def test_a_gpu_that_was_there_rarely_beside_others_is_not_heard() -> None:
 
 def test_what_moves_all_host_times_of_a_night_is_the_host() -> None:
     names = [f"launch/{number}" for number in range(12)]
-    clocks = dict.fromkeys(names, Clock.HOST)
     values = logs()
     values += np.random.default_rng(2).normal(0.0, 0.05, NIGHTS)
     values[3, 80:] += 0.02
-    (alert,) = told(values, clocks=clocks, names=names)
+    (alert,) = told(values, host=True, names=names)
     assert [change.benchmark for change in alert.changes] == ["launch/3"]
 
 
@@ -140,7 +134,7 @@ def test_a_host_that_becomes_slower_is_one_alert_without_a_benchmark() -> None:
     names = [f"launch/{number}" for number in range(12)]
     values = logs()
     values[:, 80:] += 0.05
-    (alert,) = told(values, clocks=dict.fromkeys(names, Clock.HOST), names=names)
+    (alert,) = told(values, host=True, names=names)
     assert [change.benchmark for change in alert.changes] == [""]
     assert alert.bad == "c80"
     assert not alert.is_code
@@ -184,15 +178,13 @@ def test_changes_below_the_minimum_effect_are_none() -> None:
 def test_benchmarks_that_came_late_or_went_are_judged_by_their_nights() -> None:
     values = logs(2)
     values[0, 100:] += 0.02
-    late = series("gemm/late", range(50, 120), values[0, 50:120], np.full(70, np.nan))
-    gone = series("gemm/gone", range(3), values[1, :3], np.full(3, SD))
-    of = nights()
-    (alert,) = changes.alerts(changes.found([late, gone], of, {}), of, {}, None, TODAY)
+    values[0, :50] = values[0, 120:] = values[1, 3:] = np.nan
+    (alert,) = told(values, names=["gemm/late", "gemm/gone"])
     assert alert.bad == "c100"
 
 
-def test_no_series_is_no_alert() -> None:
-    assert changes.found([], nights(), {}) == []
+def test_no_benchmark_is_no_alert() -> None:
+    assert told(logs(0), names=[]) == []
 
 
 def test_recorded_noise_shows_no_false_change_points_and_places_what_it_can() -> None:

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import simulated_histories
-from simulated_histories import of_commit, series
+from simulated_histories import of_commit, times
 from warpgauge.history import changes
 from warpgauge.history.changes import Alert, Change
 from warpgauge.history.code_series import Cause
-from warpgauge.history.series import Night
-from warpgauge.records.model import Clock
+from warpgauge.history.lines import Night
 from warpgauge.statistics.log_ratios import Array
 
 NIGHTS, NAME = 150, "launch/a"
@@ -38,15 +37,13 @@ def found(
 ) -> list[Change]:
     """Of one benchmark, in pairs in these nights; each base's own level is another one."""
     random = np.random.default_rng(3)
-    times = code + machine - 9.0 + random.normal(0.0, TIME_SD, NIGHTS)
+    values = code + machine - 9.0 + random.normal(0.0, TIME_SD, NIGHTS)
     levels = np.unique(bases, return_inverse=True)[1] * 0.07
     ratios = code - levels + random.normal(0.0, ratio_sd, NIGHTS)
     ratios[~(np.array(bases) != "") if paired is None else paired == 0] = np.nan
-    errors = (np.full(NIGHTS, TIME_SD), ratios, np.full(NIGHTS, ratio_sd))
-    of = nights(bases)
-    return changes.found(
-        [series(NAME, range(NIGHTS), times, *errors)], of, {NAME: Clock.HOST}, newest=newest
-    )
+    tables = values, np.full(NIGHTS, TIME_SD), ratios, np.full(NIGHTS, ratio_sd)
+    measured = times(nights(bases), [NAME], True, *(table[None] for table in tables))
+    return changes.found(measured, newest=newest)
 
 
 def nights(
@@ -58,7 +55,8 @@ def nights(
 
 
 def told(seen: Sequence[Change], of: Sequence[Night]) -> list[Alert]:
-    return changes.alerts(seen, of, {NAME: Clock.HOST}, None, date(2027, 3, 1))
+    none = np.full((1, NIGHTS), np.nan)
+    return changes.alerts(seen, times(of, [NAME], True, none, none), None, date(2027, 3, 1))
 
 
 ONE = ("base",) * NIGHTS

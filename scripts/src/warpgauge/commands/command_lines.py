@@ -138,18 +138,14 @@ _CHANGES = (
     "Show in which night times changed, and which commits are in between. Changes of machine, "
     "driver or GPU are shown apart from changes of code."
 )
-_PARQUET = (
-    "Write every time with its night to a Parquet file, for DuckDB, ClickHouse and similar tools. "
-    "Needs pyarrow."
-)
+_EXPORT = "Write every time with its night to a CSV file, for DuckDB, pandas and similar tools."
 
 
 def history() -> Parser:
     parser = Parser(
         prog="warpgauge history",
         description="Show the results of the nightly runs. They are on the branch `history`, which "
-        "the workflow nightly extends; get it with git fetch origin history. build/history/ holds "
-        "a database made from it.",
+        "the workflow nightly extends; get it with git fetch origin history.",
         epilog="Exit status: 0 done; 2 bad usage, or no history; 3 done, but some lines of the "
         "history cannot be read (listed on standard error).",
     )
@@ -175,9 +171,9 @@ def history() -> Parser:
     add("--verbose", action="store_true", help="also show changes that a policy entry or a later "
         "commit explains")
 
-    exported = commands.add_parser("export", help="write a Parquet file", description=_PARQUET)
-    what = _nights_of(exported, "%(prog)s history.parquet --gpu nvidia-h200")
-    what.add_argument("file", metavar="FILE", type=file, help="the Parquet file to write")
+    exported = commands.add_parser("export", help="write a CSV file", description=_EXPORT)
+    what = _nights_of(exported, "%(prog)s history.csv --gpu nvidia-h200")
+    what.add_argument("file", metavar="FILE", type=file, help="the CSV file to write")
     arguments.add_filter(what)
     # fmt: on
     return parser

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ from pathlib import Path
 from warpgauge.baselines import store
 from warpgauge.commands import command_lines, compare, courses
 from warpgauge.commands.format_options import unpaired_comparison
-from warpgauge.history import database, show
+from warpgauge.history import show
+from warpgauge.history.lines import History
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.drawing.course import Course
@@ -67,13 +67,8 @@ def _histories(
     gpu = gpu_name(found.candidate)
     if not gpu:
         raise UserError(f"{given.run} names no GPU, so it has no history: omit --history")
-    clocks = {one.name: one.clock for one in found.verdicts}
-
-    def question(asked: sqlite3.Connection) -> Mapping[str, Course]:
-        faults[:] = database.faults(asked)
-        (slug,) = show.models(asked, store.slug(gpu))
-        return courses.of(asked, slug, clocks)[1]
-
-    if (checkout := Path(given.history)).is_dir():
-        return database.ask(checkout, "HEAD", question)
-    return database.ask(root, given.history, question)
+    checkout = Path(given.history)
+    history = History.at(checkout, "HEAD") if checkout.is_dir() else History.at(root, given.history)
+    ((_, nights),) = history.models(store.slug(gpu))
+    faults += history.faults
+    return courses.of(nights)

@@ -9,7 +9,7 @@ all host times of a night, because that is the machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import groupby, pairwise
@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.history import code_series
-from warpgauge.history.code_series import Cause
-from warpgauge.history.series import Night, Series
+from warpgauge.history.code_series import MEDIAN_SD, Cause
+from warpgauge.history.lines import Night
+from warpgauge.history.times import Times
 from warpgauge.records.model import Clock
-from warpgauge.statistics.change_points import FALSE_A_YEAR, ChangePoint, find_all, newest_start
+from warpgauge.statistics.change_points import ChangePoint, find_all, newest_start
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -33,11 +34,10 @@ MACHINE = (
 _COMPILERS = ("nvcc_version",)  # compiles the base too, but may affect the two sides differently
 
 # Smaller changes raise no alert; as for pairs (statistics.md). A policy may set higher values.
-MINIMUM_EFFECT: Mapping[Clock, float] = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
+MINIMUM_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 
 # With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
-_MEDIAN_SD = np.sqrt(np.pi / 2.0)  # standard error of a median / of a mean, many normal values
 _LARGEST_SLOPE = 3.0
 
 
@@ -90,98 +90,84 @@ class Alert:
         return all(change.explained for change in self.changes)
 
 
-def found(
-    series: Iterable[Series],
-    nights: Sequence[Night],
-    clocks: Mapping[str, Clock],
-    *,
-    alpha: float = FALSE_A_YEAR,
-    newest: bool = False,
-) -> list[Change]:
-    """The changes of all series of a GPU model; with `newest` only those in the last nights.
-
-    `clocks` says which clock times a benchmark; the default is device time.
-    """
-    rows = list(series)
-    tables = np.full((4, len(rows), len(nights)), np.nan)
-    for row, one in enumerate(rows):
-        columns = one.log_seconds, one.errors, one.log_ratios, one.ratio_errors
-        tables[:, row, list(one.nights)] = columns
-    values, errors, ratios, ratio_errors = tables
+def found(times: Times, *, newest: bool = False) -> list[Change]:
+    """The changes of all benchmarks of a GPU model; with `newest` only those in the last nights."""
+    nights, values = times.nights, times.log_seconds.copy()
     gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
-    host = np.array([clocks.get(one.benchmark) is Clock.HOST for one in rows], dtype=bool)
-    points: list[list[ChangePoint]] = [[] for _ in rows]
-    steadied = _steadied(values, errors, host, gpus, points)[0]
+    points: list[list[ChangePoint]] = [[] for _ in times.names]
+    steadied = _steadied(values, times.errors, times.host, gpus, points)[0]
+    ratios = times.log_ratios.copy()
     if newest:  # of few nights with a ratio the last ones may be years old
         ratios[:, : newest_start(len(nights))] = np.nan
-    code = code_series.found(steadied, ratios, ratio_errors, [night.base for night in nights])
+    bases = [night.base for night in nights]
+    code = code_series.found(steadied, ratios, times.ratio_errors, bases)
     changes = []
-    if quieter := [one for one in code if one.is_quieter]:
-        tables = np.stack([(one.log_seconds, one.errors) for one in quieter], axis=1)
-        seen = find_all(*tables, alpha=alpha, newest=newest)
-        for own, those in zip(quieter, seen, strict=True):
-            for first in those:
-                point = own.placed(first, steadied[own.row])
-                changes.append(Change(rows[own.row].benchmark, point, Cause.CODE))
-                for moved in (values[own.row], steadied[own.row], own.log_seconds):
+    if quieter := [series for series in code if series.is_quieter]:
+        tables = np.stack([(series.log_seconds, series.errors) for series in quieter], axis=1)
+        for series, steps in zip(quieter, find_all(*tables, newest=newest), strict=True):
+            for step in steps:
+                point = series.placed(step, steadied[series.row])
+                changes.append(Change(times.names[series.row], point, Cause.CODE))
+                for moved in (values[series.row], steadied[series.row], series.log_seconds):
                     moved[point.index :] -= point.change
     for _ in range(2 if _take_turns(gpus) else 1):
-        steadied, widened, together, error = _steadied(values, errors, host, gpus, points)
-        points = find_all(steadied, widened, alpha=alpha, newest=newest)
-    for row, those in enumerate(points):
-        ends = [0, *(one.index for one in those), len(nights)]
-        for point, start, end in zip(those, ends[:-2], ends[2:], strict=True):
-            span = steadied[row], start, end
-            causes = [own.cause(point, *span) for own in code if own.row == row]
-            known = [cause for cause in causes if cause is not Cause.UNKNOWN]
-            cause = known[0] if known else Cause.UNKNOWN
-            changes.append(Change(rows[row].benchmark, point, cause))
-    common = find_all(together[None], error[None], alpha=alpha, newest=newest)[0]
-    return [*changes, *(Change("", one) for one in common)]
+        steadied, errors, common, error = _steadied(values, times.errors, times.host, gpus, points)
+        points = find_all(steadied, errors, newest=newest)
+    for row, steps in enumerate(points):
+        ends = [0, *(point.index for point in steps), len(nights)]
+        for point, start, end in zip(steps, ends[:-2], ends[2:], strict=True):
+            causes = [
+                series.cause(point, steadied[row], start, end)
+                for series in code
+                if series.row == row
+            ]
+            cause = next((cause for cause in causes if cause is not Cause.UNKNOWN), Cause.UNKNOWN)
+            changes.append(Change(times.names[row], point, cause))
+    of_all = find_all(common[None], error[None], newest=newest)[0]
+    return [*changes, *(Change("", point) for point in of_all)]
 
 
 def alerts(
-    changes: Iterable[Change],
-    nights: Sequence[Night],
-    clocks: Mapping[str, Clock],
-    policy: Policy | None,
-    today: date,
+    changes: Iterable[Change], times: Times, policy: Policy | None, today: date
 ) -> list[Alert]:
     """Changes of at least the minimum effect, by night, grouped where they may share a cause."""
-    told = []
-    by_name = sorted(changes, key=lambda one: (one.benchmark, one.point.index))
-    for name, group in groupby(by_name, key=lambda one: one.benchmark):
-        clock = clocks.get(name, Clock.DEVICE) if name else Clock.HOST
-        entry = policy.minimum_effect(name) if policy and name else None
-        least = max(MINIMUM_EFFECT[clock], entry.fraction if entry else 0.0)
-        those = [one for one in group if abs(np.expm1(one.point.change)) >= least]
-        for number, one in enumerate(those):
-            later = [other.point for other in those[number + 1 :] if _alike(one, other)]
-            reason = _fixed(one.point, later, least, nights) or _expected(one, policy, today)
-            told.append(replace(one, explained=reason))
-    by_place = sorted(told, key=lambda one: (one.family, one.slower, one.point.index))
+    clocks = {name: Clock.HOST for name, host in zip(times.names, times.host, strict=True) if host}
+    large: list[Change] = []
+    by_name = sorted(changes, key=lambda change: (change.benchmark, change.point.index))
+    for name, group in groupby(by_name, key=lambda change: change.benchmark):
+        least = MINIMUM_EFFECT[clocks.get(name, Clock.DEVICE) if name else Clock.HOST]
+        if policy and name and (entry := policy.minimum_effect(name)):
+            least = max(least, entry.fraction)
+        own = [change for change in group if abs(np.expm1(change.point.change)) >= least]
+        for number, change in enumerate(own, 1):
+            later = [other.point for other in own[number:] if _share_machine(change, other)]
+            undone = _undone(change.point, later, least, times.nights)
+            large.append(replace(change, explained=undone or _expected(change, policy, today)))
+    large.sort(key=lambda change: (change.family, change.slower, change.point.index))
     grouped: list[Alert] = []
-    for _, group in groupby(by_place, key=lambda one: (one.family, one.slower)):
-        grouped += _together(group, nights)
-    return sorted(grouped, key=lambda one: (one.last, one.first, one.changes[0].family))
+    for _, group in groupby(large, key=lambda change: (change.family, change.slower)):
+        grouped += _together(group, times.nights)
+    return sorted(grouped, key=lambda alert: (alert.last, alert.first, alert.changes[0].family))
 
 
-def _fixed(
+def _undone(
     point: ChangePoint, later: Sequence[ChangePoint], least: float, nights: Sequence[Night]
 ) -> str:
     """The commit that restored the earlier time, in words; empty if none did."""
     total = point.change
-    for one in later:
-        total += one.change
-        if one.placed and abs(np.expm1(total)) < least:
-            return f"undone by {nights[one.index].commit}"
+    for other in later:
+        total += other.change
+        if other.placed and abs(np.expm1(total)) < least:
+            return f"undone by {nights[other.index].commit}"
     return ""
 
 
 def _expected(change: Change, policy: Policy | None, today: date) -> str:
     """The reason of the last policy entry that accepts this slowdown, or empty."""
-    unexpired = [one for one in (policy.expected if policy else ()) if one.expires >= today]
-    entry = last_matching(unexpired, change.benchmark) if change.benchmark else None
+    if not policy or not change.benchmark:
+        return ""
+    unexpired = [entry for entry in policy.expected if entry.expires >= today]
+    entry = last_matching(unexpired, change.benchmark)
     covers = entry is not None and 0.0 < np.expm1(change.point.change) <= entry.fraction
     return entry.reason if entry is not None and covers else ""
 
@@ -189,36 +175,38 @@ def _expected(change: Change, policy: Policy | None, today: date) -> str:
 def _together(changes: Iterable[Change], nights: Sequence[Night]) -> list[Alert]:
     """Group changes whose ranges of nights overlap; an alert has the nights common to all."""
     groups: list[tuple[int, int, list[Change]]] = []
-    for one in changes:
-        point = one.point
-        for number, (first, last, those) in enumerate(groups):
+    for change in changes:
+        point = change.point
+        for number, (first, last, group) in enumerate(groups):
             first, last = max(first, point.first), min(last, point.last)
-            if first <= last and _alike(one, those[0]) and point.placed is those[0].point.placed:
-                groups[number] = (first, last, [*those, one])
+            alike = _share_machine(change, group[0]) and point.placed is group[0].point.placed
+            if first <= last and alike:
+                groups[number] = (first, last, [*group, change])
                 break
         else:
-            groups.append((point.first, point.last, [one]))
+            groups.append((point.first, point.last, [change]))
     return [_alert(*group, nights) for group in groups]
 
 
-def _alike(one: Change, other: Change) -> bool:
+def _share_machine(change: Change, other: Change) -> bool:
     """Whether both or neither are caused by the machine."""
-    return (one.cause is Cause.MACHINE) is (other.cause is Cause.MACHINE)
+    return (change.cause is Cause.MACHINE) is (other.cause is Cause.MACHINE)
 
 
 def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]) -> Alert:
     before = nights[max(first - 1, 0)]
     # Compare each night with the last earlier one of the same GPU, for GPUs that take turns.
-    same = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
-    known = [(one, same.get(one.facts.get("gpu_uuid"), before)) for one in nights[first : last + 1]]
-    of_code = all(one.cause is Cause.CODE for one in changes)
+    earlier = {night.facts.get("gpu_uuid"): night for night in nights[: max(first, 1)]}
+    pairs = [
+        (night.facts, earlier.get(night.facts.get("gpu_uuid"), before).facts)
+        for night in nights[first : last + 1]
+    ]
+    of_code = all(change.cause is Cause.CODE for change in changes)
     facts = _COMPILERS if of_code else MACHINE
-    machine = tuple(
-        key for key in facts if any(a.facts.get(key) != b.facts.get(key) for a, b in known)
-    )
+    machine = tuple(key for key in facts if any(new.get(key) != old.get(key) for new, old in pairs))
     if changes[0].cause is Cause.MACHINE and not machine:
         machine = (Cause.MACHINE.value,)
-    largest = sorted(changes, key=lambda one: -abs(one.point.change))
+    largest = sorted(changes, key=lambda change: -abs(change.point.change))
     return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
 
 
@@ -230,8 +218,8 @@ def _take_turns(gpus: NDArray[np.intp]) -> bool:
 def _levels(values: Array, points: Sequence[Sequence[ChangePoint]]) -> Array:
     """For each night, the median of the row between the neighbouring change points."""
     levels = np.empty_like(values)
-    for row, those in enumerate(points):
-        ends = [0, *(one.index for one in those if one.placed), values.shape[1]]
+    for row, steps in enumerate(points):
+        ends = [0, *(point.index for point in steps if point.placed), values.shape[1]]
         for start, end in pairwise(ends):
             levels[row, start:end] = _median(values[row : row + 1, start:end], 1)[0]
     return levels
@@ -259,34 +247,27 @@ def _steadied(
     gpus: NDArray[np.intp],
     points: Sequence[Sequence[ChangePoint]],
 ) -> tuple[Array, Array, Array, Array]:
-    """Remove the differences between GPUs; the rest as in `_without_common`."""
-    levels = _levels(values, points)
-    alike = values - _differences(values - levels, gpus)
-    return _without_common(alike, errors, host, levels)
+    """Times without the differences between GPUs, and host times without each night's common shift.
 
-
-def _without_common(
-    values: Array, errors: Array, host: NDArray[np.bool_], levels: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Host times without each night's common shift, and that shift with its standard errors.
-
-    The shift is the median distance of host times from their levels. The slope with which a row
-    follows it comes from night-to-night steps, of which a change point affects only one.
+    Also returns their standard errors, and the common shift with its own. The shift is the median
+    distance of host times from their levels. The slope with which a row follows it comes from
+    night-to-night steps, of which a change point affects only one.
     """
+    levels = _levels(values, points)
+    steadied, widened = values - _differences(values - levels, gpus), errors.copy()
     if np.count_nonzero(host) < _FEWEST_ROWS:
         nothing = np.full(values.shape[1], np.nan)
-        return values, errors, nothing, nothing
-    residuals = values[host] - levels[host]
+        return steadied, widened, nothing, nothing
+    residuals = steadied[host] - levels[host]
     common = _median(residuals, 0)
     scatter = 1.4826 * _median(np.abs(residuals - common), 0)  # Hampel 1974: for normal values
     count = np.maximum(np.sum(np.isfinite(residuals), axis=0), 1)
-    error = _MEDIAN_SD * scatter / np.sqrt(count)
+    error = MEDIAN_SD * scatter / np.sqrt(count)
     steps, of_common = np.diff(residuals, axis=1), np.diff(common)
     both = np.isfinite(steps) & np.isfinite(of_common)
     products = np.sum(np.where(both, steps * of_common, 0.0), axis=1)
     squares = np.sum(np.where(both, of_common**2, 0.0), axis=1)
     slopes = np.clip(products / np.maximum(squares, 1e-300), 0.0, _LARGEST_SLOPE)[:, None]
-    steadied, widened = values.copy(), errors.copy()
     steadied[host] -= slopes * np.where(np.isfinite(common), common, 0.0)
     widened[host] = np.hypot(errors[host], slopes * np.where(np.isfinite(error), error, 0.0))
     return steadied, widened, common, error

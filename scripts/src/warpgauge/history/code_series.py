@@ -61,7 +61,7 @@ class CodeSeries(NamedTuple):
             for values in (self.log_seconds, log_seconds)
         )
         sd = _scatter(self.log_seconds[[*before, *after]]) * _SD_OF_STEPS
-        error = _MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
+        error = MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
         beyond = of_code - 0.5
         if not of_times >= 0.5 or abs(beyond * point.change) < _SURE * error:
             return Cause.UNKNOWN
@@ -82,8 +82,8 @@ class CodeSeries(NamedTuple):
 _NEAR = 25  # nights on either side
 _SURE = 3.0  # standard errors
 # For normal values: standard deviation divided by the median step between neighbours, and standard
-# error of the median divided by that of the mean.
-_SD_OF_STEPS, _MEDIAN_SD = 1.0484, 1.2533
+# error of the median divided by that of the mean, sqrt(pi / 2).
+_SD_OF_STEPS, MEDIAN_SD = 1.0484, 1.2533
 
 
 def found(

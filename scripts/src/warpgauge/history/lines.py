@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import stdev
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from warpgauge.statistics.samples import centre
 from warpgauge.system import contract, git
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
-from warpgauge.system.text import cut, quoted
+from warpgauge.system.text import cut, quoted, suggestion, typed
 from warpgauge.verdict import disturbance
 
 # Facts that may explain a step in the times, or that identify a machine.
@@ -51,9 +52,9 @@ Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 class Point(msgspec.Struct, frozen=True, array_like=True):
     """The centre of the process medians in seconds, and their scatter.
 
-    The centre is the median in lines of history/1 and history/2, and `samples.centre` in later
-    ones. `sd` is the standard deviation of the logarithms of the process medians, None if unknown;
-    `processes` is their number, 0 if unknown.
+    The centre is the median in lines of history/2, and `samples.centre` in later ones. `sd` is the
+    standard deviation of the logarithms of the process medians, None for a single one; `processes`
+    is their number.
     """
 
     seconds: Seconds
@@ -101,18 +102,7 @@ class _NightOfMedians(Night, frozen=True, tag="history/2"):
     """Has no `base` and no `ratios` either; times are medians."""
 
 
-class _OldNight(contract.Document, frozen=True, tag="history/1"):
-    """Has times only, without scatter and clocks."""
-
-    date: str
-    commit: str
-    run: Run
-    facts: dict[str, str]
-    seconds: dict[Name, Seconds]
-    unmeasured: dict[Name, str]
-
-
-_DECODER = msgspec.json.Decoder(Night | _NightWithoutRatios | _NightOfMedians | _OldNight)
+_DECODER = msgspec.json.Decoder(Night | _NightWithoutRatios | _NightOfMedians)
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
@@ -163,62 +153,71 @@ def line(night: Night) -> str:
 def read(text: bytes, place: Place) -> Night:
     """The night in a line of this or an older format. Raises UserError."""
     try:
-        night = _DECODER.decode(text)
+        return _DECODER.decode(text)
     except msgspec.ValidationError as fault:
         wanted = contract.format_of(Night)
         raise place.error(f"is no {wanted} ({contract.in_words(fault)})", _REMEDY) from None
     except (msgspec.DecodeError, RecursionError):
         raise place.error("is not valid JSON", _REMEDY) from None
-    if isinstance(night, Night):
-        return night
-    points = {name: Point(seconds, None, 0) for name, seconds in night.seconds.items()}
-    return Night(night.date, night.commit, night.run, night.facts, points, night.unmeasured)
 
 
-class File(NamedTuple):
-    """A file of the branch: GPU model's slug, path, and git's hash of its content."""
+@dataclass(frozen=True)
+class History:
+    """The history at one commit of a clone.
 
-    gpu: str
-    path: str
-    blob: str
+    `files` holds git's hash of each file's content, by GPU model's slug and path. `faults` gets a
+    sentence for each unreadable line that `nights` meets.
+    """
 
+    root: Path
+    files: Mapping[str, Mapping[str, str]]
+    faults: list[str] = field(default_factory=list)
 
-def commit_of(root: Path, ref: str) -> str:
-    """The full hash of `ref`. Raises UserError if the clone `root` has no such commit."""
-    found = git.run(
-        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-    )
-    if found.returncode:
-        raise UserError(
-            f"{quoted(ref)} is not a branch of this clone: to get the history, if there is one "
-            "yet, run git fetch origin history"
-        )
-    return found.stdout.strip()
+    @staticmethod
+    def at(root: Path, ref: str) -> History:
+        """The history at `ref`. Raises UserError if the clone `root` has no such commit."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        commit = git.run(root, *words)
+        if commit.returncode:
+            raise UserError(
+                f"{quoted(ref)} is not a branch of this clone: to get the history, if there is one "
+                "yet, run git fetch origin history"
+            )
+        files: dict[str, dict[str, str]] = {}
+        for entry in git.require(
+            root, "ls-tree", "-r", "-z", "--full-tree", commit.stdout.strip()
+        ).split("\0"):
+            about, _, path = entry.partition("\t")
+            match = _FILE.fullmatch(path)
+            if match and about.startswith("100"):  # a regular file, not a link
+                files.setdefault(match[1], {})[path] = about.split()[2]
+        return History(root, files)
 
+    def models(self, asked: str = "") -> Iterator[tuple[str, list[Night]]]:
+        """Each GPU model's slug and nights, or only those `asked` for. Raises UserError if none."""
+        if asked and self.files and asked not in self.files:
+            known = suggestion(asked, sorted(self.files))
+            raise UserError(f"the history has no nights of {typed(asked)}: {known}")
+        is_empty = True
+        for gpu in sorted(self.files):
+            if asked in ("", gpu) and (nights := self.nights(gpu)):
+                yield gpu, nights
+                is_empty = False
+        if is_empty:
+            raise UserError("the history has no nights yet: the workflow nightly adds them")
 
-def files(root: Path, commit: str) -> list[File]:
-    """The files that hold nights, sorted by GPU model and path."""
-    listed = git.require(root, "ls-tree", "-r", "-z", "--full-tree", commit)
-    found = []
-    for entry in listed.split("\0"):
-        about, _, path = entry.partition("\t")
-        match = _FILE.fullmatch(path)
-        if match and about.startswith("100"):  # a regular file, not a link
-            found.append(File(match[1], path, about.split()[2]))
-    return sorted(found)
-
-
-def nights(root: Path, wanted: Iterable[File]) -> Iterator[tuple[File, Night | UserError]]:
-    """The nights in these files, in order; for an unreadable line, its place and what is wrong."""
-    wanted = list(wanted)
-    contents = git.blobs(root, [file.blob for file in wanted])
-    for file, content in zip(wanted, contents, strict=True):
-        for number, text in enumerate(content.splitlines(), 1):
-            if text.strip():
+    def nights(self, gpu: str) -> list[Night]:
+        """The nights of a GPU model by date and run; none if the history does not have it."""
+        nights = []
+        files = self.files.get(gpu, {})
+        for path, content in zip(files, git.blobs(self.root, [*files.values()]), strict=True):
+            for number, text in enumerate(content.splitlines(), 1):
                 try:
-                    yield file, read(text, Place(Path(file.path), f"line {number}"))
-                except UserError as fault:
-                    yield file, fault
+                    if text.strip():
+                        nights.append(read(text, Place(Path(path), f"line {number}")))
+                except UserError as fault:  # noqa: PERF203
+                    self.faults.append(str(fault))
+        return sorted(nights, key=lambda night: (night.date, night.run))
 
 
 def _sd(logs: Sequence[float]) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,7 @@ from warpgauge.github.api import GitHub
 from warpgauge.github.branch import Repository
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.newest_nights import Newest, NewestNights
-from warpgauge.history import database
-from warpgauge.records.model import Clock
+from warpgauge.history.lines import History, Night
 from warpgauge.reports import site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course
@@ -44,22 +42,23 @@ def main(
     newest = nights.by_slug(models)
     for refusal in nights.refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
-    rows = [_write_gpu(given.out_dir, given.history, gpu, newest.get(gpu.slug)) for gpu in models]
-    faults = database.ask(given.history, "HEAD", database.faults)
-    for fault in faults:
+    history = History.at(given.history, "HEAD")
+    rows = [
+        _write_gpu(given.out_dir, history.nights(gpu.slug), gpu, newest.get(gpu.slug))
+        for gpu in models
+    ]
+    for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
     _write(given.out_dir / site.INDEX, site.index(rows))  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
-    left = f"; {plural(len(faults), 'line')} of the history left out" if faults else ""
-    print(f"made: {made}{left}")
-    return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
+    lines = plural(len(history.faults), "line")
+    print(f"made: {made}{f'; {lines} of the history left out' if history.faults else ''}")
+    return ExitStatus.NOT_MEASURED if history.faults else ExitStatus.OK
 
 
-def _write_gpu(out: Path, history: Path, gpu: Gpu, newest: Newest | None) -> site.Gpu:
+def _write_gpu(out: Path, nights: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
     """Write a GPU's folder, and return its row in the index."""
-    verdicts = newest.found.verdicts if newest is not None else ()
-    clocks = {verdict.name: verdict.clock for verdict in verdicts}
-    count, families = database.ask(history, "HEAD", lambda db: _families(db, gpu.slug, clocks))
+    count, families = len(nights), _families(courses.of(nights))
     row = site.Gpu(gpu.slug, gpu.name, count)
     folder = out / gpu.slug
     if newest is not None:
@@ -73,17 +72,14 @@ def _write_gpu(out: Path, history: Path, gpu: Gpu, newest: Newest | None) -> sit
     return row
 
 
-def _families(
-    asked: sqlite3.Connection, slug: str, clocks: Mapping[str, Clock]
-) -> tuple[int, dict[str, list[Course]]]:
-    """Return the number of nights, and the courses of the last ones by family."""
-    count, every = courses.of(asked, slug, clocks)
+def _families(every: Mapping[str, Course]) -> dict[str, list[Course]]:
+    """Return the courses by family, for families that can get a page."""
     found: dict[str, list[Course]] = {}
     for name, one in every.items():
         family = name.partition("/")[0]
         if _FAMILY.fullmatch(family) and f"{family}.html" not in (site.INDEX, site.REPORT):
             found.setdefault(family, []).append(one)
-    return count, found
+    return found
 
 
 def _write(path: Path, text: str) -> None:
