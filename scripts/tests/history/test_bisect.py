@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from warpgauge.history.bisect import State, following, most_steps, suspects
+from warpgauge.history.bisect import following, most_steps, suspects
+from warpgauge.history.commit_pairs import State
 
 GOOD, BAD, UNKNOWN = State.GOOD, State.BAD, State.UNKNOWN
 

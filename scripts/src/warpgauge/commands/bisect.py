@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge.commands.bisect_options import BisectOptions, parse
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.history import bisect, commit_builds
-from warpgauge.history.bisect_run import Bisection, Found
+from warpgauge.history.bisect import Found
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measure import journal
@@ -55,27 +55,31 @@ class _BisectCommand(MeasuringCommand):
         # The budget covers the whole search, including builds.
         options = replace(self.options, budget_s=None)
         if before is not None:
-            options = replace(options, seed=before[1].seed)
+            options = replace(options, seed=before.seed)
         with self.begun(options, paths.log, resumed=before is not None) as (measuring, held):
             measuring.require_gpu(self.options.rows)
             environment.provide(environment.BUILD, measuring.note)
             most = bisect.most_steps(len(commits) - 1)
             rows = self.options.rows
-            builds = CommitBuilds(measuring, rows, kept=most)
-            suite = measuring.suite_of(builds.of(commits[0]))
+            there = Journal(paths.journal)
+            builds = CommitBuilds(measuring, there, commits, rows, kept=most)
+            suite = measuring.suite_of(builds.programs(commits[0]))
             held.enter_context(self.alone_in(self.runs))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.watched(measuring, uuid, held)
-            there = self._journal(paths, before, uuid)
+            if before is None:
+                start = Start(rows, options.seed, str(paths.run), str(Path.cwd()), gpu=uuid)
+                journal.begin(paths.journal, start)
+            elif before.gpu != uuid:
+                raise UserError(
+                    "the search cannot be resumed on another GPU: start again without --resume"
+                )
             budget_s = self.options.budget_s
             until = float("inf") if budget_s is None else self.began + budget_s
             error = ALPHA / (most * len(rows))
-            pairs = CommitPairs(
-                measuring, suite, builds, commits[0], there, paths.folder, error, until
-            )
-            search = Bisection(measuring, builds, pairs, commits, rows, there)
+            pairs = CommitPairs(measuring, suite, builds, there, paths.folder, error, until)
             try:
-                found = search.run()
+                found = bisect.find(builds, pairs)
             except KeyboardInterrupt:
                 measuring.warn(
                     "The builds and measurements are kept: --resume continues from there."
@@ -87,29 +91,18 @@ class _BisectCommand(MeasuringCommand):
                 raise
             return self._concluded(found, ends, there)
 
-    def _before(self, paths: RunPaths) -> tuple[Journal, Start] | None:
+    def _before(self, paths: RunPaths) -> Start | None:
         """Return the search to resume. Raises UserError if there is none, or it is another one."""
         if not self.options.resume_bisect:
             return None
         if not journal.is_begun(paths.journal):
             raise UserError("no search between these commits to resume: start one without --resume")
-        there, began = journal.opened(paths.journal)
+        _, began = journal.opened(paths.journal)
         if began.argv != self.options.rows:
             raise UserError(
                 f"the search to resume is of {' '.join(began.argv)}: name the same rows"
             )
-        return there, began
-
-    def _journal(self, paths: RunPaths, before: tuple[Journal, Start] | None, uuid: str) -> Journal:
-        if before is None:
-            seed = self.options.seed
-            start = Start(self.options.rows, seed, str(paths.run), str(Path.cwd()), gpu=uuid)
-            return journal.begin(paths.journal, start)
-        if before[1].gpu != uuid:
-            raise UserError(
-                "the search cannot be resumed on another GPU: start again without --resume"
-            )
-        return before[0]
+        return began
 
     def _concluded(
         self, found: Sequence[Found], ends: tuple[str, str], there: Journal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commits of a bisect: listing them, finding equal sources, and building their programs."""
+"""The commits of a bisect: listing them, building their programs, and finding equal ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
 from warpgauge.measure import build, program_identity, selection
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.program_identity import Identity
 from warpgauge.records.benchmark_filter import hint
@@ -53,84 +56,134 @@ def between(root: Path, good: str, bad: str) -> list[str]:
 Tree = Mapping[str, str]  # git's entry of each file that may go into a program, by path
 
 
-def trees(root: Path, commits: Sequence[str]) -> list[Tree]:
-    """The source files of each commit."""
-    return [_tree(git.require(root, "ls-tree", "-r", commit)) for commit in commits]
+def _tree(root: Path, commit: str) -> Tree:
+    entries = (
+        line.partition("\t") for line in git.require(root, "ls-tree", "-r", commit).splitlines()
+    )
+    return {
+        path: entry
+        for entry, _, path in entries
+        if _SOURCE.match(path) and not _NO_SOURCE.match(path)
+    }
 
 
-def _tree(listed: str) -> Tree:
-    entries = (line.partition("\t") for line in listed.splitlines())
-    return {path: known for known, _, path in entries if _is_source(path)}
+def _is_same(tree: Tree, other: Tree, made_of: Collection[str]) -> bool:
+    """Whether a program `made_of` these files would not be rebuilt between the two trees."""
+    build_files = (path for path in {*tree, *other} if _BUILD_FILE.match(path))
+    return all(tree.get(path) == other.get(path) for path in (*made_of, *build_files))
 
 
-def _is_source(path: str) -> bool:
-    return _SOURCE.match(path) is not None and _NO_SOURCE.match(path) is None
+class _Built(msgspec.Struct, frozen=True):
+    """The programs of a commit, or why there are none."""
 
-
-def key(tree: Tree) -> str:
-    """A key of the sources; commits with the same key build the same programs."""
-    return hashlib.sha256(repr(sorted(tree.items())).encode()).hexdigest()
-
-
-def is_same(one: Tree, other: Tree, made_of: Collection[str]) -> bool:
-    """Whether a program `made_of` these files would not be rebuilt between the two trees.
-
-    CMake files count as well.
-    """
-    build_files = (path for path in {*one, *other} if _BUILD_FILE.match(path))
-    return all(one.get(path) == other.get(path) for path in (*made_of, *build_files))
-
-
-def likelihoods(found: Sequence[Tree], made_of: Collection[str]) -> list[float]:
-    """How likely each commit is to blame, by whether it changes a file of the program.
-
-    No commit is excluded; this only decides which are tested first.
-    """
-    if not made_of:
-        return [1.0] * len(found)
-    changes = (any(a.get(path) != b.get(path) for path in made_of) for a, b in pairwise(found))
-    return [1.0, *(1.0 if changed else _UNLIKELY for changed in changes)]
+    identity: Identity = Identity("", "")
+    made_of: list[str] = msgspec.field(default_factory=list)  # source files in the repository
+    fault: str = ""
 
 
 @dataclass
 class CommitBuilds:
-    """The programs that contain `rows`, by commit; the builds of `kept` commits stay on disk."""
+    """The programs that contain `rows`, for `commits` from GOOD to BAD.
+
+    `keys` has a key per commit; commits with equal programs share one. `weights` say how likely
+    each commit is to blame. `identities` of the programs are by key. The builds of `kept` commits
+    stay on disk.
+    """
 
     measuring: Measuring
+    journal: Journal
+    commits: Sequence[str]
     rows: Sequence[str]
     kept: int
-    _targets: tuple[str, ...] = ()  # names of these programs
-    _found: dict[str, list[Binary]] = field(default_factory=dict)
+    keys: list[str] = field(init=False)
+    weights: list[float] = field(init=False)
+    identities: dict[str, Identity] = field(default_factory=dict)
+    _trees: list[Tree] = field(init=False)
+    _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by commit
+    _targets: Sequence[str] = ()  # names of these programs
 
-    def of(self, commit: str) -> list[Binary]:
+    def __post_init__(self) -> None:
+        self._trees = [_tree(self.measuring.root, commit) for commit in self.commits]
+        texts = (repr(sorted(tree.items())) for tree in self._trees)
+        self.weights = [1.0] * len(self.commits)
+        self.keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+
+    def require_difference(self) -> None:
+        """Build GOOD and BAD. Raises UserError if that fails, or if their programs are equal."""
+        for index in (0, -1):
+            if index == 0 or self.keys[0] != self.keys[-1]:
+                self.build(index)
+        if self.keys[0] == self.keys[-1]:
+            good, bad = (short(self.commits[index]) for index in (0, -1))
+            raise UserError(f"the programs of {good} and {bad} are equal: nothing to bisect")
+        # No commit is excluded; this only decides which are tested first.
+        made_of = self._built(self.commits[-1]).made_of
+        if made_of:
+            for index, (old, new) in enumerate(pairwise(self._trees), 1):
+                if all(old.get(path) == new.get(path) for path in made_of):
+                    self.weights[index] = _UNLIKELY
+
+    def build(self, index: int) -> str:
+        """Build a commit. Returns why it cannot be built, or empty; raises UserError for the ends.
+
+        If its programs equal earlier ones, it gets the key of those. Commits for which ninja would
+        not rebuild the programs get the same key.
+        """
+        commit, key = self.commits[index], self.keys[index]
+        built = self._built(commit)
+        if built.fault:
+            return built.fault
+        earlier = [other for other, one in self.identities.items() if one == built.identity]
+        same = earlier[0] if earlier else key
+        self.identities[same] = built.identity
+        if same != key:
+            self.measuring.note(f"Commit {short(commit)} has the programs of an earlier one.")
+            self.keys[:] = [same if one == key else one for one in self.keys]
+        for i, tree in enumerate(self._trees if built.made_of else ()):
+            is_new = self.keys[i] not in self.identities
+            if is_new and _is_same(tree, self._trees[index], built.made_of):
+                self.keys[i] = same
+        return ""
+
+    def _built(self, commit: str) -> _Built:
+        built = self.journal.find(["built", commit], _Built)
+        if built is None:
+            try:
+                built = _Built(self._identity(commit), self._made_of(commit))
+            except UserError as fault:
+                if commit in (self.commits[0], self.commits[-1]):
+                    raise
+                built = _Built(fault=str(fault))
+            self.journal.keep(["built", commit], built)
+        return built
+
+    def programs(self, commit: str) -> list[Binary]:
         """The programs of a commit, limited to these rows. Raises UserError."""
-        if commit not in self._found:
-            self._found[commit] = self._built(commit)
-            self._targets = tuple(one.path.name for one in self._found[commit])
-        return self._found[commit]
-
-    def _built(self, commit: str) -> list[Binary]:
-        usual = {f"bench_{row.partition('/')[0]}" for row in self.rows}
-        try:
-            return self._having(commit, self._targets or sorted(usual))
-        except UserError:  # other programs may contain the rows
-            return self._having(commit, ())
+        if commit not in self._programs:
+            usual = sorted({f"bench_{row.partition('/')[0]}" for row in self.rows})
+            try:
+                found = self._having(commit, self._targets or usual)
+            except UserError:  # other programs may contain the rows
+                found = self._having(commit, ())
+            self._programs[commit] = found
+            self._targets = [program.path.name for program in found]
+        return self._programs[commit]
 
     def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
-        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=targets)
-        having = [one for one in selection.only(built, self.rows) if one.names]
-        there = {name for one in having for name in one.names}
+        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=tuple(targets))
+        having = [program for program in selection.only(built, self.rows) if program.names]
+        there = {name for program in having for name in program.names}
         if missing := [row for row in self.rows if row not in there]:
-            names = [name for one in built for name in one.names]
+            names = [name for program in built for name in program.names]
             what = f"commit {short(commit)} has no benchmark {typed(missing[0])}"
             raise UserError(f"{what}{hint(missing[0], names)}")
         return having
 
-    def identity(self, commit: str) -> Identity:
-        """The identity of a commit's programs. Raises UserError."""
-        files = [path for one in self.of(commit) for path in (one.path, *one.inputs)]
-        files += sorted(self._folder(commit).rglob("*.so*"))
-        described = git.run(self._root(commit), "describe", "--always", "--dirty").stdout.strip()
+    def _identity(self, commit: str) -> Identity:
+        files = [path for one in self.programs(commit) for path in (one.path, *one.inputs)]
+        root = worktree.folder_of(self.measuring.root, commit)
+        files += sorted(_folder(root).rglob("*.so*"))
+        described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
         try:
             return program_identity.of(files, (described, short(commit)))
         except OSError as fault:
@@ -138,15 +191,13 @@ class CommitBuilds:
                 f"{fault.filename}: {fault.strerror}", ExitStatus.NOT_MEASURED
             ) from fault
 
-    def made_of(self, commit: str) -> list[str]:
+    def _made_of(self, commit: str) -> list[str]:
         """The repository files of a commit's programs; empty if ninja does not list them."""
-        root = self._root(commit).resolve()
-        found = build.sources(self._folder(commit).resolve())
+        root = worktree.folder_of(self.measuring.root, commit).resolve()
+        found = build.sources(_folder(root))
         inside = (path.relative_to(root) for path in found if path.is_relative_to(root))
         return sorted(str(path) for path in inside if path.parts[0] != "build")
 
-    def _root(self, commit: str) -> Path:
-        return worktree.folder_of(self.measuring.root, commit)
 
-    def _folder(self, commit: str) -> Path:
-        return self._root(commit) / "build" / "release"
+def _folder(root: Path) -> Path:
+    return root / "build" / "release"

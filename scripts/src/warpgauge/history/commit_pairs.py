@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures commits in pairs with GOOD. Earlier measurements come from the journal.
+"""Measures a benchmark of commits in pairs with GOOD. Earlier results come from the journal.
 
 scripts/statistics.md, "Which commit", explains the decision rule.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 import msgspec
 
-from warpgauge.history.bisect import State
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.budget import Budget
@@ -25,10 +25,16 @@ from warpgauge.records.model import Record
 from warpgauge.system.git import short
 from warpgauge.system.text import percent, span
 from warpgauge.verdict import judge
-from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 
-_NO_SLOWER = (Outcome.PASS, Outcome.IMPROVED)
+
+class State(Enum):
+    """The state of a commit for one benchmark."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNKNOWN = "unknown"  # it does not build or run, or is between good and bad
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -38,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True):
     probability. `outcome` is that of the rule for pairs at the same probability.
     """
 
-    outcome: str
+    outcome: Outcome
     change: float = 0.0
     low: float = 0.0
     high: float = 0.0
@@ -54,12 +60,12 @@ class Seen(msgspec.Struct, frozen=True):
     @property
     def is_slower(self) -> bool:
         """Whether the slowdown is significant, at least the minimum effect, and above `half`."""
-        return self.outcome == Outcome.REGRESSION.value and self.least > self.half
+        return self.outcome is Outcome.REGRESSION and self.least > self.half
 
     @property
     def is_no_slower(self) -> bool:
         """Whether the slowdown is within the tolerance."""
-        return not self.fault and self.outcome in {one.value for one in _NO_SLOWER}
+        return not self.fault and self.outcome in (Outcome.PASS, Outcome.IMPROVED)
 
     def state(self, threshold: float) -> State | None:
         """The state relative to `threshold`; None while undecided."""
@@ -73,30 +79,21 @@ class Seen(msgspec.Struct, frozen=True):
         return self.fault or f"{percent(self.change)} ({span(self.low, self.high)})"
 
 
-def seen(base: Record, candidate: Record, rows: Sequence[str], error: float) -> dict[str, Seen]:
-    """Compare `rows` of the candidate with the base at this error probability."""
-    settings = ComparisonSettings(filter=exactly(rows), alpha=error, bound_confidence=1.0 - error)
-    ahead, back = (
-        {one.name: one for one in judge.judge(*sides, settings).verdicts}
+def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
+    """Compare `row` of the candidate with the base at this error probability."""
+    settings = ComparisonSettings(filter=exactly([row]), alpha=error, bound_confidence=1.0 - error)
+    verdict, mirrored = (
+        next((one for one in judge.judge(*sides, settings).verdicts if one.name == row), None)
         for sides in ((base, candidate), (candidate, base))
     )
-    return {name: _seen(name, ahead, back) for name in rows}
-
-
-def _seen(name: str, ahead: Mapping[str, Verdict], back: Mapping[str, Verdict]) -> Seen:
-    verdict, mirrored = ahead.get(name), back.get(name)
     if verdict is None or mirrored is None:
-        return Seen(Outcome.MISSING.value, fault="is missing")
-    outcome, change = verdict.outcome.value, verdict.change
+        return Seen(Outcome.MISSING, fault="is missing")
+    outcome, change = verdict.outcome, verdict.change
     if change is None or verdict.bound is None or mirrored.bound is None:
-        return Seen(outcome, fault=verdict.reason or f"is {outcome}")
+        return Seen(outcome, fault=verdict.reason or f"is {outcome.value}")
     # If the base is at most 25 % slower than the candidate, the candidate is at most 20 % faster.
     least = 1.0 / (1.0 + mirrored.bound) - 1.0
     return Seen(outcome, change.ratio, change.low, change.high, least, verdict.bound)
-
-
-class _Measured(msgspec.Struct, frozen=True):
-    seen: dict[str, Seen]
 
 
 @dataclass(frozen=True)
@@ -106,63 +103,56 @@ class CommitPairs:
     measuring: Measuring
     suite: Suite
     builds: CommitBuilds
-    good: str
     journal: Journal
     folder: Path  # where run files are written
     error: float
-    until: float = math.inf  # seconds of `clock`
-    clock: Callable[[], float] = time.monotonic
+    until: float = math.inf  # seconds of the monotonic clock
 
     @property
     def left(self) -> float:
         """Seconds until `until`."""
-        return self.until - self.clock()
+        return self.until - time.monotonic()
 
-    def files(self, commit: str, rows: Sequence[str]) -> tuple[Path, Path]:
-        """The two run files in which these rows of a commit are measured, GOOD's first."""
-        number = self.builds.rows.index(rows[0])
+    def files(self, commit: str, row: str) -> tuple[Path, Path]:
+        """The two run files in which this row of a commit is measured, GOOD's first."""
+        number = self.builds.rows.index(row)
         name = f"{short(commit)}-{number}" if number else short(commit)
         return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
 
-    def measured(
-        self, commit: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
-    ) -> tuple[dict[str, Seen], bool]:
-        """Rows of a commit beside GOOD, and whether the result is final (not cut short by time).
+    def measured(self, commit: str, row: str, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
+        """A row of a commit beside GOOD, and whether the result is final (not cut short by time).
 
-        Measures pairs until all rows are settled. Raises UserError and KeyboardInterrupt.
+        Measures pairs until the row is settled. Raises UserError and KeyboardInterrupt.
         """
-        key = ["seen", commit, *rows]
-        kept = self.journal.find(key, _Measured)
+        key = ["seen", commit, row]
+        kept = self.journal.find(key, Seen)
         if kept is not None:
-            return kept.seen, True
-        found, is_final = self._looked(commit, rows, settled)
-        if is_final:
-            self.journal.keep(key, _Measured(found))
-        return found, is_final
-
-    def _looked(
-        self, commit: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
-    ) -> tuple[dict[str, Seen], bool]:
+            return kept, True
         limit = None if self.until == math.inf else max(self.left, 1.0)
-        own = Journal(self.journal.of(short(commit)))  # GOOD is measured again with each commit
+        # GOOD is measured again with each commit.
+        own = Journal(self.journal.of(f"{short(commit)}-{self.builds.rows.index(row)}"))
         measuring = replace(self.measuring, budget=Budget(limit), journal=own)
+        good = self.builds.commits[0]
         base, candidate = (
-            Side(tuple(self.builds.of(one)), {"commit": one, "dirty": "false"}).only(rows)
-            for one in (self.good, commit)
+            Side(tuple(self.builds.programs(one)), {"commit": one, "dirty": "false"}).only([row])
+            for one in (good, commit)
         )
 
-        def judge(base: Record, candidate: Record) -> dict[str, Seen]:
-            return seen(base, candidate, rows, self.error)
+        def judge(base: Record, candidate: Record) -> Seen:
+            return _seen(base, candidate, row, self.error)
 
-        def open_rows(found: Mapping[str, Seen]) -> list[str]:
-            return [row for row, one in found.items() if not one.fault and not settled(row, one)]
+        def open_rows(found: Seen) -> list[str]:
+            return [] if found.fault or settled(found) else [row]
 
-        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(self.good)}")
+        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(good)}")
         looks = AbRun(measuring, self.suite, {}).compared(
-            base, candidate, exactly(rows), self.files(commit, rows), judge, open_rows
+            base, candidate, exactly([row]), self.files(commit, row), judge, open_rows
         )
         if looks.stop is not None:
             raise looks.stop
         most = looks.rounds.get("most_pairs", looks.rounds["pairs"])
         whole = limit is None or most >= measuring.options.schedule[-1]
-        return looks.found, whole or not open_rows(looks.found)
+        is_final = whole or not open_rows(looks.found)
+        if is_final:
+            self.journal.keep(key, looks.found)
+        return looks.found, is_final
