@@ -13,7 +13,7 @@ import pytest
 import fake_binary
 from clone import GitRepository, empty_clone
 from warpgauge.commands import bisect
-from warpgauge.history.commit_pairs import CommitPairs
+from warpgauge.history.bisect import CommitPairs
 from warpgauge.measure import build, manifest
 from warpgauge.system.errors import ExitStatus, UserError
 

@@ -29,9 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, markdown, size
 from warpgauge.history import changes
-from warpgauge.history.code_series import Cause
-from warpgauge.history.lines import Night
-from warpgauge.history.times import Times, standard_error
+from warpgauge.history.changes import Cause
+from warpgauge.history.lines import Night, Times, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
 from warpgauge.statistics.energy_splits import SHORTEST

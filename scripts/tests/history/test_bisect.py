@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from warpgauge.history.bisect import following, most_steps, suspects
-from warpgauge.history.commit_pairs import State
+from warpgauge.history.bisect import State, following, most_steps, suspects
 
 GOOD, BAD, UNKNOWN = State.GOOD, State.BAD, State.UNKNOWN
 

@@ -13,8 +13,7 @@ import pytest
 import simulated_histories
 from simulated_histories import of_commit, times
 from warpgauge.history import changes
-from warpgauge.history.changes import Alert, Change
-from warpgauge.history.code_series import Cause
+from warpgauge.history.changes import Alert, Cause, Change
 from warpgauge.history.lines import Night
 from warpgauge.statistics.log_ratios import Array
 
@@ -33,7 +32,6 @@ def found(
     bases: Sequence[str],
     paired: Array | None = None,
     ratio_sd: float = RATIO_SD,
-    newest: bool = False,
 ) -> list[Change]:
     """Of one benchmark, in pairs in these nights; each base's own level is another one."""
     random = np.random.default_rng(3)
@@ -43,7 +41,7 @@ def found(
     ratios[~(np.array(bases) != "") if paired is None else paired == 0] = np.nan
     tables = values, np.full(NIGHTS, TIME_SD), ratios, np.full(NIGHTS, ratio_sd)
     measured = times(nights(bases), [NAME], True, *(table[None] for table in tables))
-    return changes.found(measured, newest=newest)
+    return changes.found(measured)
 
 
 def nights(
@@ -189,23 +187,6 @@ def test_few_nights_in_pairs_change_nothing() -> None:
     assert found(step(0.03, 90), step(0.0, 0), ONE, paired) == found(
         step(0.03, 90), step(0.0, 0), NONE
     )
-
-
-def test_the_newest_changes_are_not_those_of_an_earlier_base() -> None:
-    many = ("old",) * 40 + ("new",) * (NIGHTS - 40)
-    code = step(0.03, 20) + step(0.03, 130)
-    assert len(told(found(code, BOOTS, many), nights(many))) == 2
-    (alert,) = told(found(code, BOOTS, many, newest=True), nights(many))
-    assert alert.bad == "c130"
-
-
-def test_the_newest_changes_are_not_those_of_few_ratios_from_long_ago() -> None:
-    paired = np.zeros(NIGHTS)
-    paired[:35] = 1
-    paired[105] = 1
-    code = step(0.05, 20) - step(0.05, 35)
-    assert found(code, step(0.0, 0), ONE, paired, 0.001)
-    assert found(code, step(0.0, 0), ONE, paired, 0.001, newest=True) == []
 
 
 def test_recorded_noise_in_many_boots_places_what_pairs_show() -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from history_clone import BASE, GPU, HistoryClone
 from hosted_repository import git
-from warpgauge.history.lines import History, Ratio
-from warpgauge.history.times import Times, standard_error
+from warpgauge.history.lines import History, Ratio, Times, standard_error
 from warpgauge.statistics import samples
 from warpgauge.system.errors import UserError
 

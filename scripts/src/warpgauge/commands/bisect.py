@@ -13,9 +13,8 @@ from pathlib import Path
 from warpgauge.commands.bisect_options import BisectOptions, parse
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.history import bisect, commit_builds
-from warpgauge.history.bisect import Found
+from warpgauge.history.bisect import CommitPairs, Found
 from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.history.commit_pairs import CommitPairs
 from warpgauge.measure import journal
 from warpgauge.measure.journal import Journal, Start
 from warpgauge.statistics.error_rates import ALPHA

@@ -165,7 +165,6 @@ def history() -> Parser:
     what = _nights_of(changed, "%(prog)s --gpu nvidia-h200 --filter '^gemm/'")
     arguments.add_filter(what)
     add = what.add_argument
-    add("--newest", action="store_true", help="show only changes that the last nights show")
     add("--policy", type=Path, metavar="FILE", help="policy that says which changes are too small "
         "or expected; default: baselines/policy.toml")
     add("--verbose", action="store_true", help="also show changes that a policy entry or a later "

@@ -10,10 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from warpgauge.history import changes
-from warpgauge.history.changes import Change
-from warpgauge.history.code_series import Cause
-from warpgauge.history.lines import Night
-from warpgauge.history.times import Times
+from warpgauge.history.changes import Cause, Change
+from warpgauge.history.lines import Night, Times
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course, Event
 from warpgauge.system.git import short

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from warpgauge.commands import command_lines
 from warpgauge.history import changes, show
-from warpgauge.history.lines import History, Night
-from warpgauge.history.times import Times
+from warpgauge.history.lines import History, Night, Times
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
 from warpgauge.system.atomic import is_stream, write
@@ -78,8 +77,7 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
         if rules:
             rules.require_quick(names)
         times = Times.of(nights, names)
-        found = changes.found(times, newest=given.newest)
-        alerts = changes.alerts(found, times, rules, today)
+        alerts = changes.alerts(changes.found(times), times, rules, today)
         show.alerts(alerts, nights, console, verbose=given.verbose)
 
 

@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes in the history of a GPU model: which benchmarks, since which commit, and why.
 
-Change points (`statistics.change_points`) are searched first in series from pairs, which separate
-code from machine (`code_series`), then in absolute times without the changes already found. From
-absolute times, the constant differences between GPUs that take turns are removed, and what moves
-all host times of a night, because that is the machine.
+Change points (`statistics.change_points`) are searched first in ratios to a baseline's commit, then
+in absolute times without the changes already found. From absolute times, the constant differences
+between GPUs that take turns are removed, and what moves all host times of a night, because that is
+the machine.
+
+Both programs of a ratio ran in the same minutes on the same GPU, so another boot, driver or GPU
+does not move it. Levels relative to different bases can only be compared through absolute times,
+which the machine moves. Therefore the nights of each base form a separate series.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from enum import Enum
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpgauge.history import code_series
-from warpgauge.history.code_series import MEDIAN_SD, Cause
-from warpgauge.history.lines import Night
-from warpgauge.history.times import Times
+from warpgauge.history.lines import Night, Times
 from warpgauge.records.model import Clock
-from warpgauge.statistics.change_points import ChangePoint, find_all, newest_start
+from warpgauge.statistics.change_points import ChangePoint, find_all
+from warpgauge.statistics.energy_splits import SHORTEST
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -39,6 +45,19 @@ MINIMUM_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 # With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
 _LARGEST_SLOPE = 3.0
+_NEAR = 25  # nights on either side
+_SURE = 3.0  # standard errors
+# For normal values: standard deviation divided by the median step between neighbours, and standard
+# error of the median divided by that of the mean, sqrt(pi / 2).
+_SD_OF_STEPS, _MEDIAN_SD = 1.0484, 1.2533
+
+
+class Cause(Enum):
+    """The cause according to the ratios to the base, which only a code change moves."""
+
+    UNKNOWN = "unknown"
+    CODE = "code"
+    MACHINE = "machine"
 
 
 @dataclass(frozen=True)
@@ -90,21 +109,18 @@ class Alert:
         return all(change.explained for change in self.changes)
 
 
-def found(times: Times, *, newest: bool = False) -> list[Change]:
-    """The changes of all benchmarks of a GPU model; with `newest` only those in the last nights."""
+def found(times: Times) -> list[Change]:
+    """The changes of all benchmarks of a GPU model."""
     nights, values = times.nights, times.log_seconds.copy()
     gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
     points: list[list[ChangePoint]] = [[] for _ in times.names]
     steadied = _steadied(values, times.errors, times.host, gpus, points)[0]
-    ratios = times.log_ratios.copy()
-    if newest:  # of few nights with a ratio the last ones may be years old
-        ratios[:, : newest_start(len(nights))] = np.nan
     bases = [night.base for night in nights]
-    code = code_series.found(steadied, ratios, times.ratio_errors, bases)
+    code = _code_series(steadied, times.log_ratios, times.ratio_errors, bases)
     changes = []
     if quieter := [series for series in code if series.is_quieter]:
         tables = np.stack([(series.log_seconds, series.errors) for series in quieter], axis=1)
-        for series, steps in zip(quieter, find_all(*tables, newest=newest), strict=True):
+        for series, steps in zip(quieter, find_all(*tables), strict=True):
             for step in steps:
                 point = series.placed(step, steadied[series.row])
                 changes.append(Change(times.names[series.row], point, Cause.CODE))
@@ -112,7 +128,7 @@ def found(times: Times, *, newest: bool = False) -> list[Change]:
                     moved[point.index :] -= point.change
     for _ in range(2 if _take_turns(gpus) else 1):
         steadied, errors, common, error = _steadied(values, times.errors, times.host, gpus, points)
-        points = find_all(steadied, errors, newest=newest)
+        points = find_all(steadied, errors)
     for row, steps in enumerate(points):
         ends = [0, *(point.index for point in steps), len(nights)]
         for point, start, end in zip(steps, ends[:-2], ends[2:], strict=True):
@@ -123,7 +139,7 @@ def found(times: Times, *, newest: bool = False) -> list[Change]:
             ]
             cause = next((cause for cause in causes if cause is not Cause.UNKNOWN), Cause.UNKNOWN)
             changes.append(Change(times.names[row], point, cause))
-    of_all = find_all(common[None], error[None], newest=newest)[0]
+    of_all = find_all(common[None], error[None])[0]
     return [*changes, *(Change("", point) for point in of_all)]
 
 
@@ -262,7 +278,7 @@ def _steadied(
     common = _median(residuals, 0)
     scatter = 1.4826 * _median(np.abs(residuals - common), 0)  # Hampel 1974: for normal values
     count = np.maximum(np.sum(np.isfinite(residuals), axis=0), 1)
-    error = MEDIAN_SD * scatter / np.sqrt(count)
+    error = _MEDIAN_SD * scatter / np.sqrt(count)
     steps, of_common = np.diff(residuals, axis=1), np.diff(common)
     both = np.isfinite(steps) & np.isfinite(of_common)
     products = np.sum(np.where(both, steps * of_common, 0.0), axis=1)
@@ -278,3 +294,116 @@ def _median(values: Array, axis: int) -> Array:
     some = np.isfinite(values).any(axis=axis)
     filled = np.where(np.expand_dims(some, axis), values, 0.0)
     return np.asarray(np.where(some, np.nanmedian(filled, axis=axis), np.nan))
+
+
+class _CodeSeries(NamedTuple):
+    """Log times of the benchmark in `row` as on one machine, with standard errors.
+
+    They are NaN in nights without a ratio to these bases. `is_quieter`: they scatter less from
+    night to night than the absolute times.
+    """
+
+    row: int
+    log_seconds: Array
+    errors: Array
+    is_quieter: bool
+
+    def cause(self, point: ChangePoint, log_seconds: Array, start: int, end: int) -> Cause:
+        """The cause of a change of absolute times: code if more than half of it shows here.
+
+        `start` and `end` bound the nights between the neighbouring changes. A row that passes its
+        baseline has no ratio, so the nights with one may all be slow. They say nothing unless their
+        own times, in `log_seconds`, change as well.
+        """
+        known = np.flatnonzero(np.isfinite(self.log_seconds[start:end])) + start
+        before, after = np.split(known, [np.searchsorted(known, point.index)])
+        before, after = before[-_NEAR:], after[:_NEAR]
+        if len(before) < SHORTEST or not len(after):
+            return Cause.UNKNOWN
+        of_code, of_times = (
+            float(np.median(values[after]) - np.median(values[before])) / point.change
+            for values in (self.log_seconds, log_seconds)
+        )
+        sd = _scatter(self.log_seconds[[*before, *after]]) * _SD_OF_STEPS
+        error = _MEDIAN_SD * sd * math.sqrt(1.0 / len(before) + 1.0 / len(after))
+        beyond = of_code - 0.5
+        if not of_times >= 0.5 or abs(beyond * point.change) < _SURE * error:
+            return Cause.UNKNOWN
+        return Cause.CODE if beyond > 0.0 else Cause.MACHINE
+
+    def placed(self, point: ChangePoint, log_seconds: Array) -> ChangePoint:
+        """Move the point to the likeliest of the nights without a ratio before it, by its times."""
+        start = int(np.flatnonzero(np.isfinite(self.log_seconds[: point.index]))[-1]) + 1
+        before = log_seconds[max(start - _NEAR, 0) : start]
+        after = log_seconds[point.index : point.index + _NEAR] - point.change
+        level = float(np.nanmedian([*before, *after]))
+        # How much closer each night is to the new level, in squared distance; newest first.
+        beyond = log_seconds[start : point.index][::-1] - level - point.change / 2.0
+        gains = np.cumsum([0.0, *np.nan_to_num(beyond * point.change)])
+        return replace(point, index=point.index - int(np.argmax(gains)))
+
+
+def _code_series(
+    log_seconds: Array, log_ratios: Array, ratio_errors: Array, bases: Sequence[str]
+) -> list[_CodeSeries]:
+    """All code series with at least ten nights.
+
+    The arrays have one row per benchmark and one column per night. `bases` are the commits that the
+    ratios are to.
+    """
+    names, series = np.array(bases), []
+    for first, last in _spans(bases):
+        part = slice(first, last + 1)
+        for row in np.flatnonzero(np.isfinite(log_ratios[:, part]).any(axis=1)).tolist():
+            at = row, part
+            made = _one_level(log_seconds[at], log_ratios[at], names[part])
+            known = np.isfinite(made)
+            if np.count_nonzero(known) >= 2 * SHORTEST:
+                values = np.full(len(bases), np.nan)
+                values[part] = made
+                is_quieter = _scatter(made[known]) < _scatter(log_seconds[at][known])
+                series.append(_CodeSeries(row, values, ratio_errors[row], is_quieter))
+    return series
+
+
+def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
+    """The first and last night of each base; bases that take turns often share a span.
+
+    A base that comes back only a few times starts a new span: otherwise a change of the machine
+    would look like a difference between the two bases.
+    """
+    count = Counter(bases)
+    known = [at for at, base in enumerate(bases) if base and count[base] >= SHORTEST]
+    runs = [[*run] for _, run in groupby(known, key=lambda at: bases[at])]
+    turns = Counter(bases[run[0]] for run in runs)
+    spans: list[tuple[int, int]] = []
+    for often, group in groupby(runs, key=lambda run: turns[bases[run[0]]] >= SHORTEST):
+        nights: dict[str, tuple[int, int]] = {}
+        for number, run in enumerate(group):
+            name = bases[run[0]] if often else str(number)
+            nights[name] = (nights.get(name, run)[0], run[-1])
+        begun = len(spans)
+        for first, last in sorted(nights.values()):
+            if len(spans) > begun and first <= spans[-1][1]:
+                first, last = spans[-1][0], max(last, spans.pop()[1])
+            spans.append((first, last))
+    return spans
+
+
+def _one_level(log_seconds: Array, log_ratios: Array, bases: NDArray[np.str_]) -> Array:
+    """Logarithms of the ratios times the base's time, which is the median over the base's nights.
+
+    A base with too few nights has no reliable time; its nights are NaN.
+    """
+    values = np.full_like(log_seconds, np.nan)
+    for base in {*bases.tolist()} - {""}:
+        of_base = np.where(bases == base, log_seconds - log_ratios, np.nan)
+        here = np.isfinite(of_base)
+        if np.count_nonzero(here) >= SHORTEST:
+            values[here] = log_ratios[here] + np.median(of_base[here])
+    return values
+
+
+def _scatter(values: Array) -> float:
+    """The median step from night to night, which a change hardly moves: it affects one step."""
+    return float(np.median(np.abs(np.diff(values))))

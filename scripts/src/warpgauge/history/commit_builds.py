@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.program_identity import Identity
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git, worktree
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
@@ -29,6 +29,7 @@ _SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|{_BUILD_FILE.pattern}")
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 # The weight of a commit that changes no file of the program; other commits have weight 1.
 _UNLIKELY = 0.1
+_BUILD = Path("build", "release")
 
 
 def between(root: Path, good: str, bad: str) -> list[str]:
@@ -67,12 +68,6 @@ def _tree(root: Path, commit: str) -> Tree:
     }
 
 
-def _is_same(tree: Tree, other: Tree, made_of: Collection[str]) -> bool:
-    """Whether a program `made_of` these files would not be rebuilt between the two trees."""
-    build_files = (path for path in {*tree, *other} if _BUILD_FILE.match(path))
-    return all(tree.get(path) == other.get(path) for path in (*made_of, *build_files))
-
-
 class _Built(msgspec.Struct, frozen=True):
     """The programs of a commit, or why there are none."""
 
@@ -100,7 +95,6 @@ class CommitBuilds:
     identities: dict[str, Identity] = field(default_factory=dict)
     _trees: list[Tree] = field(init=False)
     _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by commit
-    _targets: Sequence[str] = ()  # names of these programs
 
     def __post_init__(self) -> None:
         self._trees = [_tree(self.measuring.root, commit) for commit in self.commits]
@@ -110,18 +104,16 @@ class CommitBuilds:
 
     def require_difference(self) -> None:
         """Build GOOD and BAD. Raises UserError if that fails, or if their programs are equal."""
-        for index in (0, -1):
-            if index == 0 or self.keys[0] != self.keys[-1]:
-                self.build(index)
+        self.build(0)
+        if self.keys[0] != self.keys[-1]:
+            self.build(-1)
         if self.keys[0] == self.keys[-1]:
             good, bad = (short(self.commits[index]) for index in (0, -1))
             raise UserError(f"the programs of {good} and {bad} are equal: nothing to bisect")
         # No commit is excluded; this only decides which are tested first.
-        made_of = self._built(self.commits[-1]).made_of
-        if made_of:
+        if made_of := self._built(-1).made_of:
             for index, (old, new) in enumerate(pairwise(self._trees), 1):
-                if all(old.get(path) == new.get(path) for path in made_of):
-                    self.weights[index] = _UNLIKELY
+                self.weights[index] = _UNLIKELY if _are_same(old, new, made_of) else 1.0
 
     def build(self, index: int) -> str:
         """Build a commit. Returns why it cannot be built, or empty; raises UserError for the ends.
@@ -129,23 +121,24 @@ class CommitBuilds:
         If its programs equal earlier ones, it gets the key of those. Commits for which ninja would
         not rebuild the programs get the same key.
         """
-        commit, key = self.commits[index], self.keys[index]
-        built = self._built(commit)
+        key, built = self.keys[index], self._built(index)
         if built.fault:
             return built.fault
-        earlier = [other for other, one in self.identities.items() if one == built.identity]
-        same = earlier[0] if earlier else key
+        equal = (other for other, one in self.identities.items() if one == built.identity)
+        same = next(equal, key)
         self.identities[same] = built.identity
         if same != key:
-            self.measuring.note(f"Commit {short(commit)} has the programs of an earlier one.")
+            commit = short(self.commits[index])
+            self.measuring.note(f"Commit {commit} has the programs of an earlier one.")
             self.keys[:] = [same if one == key else one for one in self.keys]
         for i, tree in enumerate(self._trees if built.made_of else ()):
             is_new = self.keys[i] not in self.identities
-            if is_new and _is_same(tree, self._trees[index], built.made_of):
+            if is_new and _are_same(tree, self._trees[index], built.made_of):
                 self.keys[i] = same
         return ""
 
-    def _built(self, commit: str) -> _Built:
+    def _built(self, index: int) -> _Built:
+        commit = self.commits[index]
         built = self.journal.find(["built", commit], _Built)
         if built is None:
             try:
@@ -162,15 +155,13 @@ class CommitBuilds:
         if commit not in self._programs:
             usual = sorted({f"bench_{row.partition('/')[0]}" for row in self.rows})
             try:
-                found = self._having(commit, self._targets or usual)
+                self._programs[commit] = self._having(commit, *usual)
             except UserError:  # other programs may contain the rows
-                found = self._having(commit, ())
-            self._programs[commit] = found
-            self._targets = [program.path.name for program in found]
+                self._programs[commit] = self._having(commit)
         return self._programs[commit]
 
-    def _having(self, commit: str, targets: Sequence[str]) -> list[Binary]:
-        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=tuple(targets))
+    def _having(self, commit: str, *targets: str) -> list[Binary]:
+        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=targets)
         having = [program for program in selection.only(built, self.rows) if program.names]
         there = {name for program in having for name in program.names}
         if missing := [row for row in self.rows if row not in there]:
@@ -182,22 +173,19 @@ class CommitBuilds:
     def _identity(self, commit: str) -> Identity:
         files = [path for one in self.programs(commit) for path in (one.path, *one.inputs)]
         root = worktree.folder_of(self.measuring.root, commit)
-        files += sorted(_folder(root).rglob("*.so*"))
+        files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
-        try:
-            return program_identity.of(files, (described, short(commit)))
-        except OSError as fault:
-            raise UserError(
-                f"{fault.filename}: {fault.strerror}", ExitStatus.NOT_MEASURED
-            ) from fault
+        return program_identity.of(files, (described, short(commit)))
 
     def _made_of(self, commit: str) -> list[str]:
         """The repository files of a commit's programs; empty if ninja does not list them."""
         root = worktree.folder_of(self.measuring.root, commit).resolve()
-        found = build.sources(_folder(root))
+        found = build.sources(root / _BUILD)
         inside = (path.relative_to(root) for path in found if path.is_relative_to(root))
         return sorted(str(path) for path in inside if path.parts[0] != "build")
 
 
-def _folder(root: Path) -> Path:
-    return root / "build" / "release"
+def _are_same(tree: Tree, other: Tree, made_of: Sequence[str]) -> bool:
+    """Whether ninja would not rebuild a program `made_of` these files between the two trees."""
+    build_files = filter(_BUILD_FILE.match, {*tree, *other})
+    return all(tree.get(path) == other.get(path) for path in (*made_of, *build_files))

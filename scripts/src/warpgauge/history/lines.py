@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stored history: one line of JSON per night and GPU on the branch `history`.
 
-`<gpu>/<day>-<run>.jsonl` holds what one workflow run measured on a GPU model.
+`<gpu>/<day>-<run>.jsonl` holds what one workflow run measured on a GPU model. `Night` is a line,
+`History` reads them, and `Times` are the tables for statistics and pictures.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import stdev
@@ -17,10 +18,13 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import astuple
+from numpy.typing import NDArray
 
 from warpgauge.records.fields import NAME_LIMIT
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import only_session
+from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.samples import centre
 from warpgauge.system import contract, git
 from warpgauge.system.errors import UserError
@@ -40,10 +44,8 @@ _SD_DIGITS = 3  # seven processes determine it within a factor of two
 _REMEDY = "update warpgauge, or fix the line"
 _FILE = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/[A-Za-z0-9._-]+\.jsonl")
 
-# Seconds. No benchmark is shorter or longer, and a ratio of such times could overflow.
-_SHORTEST, _LONGEST = 1e-12, 1e6
-_MOST_LOG = 50.0
-Seconds = Annotated[float, Meta(ge=_SHORTEST, le=_LONGEST)]
+# No benchmark is shorter or longer, and a ratio of such times could overflow.
+Seconds = Annotated[float, Meta(ge=1e-12, le=1e6)]
 Sd = Annotated[float, Meta(ge=0.0, le=100.0)] | None
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -52,9 +54,8 @@ Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 class Point(msgspec.Struct, frozen=True, array_like=True):
     """The centre of the process medians in seconds, and their scatter.
 
-    The centre is the median in lines of history/2, and `samples.centre` in later ones. `sd` is the
-    standard deviation of the logarithms of the process medians, None for a single one; `processes`
-    is their number.
+    `sd` is the standard deviation of the logarithms of the process medians, None for a single one;
+    `processes` is their number.
     """
 
     seconds: Seconds
@@ -68,7 +69,7 @@ class Ratio(msgspec.Struct, frozen=True, array_like=True):
     `sd` is their standard deviation, None for a single pair; `pairs` is their number.
     """
 
-    log_ratio: Annotated[float, Meta(ge=-_MOST_LOG, le=_MOST_LOG)]
+    log_ratio: Annotated[float, Meta(ge=-50.0, le=50.0)]
     sd: Sd
     pairs: Annotated[int, Meta(ge=1, le=1_000_000)]
 
@@ -94,15 +95,7 @@ class Night(contract.Document, frozen=True, tag="history/4"):
     ratios: dict[Name, Ratio] = msgspec.field(default_factory=dict)
 
 
-class _NightWithoutRatios(Night, frozen=True, tag="history/3"):
-    """Has no `base` and no `ratios`."""
-
-
-class _NightOfMedians(Night, frozen=True, tag="history/2"):
-    """Has no `base` and no `ratios` either; times are medians."""
-
-
-_DECODER = msgspec.json.Decoder(Night | _NightWithoutRatios | _NightOfMedians)
+_DECODER = msgspec.json.Decoder(Night)
 
 
 def of(record: Record, date: str, commit: str, run: int) -> Night:
@@ -121,15 +114,10 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
             continue
         medians = np.log(row.process_medians[session.key]).tolist()
         time = float(np.exp(centre(np.array(medians))))
-        if not _SHORTEST <= time <= _LONGEST:
-            raise UserError(
-                f"{record.path}: {quoted(row.name)} takes {time:g} s, which is impossible; "
-                "nothing is added"
-            )
         benchmarks[row.name] = Point(_rounded(time, _DIGITS), _sd(medians), len(medians))
     facts = {key: session.context[key] for key in FACTS if session.context.get(key)}
     host = tuple(row.name for row in record.rows.values() if row.clock is Clock.HOST)
-    return Night(date, commit, run, facts, benchmarks, unmeasured, host)
+    return _checked(Night(date, commit, run, facts, benchmarks, unmeasured, host))
 
 
 def with_ratios(night: Night, base: str, pairs: Mapping[str, Sequence[float]]) -> Night:
@@ -138,11 +126,17 @@ def with_ratios(night: Night, base: str, pairs: Mapping[str, Sequence[float]]) -
     for name, logs in pairs.items():
         if name not in night.benchmarks or not logs:
             continue
-        if max(map(abs, logs)) > _MOST_LOG:
-            raise UserError(f"{quoted(name)} has an impossible ratio")
         ratio = round(float(centre(np.array(logs))), _DIGITS)
         ratios[name] = Ratio(ratio, _sd(logs), len(logs))
-    return msgspec.structs.replace(night, base=base if ratios else "", ratios=ratios)
+    return _checked(msgspec.structs.replace(night, base=base if ratios else "", ratios=ratios))
+
+
+def _checked(night: Night) -> Night:
+    """The night, if its line can be read again. Raises UserError."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(night), Night)
+    except msgspec.ValidationError as fault:
+        raise UserError(f"a value is impossible ({contract.in_words(fault)})") from None
 
 
 def line(night: Night) -> str:
@@ -151,7 +145,7 @@ def line(night: Night) -> str:
 
 
 def read(text: bytes, place: Place) -> Night:
-    """The night in a line of this or an older format. Raises UserError."""
+    """The night in a line. Raises UserError."""
     try:
         return _DECODER.decode(text)
     except msgspec.ValidationError as fault:
@@ -218,6 +212,55 @@ class History:
                 except UserError as fault:  # noqa: PERF203
                     self.faults.append(str(fault))
         return sorted(nights, key=lambda night: (night.date, night.run))
+
+
+@dataclass(frozen=True)
+class Times:
+    """Tables with a row per benchmark and a column per night, NaN where nothing was measured.
+
+    `host` says which benchmarks have host times. `errors` are standard errors of `log_seconds` from
+    the scatter between that night's processes, NaN for one process. `log_ratios` are to the night's
+    base, with standard errors from the scatter between pairs.
+    """
+
+    nights: Sequence[Night]
+    names: Sequence[str]
+    host: NDArray[np.bool_]
+    log_seconds: Array
+    errors: Array
+    log_ratios: Array
+    ratio_errors: Array
+
+    @staticmethod
+    def of(nights: Sequence[Night], wanted: Collection[str] | None = None) -> Times:
+        """The times of all benchmarks that have any in these nights, or of the `wanted` ones."""
+        every = dict.fromkeys(name for night in nights for name in night.benchmarks)
+        names = [name for name in every if wanted is None or name in wanted]
+        rows = {name: row for row, name in enumerate(names)}
+        points, pairs = np.full((2, 3, len(names), len(nights)), np.nan)
+        for column, night in enumerate(nights):
+            _fill(points[..., column], night.benchmarks, rows)
+            _fill(pairs[..., column], night.ratios, rows)
+        timed_by_host = {name for night in nights for name in night.host}
+        host = np.array([name in timed_by_host for name in names], dtype=bool)
+        errors, ratio_errors = (standard_error(sd, count) for _, sd, count in (points, pairs))
+        return Times(nights, names, host, np.log(points[0]), errors, pairs[0], ratio_errors)
+
+
+def _fill(
+    column: Array, measured: Mapping[str, Point] | Mapping[str, Ratio], rows: Mapping[str, int]
+) -> None:
+    known = {rows[name]: astuple(one) for name, one in measured.items()
+             if name in rows}  # fmt: skip
+    column[:, [*known]] = np.array([*known.values()], dtype=np.float64).reshape(-1, 3).T
+
+
+def standard_error(sd: Array, count: Array) -> Array:
+    """The standard error, within 3 %, of the `samples.centre` of `count` normal values.
+
+    For many values it is the mean's standard error times the square root of pi/3.
+    """
+    return np.asarray(sd * np.sqrt(np.pi / (3.0 * np.maximum(count, 1.0))))
 
 
 def _sd(logs: Sequence[float]) -> float | None:

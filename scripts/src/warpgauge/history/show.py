@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -14,8 +13,7 @@ from msgspec.structs import astuple
 from rich.console import Console
 
 from warpgauge.history.changes import Alert
-from warpgauge.history.lines import FACTS, LONGEST_REASON, Night
-from warpgauge.history.times import Times
+from warpgauge.history.lines import FACTS, LONGEST_REASON, Night, Times
 from warpgauge.statistics.change_points import FEWEST_NIGHTS
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import ExitStatus
@@ -26,7 +24,6 @@ from warpgauge.system.text import cut, duration, inert, percent, plural
 _UNKNOWN = "–"
 _DISPENSABLE = (0, 1)  # columns dropped from narrow tables
 _LONGEST_FACT = 60  # characters
-_GPU = re.compile(r"(?:GPU-)?([0-9A-Za-z]{1,8})")
 COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
            *FACTS, "base", "log_ratio", "log_ratio_sd", "pairs")  # fmt: skip
 
@@ -62,9 +59,9 @@ def every_night(nights: Sequence[Night], benchmark: str, console: Console) -> No
     lines = []
     for column, night in enumerate(nights):
         # The first digits of the UUID distinguish GPUs of the same model.
-        gpu = _GPU.match(night.facts.get("gpu_uuid", ""))
+        gpu = inert(night.facts.get("gpu_uuid", _UNKNOWN).removeprefix("GPU-")[:8])
         driver = inert(cut(night.facts.get("driver_version", _UNKNOWN), _LONGEST_FACT))
-        cells = [inert(short(night.commit)), gpu.group(1) if gpu else _UNKNOWN, driver]
+        cells = [inert(short(night.commit)), gpu, driver]
         if benchmark in night.benchmarks:
             time, change = _time_and_change(times, 0, column)
             ratios = [_ratio(times, column)] if in_pairs else []

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from warpgauge.statistics.energy_splits import SHORTEST, STEP, WINDOW, candidates, quick_p
+from warpgauge.statistics.energy_splits import SHORTEST, WINDOW, candidates, quick_p
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.rank_sums import mann_whitney
 from warpgauge.statistics.samples import Index
@@ -70,30 +70,17 @@ class _Test(NamedTuple):
         return max(self.by_t, self.by_rank / _RANKS)
 
 
-def find_all(
-    values: Array, errors: Array, *, alpha: float = FALSE_A_YEAR, newest: bool = False
-) -> list[list[ChangePoint]]:
+def find_all(values: Array, errors: Array) -> list[list[ChangePoint]]:
     """Return each series' change points, then an alarm if the nights after them differ.
 
     A row of `values` holds the log times of a series' nights (NaN: none), a row of `errors` their
     standard errors (NaN: unknown). If unchanged nights are independent, or each depends only on the
-    night before, 365 of them show at most `alpha` change points and as many alarms on average.
-    With `newest`, return only changes of the last nights: nights before the last one to two windows
-    are not examined.
+    night before, 365 of them show at most `FALSE_A_YEAR` change points and as many alarms on
+    average.
     """
     series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
-    starts = [newest_start(len(one.values)) if newest else 0 for one in series]
-    parts = [one.since(start) for one, start in zip(series, starts, strict=True)]
-    splits = candidates([one.values for one in parts], [one.weights for one in parts])
-    found = (part.found(at, alpha) for part, at in zip(parts, splits, strict=True))
-    return [
-        [one.numbered(point) for point in points] for one, points in zip(parts, found, strict=True)
-    ]
-
-
-def newest_start(nights: int) -> int:
-    """Return the start of the windows that a new night may change; windows keep their places."""
-    return max(0, (nights // STEP - 2) * STEP)
+    splits = candidates([one.values for one in series], [one.weights for one in series])
+    return [one.found(at) for one, at in zip(series, splits, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -110,20 +97,17 @@ class _Series:
         middle = float(np.median(values[at])) if len(at) else 0.0  # keeps the digits of squares
         return _Series(values[at] - middle, _weights(values[at], errors[at]), at)
 
-    def since(self, start: int) -> _Series:
-        return _Series(self.values[start:], self.weights[start:], self.at[start:])
-
-    def numbered(self, point: ChangePoint) -> ChangePoint:
+    def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
         before = int(self.at[point.first - 1]) + 1 if point.first else int(self.at[0])
         index, last = int(self.at[point.index]), int(self.at[point.last])
         return replace(point, index=index, first=before, last=last)
 
-    def found(self, splits: Sequence[int], alpha: float) -> list[ChangePoint]:
-        standing = self._placed(splits, alpha / 365.0 / _TESTS)
+    def found(self, splits: Sequence[int]) -> list[ChangePoint]:
+        standing = self._placed(splits, FALSE_A_YEAR / 365.0 / _TESTS)
         points = [self._point(*one) for one in self._with_neighbours(standing)]
-        alarm = self._alarm(standing[-1] if standing else 0, alpha / 365.0)
-        return [*points, alarm] if alarm is not None else points
+        alarm = self._alarm(standing[-1] if standing else 0, FALSE_A_YEAR / 365.0)
+        return [self._numbered(one) for one in (*points, alarm) if one is not None]
 
     def _placed(self, splits: Sequence[int], level: float) -> list[int]:
         """Return the splits that stand between their neighbours, each at its likeliest night."""
