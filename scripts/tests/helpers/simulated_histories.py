@@ -91,7 +91,7 @@ def of_commit(commit: str, facts: dict[str, str], base: str = "") -> Night:
 def times(
     nights: Sequence[Night],
     names: Sequence[str],
-    host: NDArray[np.bool_] | bool,
+    host: NDArray[Any] | bool,
     log_seconds: Array,
     errors: Array,
     *ratios: Array,

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from msgspec.structs import astuple
+
 from warpgauge.commands import command_lines
 from warpgauge.history import changes, show
-from warpgauge.history.lines import History, Night, Times
+from warpgauge.history.lines import FACTS, History, Night, Times
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
 from warpgauge.system.atomic import is_stream, write
@@ -21,7 +25,8 @@ from warpgauge.system.output_file import check_report
 from warpgauge.system.text import typed
 from warpgauge.verdict import policy
 
-_CSV = re.compile(rb"\A" + ",".join(show.COLUMNS).encode() + rb"\n")
+_COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
+            *FACTS, "base", "log_ratio", "log_ratio_sd", "pairs")  # fmt: skip
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -82,10 +87,22 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
 
 
 def _export(history: History, given: Namespace, root: Path, console: Output) -> None:
-    path: Path = given.file
-    check_report(path, root / "baselines", [], _CSV, "CSV file of the history")
-    text = show.table(_selected(history, given))
-    write(path, text)
+    """Write the times as CSV, by GPU model, benchmark and night."""
+    path, own = given.file, re.compile(",".join(_COLUMNS).encode())
+    check_report(path, root / "baselines", [], own, "CSV file of the history")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for gpu, nights, names in _selected(history, given):
+        for name in names:
+            for night in nights:
+                if point := night.benchmarks.get(name):
+                    ratio = night.ratios.get(name)
+                    when = (night.date, night.commit, night.run)
+                    facts = (night.facts.get(key) for key in FACTS)
+                    pairs = (night.base, *astuple(ratio)) if ratio else [""] * 4
+                    writer.writerow((gpu, name, *when, *astuple(point), *facts, *pairs))
+    write(path, text.getvalue())
     if not is_stream(path):
         print_line(console, f"written: {path}")
 

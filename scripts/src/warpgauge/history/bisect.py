@@ -167,8 +167,7 @@ class CommitPairs:
         Measures pairs until the row is settled. Raises UserError and KeyboardInterrupt.
         """
         key = ["seen", commit, row]
-        kept = self.journal.find(key, Seen)
-        if kept is not None:
+        if (kept := self.journal.find(key, Seen)) is not None:
             return kept, True
         limit = None if self.until == math.inf else max(self.left, 1.0)
         files = self.files(commit, row)
@@ -180,7 +179,7 @@ class CommitPairs:
             for one in (good, commit)
         )
 
-        def judge(base: Record, candidate: Record) -> Seen:
+        def compared(base: Record, candidate: Record) -> Seen:
             return _seen(base, candidate, row, self.error)
 
         def open_rows(found: Seen) -> list[str]:
@@ -188,7 +187,7 @@ class CommitPairs:
 
         measuring.note(f"Measuring commit {short(commit)} in pairs with {short(good)}")
         looks = AbRun(measuring, self.suite, {}).compared(
-            base, candidate, exactly([row]), files, judge, open_rows
+            base, candidate, exactly([row]), files, compared, open_rows
         )
         if looks.stop is not None:
             raise looks.stop

@@ -132,11 +132,8 @@ def found(times: Times) -> list[Change]:
     for row, steps in enumerate(points):
         ends = [0, *(point.index for point in steps), len(nights)]
         for point, start, end in zip(steps, ends[:-2], ends[2:], strict=True):
-            causes = [
-                series.cause(point, steadied[row], start, end)
-                for series in code
-                if series.row == row
-            ]
+            own = (series for series in code if series.row == row)
+            causes = (series.cause(point, steadied[row], start, end) for series in own)
             cause = next((cause for cause in causes if cause is not Cause.UNKNOWN), Cause.UNKNOWN)
             changes.append(Change(times.names[row], point, cause))
     of_all = find_all(common[None], error[None])[0]

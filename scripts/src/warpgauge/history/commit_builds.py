@@ -58,14 +58,10 @@ Tree = Mapping[str, str]  # git's entry of each file that may go into a program,
 
 
 def _tree(root: Path, commit: str) -> Tree:
-    entries = (
-        line.partition("\t") for line in git.require(root, "ls-tree", "-r", commit).splitlines()
-    )
-    return {
-        path: entry
-        for entry, _, path in entries
-        if _SOURCE.match(path) and not _NO_SOURCE.match(path)
-    }
+    lines = git.require(root, "ls-tree", "-r", commit).splitlines()
+    entries = {path: entry for entry, _, path in (line.partition("\t") for line in lines)}
+    sources = (path for path in entries if _SOURCE.match(path) and not _NO_SOURCE.match(path))
+    return {path: entries[path] for path in sources}
 
 
 class _Built(msgspec.Struct, frozen=True):

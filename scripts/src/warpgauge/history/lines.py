@@ -178,9 +178,8 @@ class History:
                 "yet, run git fetch origin history"
             )
         files: dict[str, dict[str, str]] = {}
-        for entry in git.require(
-            root, "ls-tree", "-r", "-z", "--full-tree", commit.stdout.strip()
-        ).split("\0"):
+        words = ("ls-tree", "-r", "-z", "--full-tree", commit.stdout.strip())
+        for entry in git.require(root, *words).split("\0"):
             about, _, path = entry.partition("\t")
             match = _FILE.fullmatch(path)
             if match and about.startswith("100"):  # a regular file, not a link

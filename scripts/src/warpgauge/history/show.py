@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge history show, series and changes as tables; export as a CSV file."""
+"""warpgauge history show, series and changes as tables."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
-from msgspec.structs import astuple
 from rich.console import Console
 
 from warpgauge.history.changes import Alert
-from warpgauge.history.lines import FACTS, LONGEST_REASON, Night, Times
+from warpgauge.history.lines import LONGEST_REASON, Night, Times
 from warpgauge.statistics.change_points import FEWEST_NIGHTS
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import ExitStatus
@@ -24,8 +21,6 @@ from warpgauge.system.text import cut, duration, inert, percent, plural
 _UNKNOWN = "–"
 _DISPENSABLE = (0, 1)  # columns dropped from narrow tables
 _LONGEST_FACT = 60  # characters
-COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
-           *FACTS, "base", "log_ratio", "log_ratio_sd", "pairs")  # fmt: skip
 
 
 def left_out(faults: Sequence[str]) -> ExitStatus:
@@ -81,23 +76,6 @@ def every_night(nights: Sequence[Night], benchmark: str, console: Console) -> No
         print_text(console, "in pairs: change from the base, ± standard error", style="dim")
 
 
-def table(models: Iterable[tuple[str, Sequence[Night], Collection[str]]]) -> str:
-    """The times of the named benchmarks as CSV, by GPU model, benchmark and night."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for gpu, nights, names in models:
-        for name in names:
-            for night in nights:
-                if point := night.benchmarks.get(name):
-                    ratio = night.ratios.get(name)
-                    when = (night.date, night.commit, night.run)
-                    facts = (night.facts.get(key) for key in FACTS)
-                    pairs = (night.base, *astuple(ratio)) if ratio else [""] * 4
-                    writer.writerow((gpu, name, *when, *astuple(point), *facts, *pairs))
-    return text.getvalue()
-
-
 def alerts(
     found: Sequence[Alert], nights: Sequence[Night], console: Console, *, verbose: bool
 ) -> None:
@@ -123,16 +101,11 @@ def _alert(alert: Alert, nights: Sequence[Night]) -> Cells:
     cause = largest.explained or ", ".join(causes) or "unknown"
     if not largest.point.placed:
         cause += "; few nights"
-    return Cells(
-        inert(largest.benchmark or "all host times"),
-        (
-            inert(_days(nights[alert.first], nights[alert.last])),
-            inert(f"{short(alert.good)}…{short(alert.bad)}"),
-            str(len(alert.changes) - 1),
-            percent(math.expm1(largest.point.change)),
-            inert(cause),
-        ),
-    )
+    since = inert(_days(nights[alert.first], nights[alert.last]))
+    commits = inert(f"{short(alert.good)}…{short(alert.bad)}")
+    others, change = str(len(alert.changes) - 1), percent(math.expm1(largest.point.change))
+    name = inert(largest.benchmark or "all host times")
+    return Cells(name, (since, commits, others, change, inert(cause)))
 
 
 def _days(first: Night, last: Night) -> str:
