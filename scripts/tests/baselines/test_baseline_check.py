@@ -7,7 +7,7 @@ import pytest
 
 import fake_binary
 from baselines import NAMES, STEADY, Baselines
-from builders import context, failed, noisy, row, write
+from builders import context, write
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -43,8 +43,7 @@ def test_a_good_baseline_has_no_warnings(baselines: Baselines) -> None:
     assert baselines.command("check") is ExitStatus.OK
     lines = baselines.output().splitlines()
     assert lines == [
-        "baselines/nvidia-test: NVIDIA Test, 3 benchmarks, 2 sessions; newest 2026-11-19, 1 day "
-        "ago, commit cccccccccc",
+        "NVIDIA Test · baselines/nvidia-test · 2 sessions of 2 GPUs · 3 benchmarks",
         "no warnings",
     ]
 
@@ -56,10 +55,9 @@ def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
     warned(baselines, argv=("--stale-days=11",))
 
 
-def test_a_date_to_come_is_told_of_any_session(baselines: Baselines) -> None:
-    baselines.session(25)
+def test_a_newest_session_in_the_future_is_warned_of(baselines: Baselines) -> None:
     baselines.session(26)
-    warned(baselines, "newest session, 2026-11-26-", "session '2026-11-25-")
+    warned(baselines, "newest session, 2026-11-26-")
 
 
 def test_a_benchmark_that_is_gone_or_new_is_warned_of(baselines: Baselines) -> None:
@@ -78,7 +76,7 @@ def test_a_program_that_cannot_list_says_nothing_of_its_family(baselines: Baseli
     folder = baselines.root / "build/release"
     fake_binary.make(folder, "sync", listing_fault="libcuda.so.1: cannot open")
     shown = warned(baselines)
-    assert "sync was not compared with its program: bench_sync cannot list" in shown
+    assert "does not list sync (bench_sync cannot list" in shown
 
 
 def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines) -> None:
@@ -108,7 +106,7 @@ def test_a_build_without_nvcc_says_nothing_of_gpu_benchmarks(baselines: Baseline
     baselines.session(19)
     built(baselines, "host/copy")
     shown = warned(baselines, "in the build but not in the baseline: 'host/copy'")
-    assert "no GPU benchmark is built" in shown
+    assert "does not list memcpy, sync" in shown
 
 
 def test_a_family_that_lacks_a_session_is_warned_of(baselines: Baselines) -> None:
@@ -127,26 +125,20 @@ def test_a_family_that_began_later_is_no_fault(baselines: Baselines) -> None:
     warned(baselines)
 
 
-def test_names_and_contents_that_contradict_each_other_are_warned_of(baselines: Baselines) -> None:
-    baselines.session(19, driver_version="580.1")
-    baselines.edit("sync", "580.1", "580.2")
-    at = '"gpu_name": "{}"}},\n"sessions"'
-    baselines.edit("sync", at.format("NVIDIA Test"), at.format("NVIDIA B\x1b"))
+def test_names_of_folders_and_files_that_are_wrong_are_warned_of(baselines: Baselines) -> None:
+    baselines.session(19)
     (baselines.folder / "sync.json").rename(baselines.folder / "mine.json")
     baselines.folder.rename(baselines.folder.parent / "nvidia-h100")
     warned(
         baselines,
-        "mine.json names the GPU 'NVIDIA B\\x1b', but its sessions and the other files name "
-        "'NVIDIA Test'",
         "the folder is not named after 'NVIDIA Test'",
         "mine.json holds the family 'sync': name the file after its family",
-        "the files disagree on the driver_version of session 2026-11-19-",
     )
 
 
 def test_sessions_and_rows_that_would_not_be_recorded_are_warned_of(baselines: Baselines) -> None:
     spoilt = told_by_a_run(build_type="Debug", inject="sync=2", dirty="true", filter="sync")
-    rows = [baselines.row("sync/a", s=STEADY, t=STEADY), failed("sync/c")]
+    rows = [baselines.row("sync/a", s=STEADY, t=STEADY)]
     rows += [baselines.row("sync/b", s=STEADY[:4], t=STEADY)]
     baselines.written("sync", rows, {"s": told_by_a_run(), "t": spoilt})
     warned(
@@ -156,26 +148,12 @@ def test_sessions_and_rows_that_would_not_be_recorded_are_warned_of(baselines: B
         "session t: the working tree had uncommitted changes",
         "session t: extra work was injected",
         "session t: only part of the suite was measured",
-        "sessions s and t are from the same boot",
-        "holds no time of benchmarks that failed: 'sync/c'",
     )
 
 
-def test_a_scatter_that_hides_what_counts_is_told_and_no_fault(baselines: Baselines) -> None:
-    sessions, wide = {"s": told_by_a_run()}, {"s": noisy(1, 0.05)}
-    rows = [row("sync/device", process_medians=wide), baselines.row("sync/quiet", s=STEADY)]
-    rows += [row("sync/host", process_medians=wide, host_clock=1.0)]
-    baselines.written("sync", rows, sessions)
-    control = row("host/control", process_medians={"s": noisy(1, 0.5)}, host_clock=1.0)
-    baselines.written("host", [control], sessions)
-    shown = warned(baselines)
-    assert "that should count: 'sync/device'" in shown
-
-
-def test_what_cannot_be_read_is_an_error_and_the_others_are_checked(baselines: Baselines) -> None:
+def test_a_baseline_that_cannot_be_read_is_an_error(baselines: Baselines) -> None:
     baselines.session(19)
     write(baselines.root / "baselines" / "broken" / "sync.json", {}).write_text("{")
     with pytest.raises(UserError, match=r"broken/sync\.json: ends in the middle") as caught:
         baselines.command("check")
     assert caught.value.status is ExitStatus.BAD_USAGE
-    assert "nvidia-test: NVIDIA Test" in baselines.flat()

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from warpgauge.baselines import export_reframe
+from warpgauge.baselines import show
 from warpgauge.commands import baseline
 from warpgauge.records.load import load
 from warpgauge.system.environment import ROOT
@@ -20,7 +20,7 @@ RECORDED = ROOT / "baselines" / "nvidia-h200"
 
 def test_the_recorded_gpus_keep_within_their_own_references() -> None:
     record = load(RECORDED)
-    references = json.loads(export_reframe.references(record, "cluster:gpu"))["cluster:gpu"]
+    references = json.loads(show.references(record, "cluster:gpu"))["cluster:gpu"]
     assert len(references) == len(record.rows)
     for row in record.rows.values():
         time, low, high, unit = references[row.name.replace(":", "=")]
@@ -33,7 +33,7 @@ def test_the_recorded_gpus_keep_within_their_own_references() -> None:
 @pytest.mark.parametrize("where", ["cluster", "cluster:gpu:x", ":gpu", "a b:gpu"])
 def test_a_place_is_a_system_and_a_partition(where: str) -> None:
     with pytest.raises(UserError, match="SYSTEM:PARTITION"):
-        export_reframe.references(load(RECORDED / "sync.json"), where)
+        show.references(load(RECORDED / "sync.json"), where)
 
 
 def test_the_command_prints_one_gpu_model(

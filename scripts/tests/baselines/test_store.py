@@ -10,8 +10,7 @@ import pytest
 
 from builders import GPU, Json, failed, google, google_row, row, run, scaled, write
 from warpgauge.baselines import store
-from warpgauge.baselines.prune import SESSIONS_KEPT
-from warpgauge.baselines.store import Recorded
+from warpgauge.baselines.store import SESSIONS_KEPT, Recorded
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.system.errors import UserError
@@ -86,7 +85,7 @@ def test_a_session_is_one_more_line_and_recorded_twice_no_other_byte(tmp_path: P
 def test_a_session_of_the_same_boot_and_gpu_is_replaced(tmp_path: Path) -> None:
     recorded(tmp_path, ROWS, boot_id="same")
     result = recorded(tmp_path, changed(process_medians=scaled(2.0)), 9, boot_id="same")
-    (line,) = result.changes()
+    (line,) = result.changes
     assert line.startswith("replaced: session 2026-11-01-")
     record = held(tmp_path)
     assert days(record) == [9]
@@ -125,7 +124,7 @@ def test_counters_and_labels_are_those_of_the_newest_session(tmp_path: Path) -> 
         assert days(load(path)) == [1, 2, 3]
     newest = held(tmp_path).rows["memcpy/b"]
     assert (newest.counters["registers"], newest.label) == (72.0, "new")
-    (line,) = result.changes()
+    (line,) = result.changes
     assert line.startswith("counters and labels are still those of session 2026-11-03-")
 
 

@@ -58,7 +58,7 @@ def test_bad_usage_is_one_sentence(there: Baselines, argv: list[str], said: str)
 @pytest.mark.parametrize("argv", [["show"], ["check"], ["prune", "--keep=1"]])
 def test_a_run_file_is_no_baseline(there: Baselines, argv: list[str]) -> None:
     there.run_file(20).rename(there.folder / "run.json")
-    said = "run.json is not a baseline but a run file; add it as a session"
+    said = "run.json is not a baseline but a run file; baseline add-session adds"
     refused(there, said, *argv)
 
 

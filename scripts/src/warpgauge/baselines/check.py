@@ -3,69 +3,48 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.baselines import spread
-from warpgauge.baselines.files import FamilyFile, Folder, open_readable
 from warpgauge.baselines.recordable import FEWEST_PROCESSES, spoilt
-from warpgauge.baselines.store import slug
+from warpgauge.baselines.show import title
+from warpgauge.baselines.store import FamilyFile, Folder, slug
 from warpgauge.measure import discovery, selection
 from warpgauge.measure.discovery import Binary, Probe
 from warpgauge.records import counters, sessions
 from warpgauge.records.model import FULL_SUITE, Record
-from warpgauge.records.sessions import newest_last, session_hash
+from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_text
-from warpgauge.system.text import inert, named, percent, plural, quoted
+from warpgauge.system.text import inert, named, plural, quoted
 from warpgauge.verdict import staleness
-from warpgauge.verdict.controls import is_control
 
 
 def check(
-    folders: Sequence[Path], root: Path, now: datetime, stale_days: float, console: Console
+    folders: Sequence[Folder], root: Path, now: datetime, stale_days: float, console: Console
 ) -> ExitStatus:
-    """Check and report each baseline. Raises UserError at the end for unreadable ones."""
-    release = root / "build" / "release"
-    everything, built = _built(release)
-    readable, faults = open_readable(folders)
-    warned = remarked = 0
-    for folder in readable:
+    """Check and report each baseline."""
+    everything, default = _built(root / "build" / "release")
+    warned = 0
+    for folder in folders:
         whole = any(row.counters.get(counters.FULL_SUITE) for row in folder.whole.rows.values())
         gpus = max(session.gpus for session in folder.whole.sessions.values())
-        asked = selection.able(everything if whole else built, Probe({}, gpus=gpus))
-        wanted = [one for one in asked if one.skipped is None]
-        warnings, remarks = [*_findings(folder, now, stale_days)], [*_drowned(folder.whole)]
-        if built:
-            differing, unchecked = _compared(tuple(folder.whole.rows), everything, wanted, gpus)
-            warnings += differing
-            remarks += unchecked
-        warned += len(warnings)
-        remarked += len(remarks)
-        print_text(console, _heading(folder, now))
+        wanted = selection.able(everything if whole else default, Probe({}, gpus=gpus))
+        wanted = [one for one in wanted if one.skipped is None]
+        warnings = [*_findings(folder, now, stale_days)]
+        if everything:
+            warnings += _differences(folder.whole.rows, everything, wanted, gpus)
+        print_text(console, title(folder))
         for warning in warnings:
             print_text(console, f"warning: {warning}", indent=2, style="yellow")
-        for remark in remarks:
-            print_text(console, remark, indent=2, style="dim")
-    if not everything:
-        remarked += 1
-        unbuilt = (
-            f"nothing is built in {os.path.relpath(release)}: not checked whether the benchmarks "
-            "of the baseline and of the build are the same"
-        )
-        print_text(console, unbuilt, style="dim")
-    if faults:
-        raise UserError("; ".join(faults))
-    ending = plural(warned, "warning") if warned else "no warnings"
-    if remarked:
-        ending += f", {plural(remarked, 'remark')} (for information)"
-    print_text(console, ending)
+        if missing := _not_compared(folder.whole.rows, everything):
+            print_text(console, missing, indent=2, style="dim")
+        warned += len(warnings)
+    print_text(console, plural(warned, "warning") if warned else "no warnings")
     return ExitStatus.NOT_MEASURED if warned else ExitStatus.OK
 
 
@@ -79,169 +58,79 @@ def _built(folder: Path) -> tuple[list[Binary], list[Binary]]:
             return [], []
 
 
-def _heading(folder: Folder, now: datetime) -> str:
-    record = folder.whole
-    newest = sessions.newest(record)
-    return inert(
-        f"{os.path.relpath(folder.path)}: {', '.join(folder.gpu_names) or 'no GPU'}, "
-        f"{plural(len(record.rows), 'benchmark')}, {plural(len(record.sessions), 'session')}; "
-        f"newest {staleness.told(newest, now)}, commit {staleness.commit(newest)}"
-    )
+def _not_compared(names: Iterable[str], built: Sequence[Binary]) -> str:
+    """Name families without a program, as in a build without nvcc, or with a broken one."""
+    missing = {name.split("/", 1)[0] for name in names} - _families(built)
+    faults = {one.family: f" ({one.path.name} {one.fault})" for one in built if one.fault}
+    listed = ", ".join(f"{family}{faults.get(family, '')}" for family in sorted(missing))
+    return inert(f"not compared: build/release does not list {listed}") if missing else ""
 
 
-def _compared(
+def _families(built: Sequence[Binary]) -> set[str]:
+    return {name.split("/", 1)[0] for binary in built for name in binary.names}
+
+
+def _differences(
     names: Collection[str], built: Sequence[Binary], wanted: Sequence[Binary], gpus: int
-) -> tuple[list[str], list[str]]:
-    """Return warnings and remarks from comparing a baseline's names with those of a build.
+) -> Iterator[str]:
+    """Yield warnings from comparing a baseline's names with those of a build.
 
     `wanted` are the programs whose benchmarks the baseline, made on `gpus` GPUs, should have.
     """
-    listed = {name for binary in built for name in binary.names}
-    silent = {binary.family for binary in built if binary.fault is not None}
-    gone = [n for n in names if n not in listed and n.split("/", 1)[0] not in silent]
-    remarks = [
-        inert(f"{binary.family} was not compared with its program: {binary.path.name} {one}")
-        for binary in built
-        if (one := binary.fault) is not None
-    ]
-    if not any(binary.needs_gpu for binary in built):  # a build without nvcc
-        families = {binary.family for binary in built}
-        gone = [name for name in gone if name.split("/", 1)[0] in families]
-        remarks.append(
-            "no GPU benchmark is built, so the GPU benchmarks of the baseline were not "
-            "compared with the programs"
-        )
-    new = sorted({name for binary in wanted for name in binary.names} - set(names))
-    warnings = []
-    if gone:
-        warnings.append(
+    there, families = {name for binary in built for name in binary.names}, _families(built)
+    if gone := [n for n in names if n not in there and n.split("/", 1)[0] in families]:
+        yield (
             f"in the baseline but no longer in the build: {named(gone)}; if this is intended, "
             "remove them with scripts/warpgauge baseline prune --removed REGEX"
         )
-    if new:
+    if new := sorted({name for binary in wanted for name in binary.names} - {*names}):
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
         together = f"--device {','.join(map(str, range(gpus)))}" if gpus > 1 else ""
         record = " ".join(f"scripts/warpgauge baseline record {further} {together}".split())
-        warnings.append(f"in the build but not in the baseline: {named(new)}; {record} adds them")
-    return warnings, remarks
+        yield f"in the build but not in the baseline: {named(new)}; {record} adds them"
 
 
 def _findings(folder: Folder, now: datetime, stale_days: float) -> Iterator[str]:
     """Yield all warnings about a baseline, the most important first."""
-    yield from _dates(folder.whole, now, stale_days)
-    yield from _sessions(folder.whole)
-    yield from _gpus(folder)
-    yield from _files(folder.files)
-    yield from _rows(folder.whole)
-
-
-def _dates(record: Record, now: datetime, stale_days: float) -> Iterator[str]:
-    if stale := staleness.note(record, now, stale_days):
+    if stale := staleness.note(folder.whole, now, stale_days):
         yield str(stale)
-    *older, _ = newest_last(record.sessions.values())
-    for session in older:
-        if staleness.measured(session) is None:
-            yield f"session {quoted(session.key)} does not say when it was measured"
-        elif staleness.is_future(session, now):
-            yield (
-                f"session {quoted(session.key)} is dated in the future "
-                f"({staleness.told(session, now)}): a clock is wrong"
-            )
+    yield from _sessions(folder.whole)
+    models = folder.gpu_names
+    if len(models) != 1:
+        yield f"its sessions name these GPU models: {', '.join(map(quoted, models)) or 'none'}"
+    elif folder.path.is_dir() and folder.path.resolve().name != slug(models[0]):
+        where = f"scripts/bench looks for it in {slug(models[0])}"
+        yield f"the folder is not named after {quoted(models[0])}: {where}"
+    yield from _files(folder.files)
+    newest = sessions.newest(folder.whole).key
+    rows = folder.whole.rows.values()
+    if old := [row.name for row in rows if newest not in row.process_medians]:
+        yield inert(f"the newest session, {newest}, has no time of {named(old)}")
 
 
 def _sessions(record: Record) -> Iterator[str]:
-    """Yield sessions that would not be recorded today, and duplicates."""
+    """Yield sessions that would not be recorded today."""
     for session in newest_last(record.sessions.values()):
         faults = [reason for reason, _ in spoilt(session.context)]
         rows = record.rows.items()
         counts = {name: len(row.process_medians.get(session.key, ())) for name, row in rows}
-        few = [name for name, count in counts.items() if 0 < count < FEWEST_PROCESSES]
-        if few:
+        if few := [name for name, count in counts.items() if 0 < count < FEWEST_PROCESSES]:
             faults.append(f"{named(few)}: fewer than {FEWEST_PROCESSES} processes")
         for fault in faults:
             yield inert(f"session {session.key}: {fault}; record it again, or prune it")
-    seen: dict[str, str] = {}
-    for session in record.sessions.values():
-        identity = session_hash(session.context)
-        if session.gpu_uuid and session.boot_id and identity in seen:
-            yield inert(
-                f"sessions {seen[identity]} and {session.key} are from the same boot of "
-                "the same GPU"
-            )
-        seen[identity] = session.key
-
-
-def _gpus(folder: Folder) -> Iterator[str]:
-    models = folder.gpu_names
-    sessions = [session for file in folder.files for session in file.record.sessions.values()]
-    ((usual, _),) = Counter(session.gpu_name or "" for session in sessions).most_common(1)
-    for file in folder.files:
-        if file.gpu_name and usual and file.gpu_name != usual:
-            yield inert(
-                f"{file.path.name} names the GPU {quoted(file.gpu_name)}, but its sessions and the "
-                f"other files name {quoted(usual)}: correct its 'context', or record it again"
-            )
-    if len(models) > 1:
-        yield f"holds several GPU models: {', '.join(map(quoted, models))}"
-    elif not models:
-        yield "no session names its GPU"
-    elif folder.path.is_dir() and folder.path.resolve().name != slug(models[0]):
-        yield (
-            f"the folder is not named after {quoted(models[0])}: scripts/bench looks for it in "
-            f"{slug(models[0])}"
-        )
 
 
 def _files(files: Sequence[FamilyFile]) -> Iterator[str]:
-    """Yield misnamed files, and contradictions between the files of one folder."""
+    """Yield misnamed files, and files that lack sessions."""
+    every = {key: one for file in files for key, one in file.record.sessions.items()}
+    ordered = [session.key for session in newest_last(every.values())]
     for file in files:
-        families = {row.family for row in file.record.rows.values()}
-        if families != {file.path.stem}:
-            held = ", ".join(quoted(family) for family in sorted(families))
+        families = sorted({row.family for row in file.record.rows.values()})
+        if families != [file.path.stem]:
+            held = ", ".join(map(quoted, families))
             yield inert(f"{file.path.name} holds the family {held}: name the file after its family")
-    everything = {key: one for file in files for key, one in file.record.sessions.items()}
-    ordered = [session.key for session in newest_last(everything.values())]
-    for file in files:
-        own = file.record.sessions
         # A family may have begun later than the others, but must have all later sessions.
-        since = min(ordered.index(key) for key in own)
-        lacks = [key for key in ordered[since:] if key not in own]
+        since = min(map(ordered.index, file.record.sessions))
+        lacks = ", ".join(key for key in ordered[since:] if key not in file.record.sessions)
         if lacks:
-            yield inert(
-                f"{file.path.name} lacks the session {', '.join(lacks)}, which other files have"
-            )
-    for key in ordered:
-        told = [file.record.sessions[key].context for file in files if key in file.record.sessions]
-        names = sorted({name for context in told for name in context})
-        differing = [n for n in names if len({c[n] for c in told if n in c}) > 1]
-        if differing:
-            yield inert(f"the files disagree on the {', '.join(differing)} of session {key}")
-
-
-def _rows(record: Record) -> Iterator[str]:
-    failed = [name for name, row in record.rows.items() if row.error is not None]
-    if failed:
-        yield f"holds no time of benchmarks that failed: {named(failed)}"
-    newest = sessions.newest(record).key
-    rows = record.rows.items()
-    old = [n for n, row in rows if row.error is None and newest not in row.process_medians]
-    if old:
-        yield inert(f"the newest session, {newest}, has no time of {named(old)}")
-
-
-def _drowned(record: Record) -> Iterator[str]:
-    """Yield a remark on rows whose scatter hides their minimum effect."""
-    blind: dict[str, tuple[float, float]] = {}
-    for name, row in record.rows.items():
-        if row.error is not None or is_control(row):  # controls decide nothing
-            continue
-        seen, wanted = spread.smallest_visible(row), spread.wanted(row)
-        if seen is not None and seen > wanted:
-            blind[name] = (seen, wanted)
-    if blind:
-        worst_first = sorted(blind, key=lambda name: blind[name][1] / blind[name][0])
-        visible, minimum = (percent(one, sign=False) for one in blind[worst_first[0]])
-        yield (
-            "processes scatter too much to detect the change that should count: "
-            f"{named(worst_first)}; at worst {visible} is detectable where {minimum} should count"
-        )
+            yield inert(f"{file.path.name} lacks the session {lacks}, which other files have")

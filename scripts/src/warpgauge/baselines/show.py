@@ -1,44 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows a baseline: its sessions, its families, and with --rows every time."""
+"""Shows a baseline: its sessions, its families, and with --rows every time; or for ReFrame.
+
+Scatter is the standard deviation of logarithms, a fraction of the time.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import re
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from statistics import geometric_mean
 
 from rich.console import Console
-from rich.text import Text
+from scipy import special
 
-from warpgauge.baselines import spread
-from warpgauge.baselines.files import Folder
+from warpgauge.baselines.store import Folder
 from warpgauge.records.model import Record, Row, Session, by_family
 from warpgauge.records.sessions import newest_last
+from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, plural
+from warpgauge.system.text import duration, inert, plural, quoted
 from warpgauge.verdict import staleness
+from warpgauge.verdict.comparability import Comparability, minimum_effect
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 _HEADINGS = ("measured", "commit", "GPU", "boot", "driver", "processes", "rows")
 _TO_THE_LEFT = range(5)  # the last two columns are numbers
+_DISPENSABLE = (3, 2, 4)  # columns dropped from narrow tables
 _UNKNOWN = "–"
 _DIGITS = 8  # characters shown of a GPU's or boot's identifier
+_WHERE = re.compile(r"[\w.-]+:[\w.-]+")
+
+
+def within(row: Row) -> float | None:
+    """Return the scatter between processes, pooled over sessions; None if none has two."""
+    logs = [[math.log(time) for time in times] for times in row.process_medians.values()]
+    freedom = sum(len(one) - 1 for one in logs)
+    if freedom == 0:
+        return None
+    squares = sum(statistics.variance(one) * (len(one) - 1) for one in logs if len(one) > 1)
+    return math.sqrt(squares / freedom)
+
+
+def between(row: Row) -> float | None:
+    """Return the scatter between sessions; None with a single one."""
+    logs = [math.log(geometric_mean(times)) for times in row.process_medians.values()]
+    return statistics.stdev(logs) if len(logs) > 1 else None
+
+
+def title(folder: Folder) -> str:
+    """Return a baseline's GPU model and path, and how much it holds."""
+    sessions = folder.whole.sessions.values()
+    gpus = len({session.gpu_uuid for session in sessions})
+    return inert(
+        f"{', '.join(folder.gpu_names) or 'no GPU'} · {os.path.relpath(folder.path)} · "
+        f"{plural(len(sessions), 'session')} of {plural(gpus, 'GPU')} · "
+        f"{plural(len(folder.whole.rows), 'benchmark')}"
+    )
 
 
 def show(folder: Folder, now: datetime, console: Console, rows: bool) -> None:
     """Print one baseline; ages are relative to `now`."""
     record = folder.whole
     sessions = newest_last(record.sessions.values())
-    gpu = inert(", ".join(folder.gpu_names)) or "no GPU"
-    instances = len({session.gpu_uuid for session in sessions})
-    title = Text(gpu, "bold")
-    title.append(
-        f" · {inert(os.path.relpath(folder.path))} · {plural(len(sessions), 'session')} of "
-        f"{plural(instances, 'GPU')} · {plural(len(record.rows), 'benchmark')}",
-        "not bold",
-    )
-    print_text(console, title)
-    _print_sessions([_cells(one, record, now) for one in sessions], console)
+    print_text(console, title(folder), style="bold")
+    lines = [Cells("  session", _HEADINGS), *(_cells(one, record, now) for one in sessions)]
+    columns = Columns.fitting(lines, console.width, _DISPENSABLE)
+    for number, line in enumerate(lines):
+        print_text(console, columns.line(line, _TO_THE_LEFT), style="" if number else "dim")
     families = Counter(row.family for row in record.rows.values())
     listed = ", ".join(f"{inert(name)} {count}" for name, count in sorted(families.items()))
     print_text(console, f"rows by family: {listed}", indent=2)
@@ -49,34 +83,16 @@ def show(folder: Folder, now: datetime, console: Console, rows: bool) -> None:
         _print_rows(record, sessions, console)
 
 
-def _print_sessions(lines: Sequence[Cells], console: Console) -> None:
-    """Print a table if it fits, otherwise one paragraph per session."""
-    heading = Cells("  session", _HEADINGS)
-    columns = Columns.fitting([heading, *lines], console.width)
-    needed = max(columns.line(line, left=_TO_THE_LEFT).cell_len for line in (heading, *lines))
-    if needed <= console.width and columns.name >= max(len(line.name) for line in lines):
-        print_text(console, columns.line(heading, left=_TO_THE_LEFT), style="dim")
-        for line in lines:
-            print_text(console, columns.line(line, left=_TO_THE_LEFT))
-        return
-    for line in lines:
-        facts = ", ".join(f"{k} {v}" for k, v in zip(_HEADINGS, line.cells, strict=True))
-        print_text(console, f"{line.name.strip()}: {facts}", indent=2)
-
-
 def _cells(session: Session, record: Record, now: datetime) -> Cells:
-    counts = [
-        len(row.process_medians[session.key])
-        for row in record.rows.values()
-        if session.key in row.process_medians
-    ]
+    times = (row.process_medians.get(session.key) for row in record.rows.values())
+    counts = [len(one) for one in times if one]
+    names = (session.gpu_uuid or "").removeprefix("GPU-"), session.boot_id or ""
     return Cells(
         f"  {inert(session.key)}",
         (
             staleness.told(session, now),
             staleness.commit(session),
-            _start((session.gpu_uuid or "").removeprefix("GPU-")),
-            _start(session.boot_id or ""),
+            *(inert(name[:_DIGITS]) or "unknown" for name in names),
             inert(session.context.get("driver_version", "")) or "unknown",
             "–".join(map(str, sorted({min(counts), max(counts)}))) if counts else "0",
             str(len(counts)),
@@ -84,45 +100,59 @@ def _cells(session: Session, record: Record, now: datetime) -> Cells:
     )
 
 
-def _start(text: str) -> str:
-    return inert(text[:_DIGITS]) or "unknown"
-
-
 def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -> None:
     """Print one line per row and one column per session, in the given order, by family."""
-    titles = tuple(inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
+    titles = (inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
     heading = Cells("benchmark", (*titles, "within", "between"))
     cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
     older = range(len(sessions) - 1)  # the newest session is always shown
     columns = Columns.fitting([heading, *cells.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
     for family, rows in by_family(record.rows.values()).items():
-        print_text(console, Text(inert(family), "bold"))
+        print_text(console, inert(family), style="bold")
         for row in rows:
             print_text(console, columns.line(cells[row.name]))
+    many = plural(len(columns.left_out), "older session")
     legend = (
         "each column is a session, headed by the end of its key; within: standard deviation "
         "between processes, between: between sessions, both relative to the time"
+        f"{f'; {many} do not fit here' if columns.left_out else ''}"
     )
-    if columns.left_out:
-        many = plural(len(columns.left_out), "older session")
-        legend = f"{legend}; {many} do not fit here"
-    console.print()
     print_text(console, legend, style="dim")
 
 
 def _row_cells(row: Row, sessions: Sequence[Session]) -> Cells:
     times = [row.process_medians.get(session.key) for session in sessions]
-    return Cells(
-        f"  {inert(row.name.partition('/')[2] or row.name)}",
-        (
-            *(_UNKNOWN if one is None else duration(spread.center(one)) for one in times),
-            _share(spread.within(row)),
-            "ERROR" if row.error is not None else _share(spread.between(row)),
-        ),
-        "yellow" if row.error is not None else "",
-    )
+    cells = [_UNKNOWN if one is None else duration(geometric_mean(one)) for one in times]
+    cells += [_share(within(row)), _share(between(row))]
+    return Cells(f"  {inert(row.name.partition('/')[2] or row.name)}", tuple(cells))
 
 
 def _share(fraction: float | None) -> str:
     return _UNKNOWN if fraction is None else f"{100.0 * fraction:.2f} %"
+
+
+def references(baseline: Record, where: str) -> str:
+    """Return JSON for a ReFrame test's `reference`; `where` is ``SYSTEM:PARTITION``.
+
+    Each benchmark has its median over the sessions (us), no lower limit, and an upper limit (a
+    fraction). Another healthy GPU of the model exceeds any of the limits with a probability of 1 %.
+    Raises UserError.
+    """
+    if not _WHERE.fullmatch(where):
+        raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
+    measured = [row for row in baseline.rows.values() if row.error is None]
+    chance = ComparisonSettings.alpha / max(len(measured), 1)
+    rows = {row.name.replace(":", "="): _reference(row, chance) for row in measured}
+    return json.dumps({where: rows}, indent=1)
+
+
+def _reference(row: Row, chance: float) -> tuple[float, None, float, str]:
+    seconds = statistics.median(map(geometric_mean, row.process_medians.values()))
+    least = minimum_effect(row.clock, Comparability.SIBLING, seconds, row.counters)
+    sessions, scatter = len(row.process_medians), between(row)
+    if scatter is not None:
+        # Student's t prediction interval for one more session.
+        reach = float(special.stdtrit(sessions - 1, 1.0 - chance))
+        least = max(least, math.expm1(min(reach * scatter * math.sqrt(1 + 1 / sessions), 1.0)))
+    return float(f"{1e6 * seconds:.7g}"), None, round(least, 4), "us"

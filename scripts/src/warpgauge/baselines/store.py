@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds baselines, and adds runs to them as sessions."""
+"""The files of baselines: finds and reads them, adds runs as sessions, and prunes.
+
+Their text is stable, so that a new session is one line per benchmark in a diff.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
-from dataclasses import dataclass, replace
-from datetime import datetime
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from warpgauge.baselines.files import Folder, Times, family_text, open_folder
-from warpgauge.baselines.prune import SESSIONS_KEPT, surplus
-from warpgauge.baselines.recordable import (
-    require_family,
-    require_gpu,
-    require_no_losses,
-    require_run,
-)
-from warpgauge.records.load import holds_results, load_document
-from warpgauge.records.model import Record, Row, Session, skips
-from warpgauge.records.sessions import newest_last, session_hash
+from warpgauge.baselines.recordable import of_names, refuse, require_run
+from warpgauge.records.benchmark_filter import found
+from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
+from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
+from warpgauge.records.model import Record, Session, Source, skips
+from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
-from warpgauge.system.document import Document, read, rows_of
+from warpgauge.system.document import TIME_UNITS, read, rows_of
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import Object
 from warpgauge.system.locks import alone
-from warpgauge.system.text import inert, quoted
+from warpgauge.system.text import inert, named, quoted
+from warpgauge.verdict import staleness
+from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 
@@ -35,9 +40,8 @@ def slug(gpu_name: str) -> str:
     """Return a GPU model's folder: ``nvidia-h200`` for ``NVIDIA H200``. Raises UserError."""
     name = _UNSAFE.sub("-", gpu_name.lower()).strip("-")
     if not name:
-        raise UserError(
-            f"the GPU name {quoted(gpu_name)} cannot be a folder name; name the folder yourself"
-        )
+        why = f"the GPU name {quoted(gpu_name)} cannot be a folder name"
+        raise UserError(f"{why}; name the folder yourself")
     return name
 
 
@@ -52,35 +56,165 @@ def find(baselines: Path, gpu_name: str) -> Path | None:
     return folder if holds_results(folder) else None
 
 
+def folders(path: Path) -> list[Path]:
+    """Return the baselines in `path`, which need not exist."""
+    try:
+        return sorted(entry for entry in path.iterdir() if holds_results(entry))
+    except OSError:
+        return []
+
+
+def chosen(baselines: Path, asked: str | None) -> list[Path]:
+    """Return the baselines that `asked` selects from `baselines`, or elsewhere. Raises UserError.
+
+    `asked` is the path of a baseline, of a file in it or of a folder of baselines, or the name of a
+    GPU model or its folder. Without it, return all.
+    """
+    there = folders(baselines)
+    if asked and os.path.exists(path := Path(asked)):  # noqa: PTH110 - also for very long names
+        return [path] if holds_results(path) else folders(path) or [path]
+    meant = there if asked is None else [folder for folder in there if folder.name == slug(asked)]
+    if meant:
+        return meant
+    if asked is None:
+        raise UserError(
+            f"{baselines} holds no baseline; measure one with scripts/warpgauge baseline record"
+        )
+    which = f"{baselines}, which has {', '.join(folder.name for folder in there) or 'none'}"
+    raise UserError(inert(f"{quoted(asked)} is neither a path nor a GPU in {which}"))
+
+
+@dataclass(frozen=True)
+class FamilyFile:
+    """One file: its record, and its rows by name as JSON objects."""
+
+    path: Path
+    record: Record
+    rows: Mapping[str, Object]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """All files of one GPU model's baseline, and their combined record."""
+
+    path: Path
+    whole: Record
+    files: tuple[FamilyFile, ...]
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        """The GPU models of its sessions; a good baseline has one."""
+        names = {session.gpu_name for session in self.whole.sessions.values()}
+        return tuple(sorted(name for name in names if name))
+
+
+def open_folder(path: Path) -> Folder:
+    """Load the baseline in a folder, or one file of it. Raises UserError."""
+    files = []
+    for file in json_files(path):
+        document = read(file)
+        record = load_document(document)
+        if record.source is not Source.BASELINE:
+            what = f"{file} is not a baseline but a {record.source.value}"
+            raise UserError(inert(f"{what}; baseline add-session adds run files as sessions"))
+        rows = {str(row["name"]): row for _, row in rows_of(document)}
+        files.append(FamilyFile(file, record, rows))
+    return Folder(path, load(path), tuple(files))
+
+
+# Seven digits are a hundred times finer than the repeatability of any benchmark.
+_DIGITS = 7
+_LINES = ",\n"
+# Context fields about the place and time of a run rather than about its results.
+_NOT_KEPT = OF_THE_MOMENT.union(
+    (BUILD_DIR, MANIFEST, BASELINES, PAIR_KEY, PAIR_SIDE),
+    "warpgauge_format host_name executable json_schema_version order_seed".split(),
+    # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
+    ("library_build_type",),
+)
+# A session's processes are not measured in pairs.
+_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios"}
+
+Times = Mapping[str, Sequence[float]]  # process medians in seconds by session
+
+
+def family_text(sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]) -> str:
+    """Return the text of a file: one line per session, oldest first, and one per row."""
+    context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": sessions[0].gpu_name or ""}
+    session_lines = []
+    for session in sessions:
+        facts = {key: one for key, one in session.context.items() if one and key not in _NOT_KEPT}
+        if any(session.key in times for _, times in rows):
+            session_lines.append(f"{_json(session.key)}: {_json(facts)}")
+    order = [session.key for session in sessions]
+    row_lines = [
+        _json(_row(row, {key: times[key] for key in order if key in times})) for row, times in rows
+    ]
+    return (
+        f'{{\n"context": {_json(context)},\n'
+        f'"sessions": {{\n{_LINES.join(session_lines)}\n}},\n'
+        f'"benchmarks": [\n{_LINES.join(row_lines)}\n]\n}}\n'
+    )
+
+
+def _row(row: Object, times: Times) -> Object:
+    unit = TIME_UNITS[str(row["time_unit"])]
+    middle = statistics.median(map(statistics.median, times.values()))
+    kept = {
+        key: _rounded(value) if isinstance(value, float) and key not in RESOURCES else value
+        for key, value in row.items()
+        # Drop NaN, which Google Benchmark may write for an absent counter.
+        if key not in _FIELDS_NOT_KEPT
+        and not (isinstance(value, float) and not math.isfinite(value))
+    }
+    medians = {key: [_rounded(time / unit) for time in those] for key, those in times.items()}
+    return {**kept, "real_time": _rounded(middle / unit), "process_medians": medians}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+# Enough sessions to know how much boots and GPUs differ; few enough to keep the files small, and to
+# keep the accepted times recent.
+SESSIONS_KEPT = 8
+
+
+def surplus(
+    sessions: Iterable[Session], keep: int = SESSIONS_KEPT, staying: str | None = None
+) -> list[Session]:
+    """Return the sessions to drop, in order, so that at most `keep` are left.
+
+    The oldest session of the GPU with the most sessions is dropped first, because the verdict
+    learns from different GPUs how much they vary. The oldest of all is dropped only if all GPUs
+    have equally many. The session with the key `staying` stays.
+    """
+    left, dropped = newest_last(sessions), []
+    while len(left) > keep:
+        count = Counter(session.gpu_uuid for session in left)
+        going = [session for session in left if session.key != staying]
+        most = max(count[session.gpu_uuid] for session in going)
+        dropped.append(next(s for s in going if count[s.gpu_uuid] == most))
+        left.remove(dropped[-1])
+    return dropped
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """Changes to a baseline: its new session, replaced and dropped ones, and the files written."""
+    """The session that a baseline got, the files written, and sentences on what else changed."""
 
-    files: tuple[Path, ...]
     session: Session
-    newest: Session
-    replaced: tuple[Session, ...]
-    dropped: tuple[Session, ...]
-    skipped: tuple[Row, ...]
+    files: tuple[Path, ...]
+    changes: tuple[str, ...]
 
     def lines(self) -> list[str]:
         """Describe files and changes, one per line."""
-        return [inert(f"recorded: {os.path.relpath(path)}") for path in self.files] + self.changes()
-
-    def changes(self) -> list[str]:
-        """Describe the changes, one per line."""
-        told = [f"replaced: session {one.key}, of the same boot and GPU" for one in self.replaced]
-        told += [
-            f"dropped: session {one.key} of {one.gpu_uuid}, because a baseline keeps at most "
-            f"{SESSIONS_KEPT}"
-            for one in self.dropped
-        ]
-        told += skips(self.skipped)
-        if self.newest is not self.session:
-            told.append(
-                f"counters and labels are still those of session {self.newest.key}, the newest"
-            )
-        return [inert(line) for line in told]
+        files = (inert(f"recorded: {os.path.relpath(path)}") for path in self.files)
+        return [*files, *self.changes]
 
 
 def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
@@ -93,97 +227,140 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
     document = read(run_path)
     run = load_document(document)
     session = require_run(run, now)
-    at = path_of(baselines, session.gpu_name or "")
-    with alone(baselines):  # otherwise concurrent additions could be lost
-        return _added(document, run, session, at)
-
-
-def _added(document: Document, run: Record, session: Session, at: Path) -> Recorded:
     gpu_name = session.gpu_name or ""
-    skipped = tuple(row for row in run.rows.values() if row.skipped)
-    run = replace(run, rows={name: row for name, row in run.rows.items() if not row.skipped})
-    old = open_folder(at) if holds_results(at) else None
-    if old is not None:
-        require_gpu(str(run.path), gpu_name, at, old.gpu_names)
+    at = path_of(baselines, gpu_name)
+    families: dict[str, dict[str, Object]] = {}
+    for _, row in rows_of(document):
+        measured = run.rows[str(row["name"])]
+        if not measured.skipped:
+            families.setdefault(measured.family, {})[measured.name] = row
+    names = {name for rows in families.values() for name in rows}
+    with alone(baselines):  # otherwise concurrent additions could be lost
+        old = open_folder(at) if holds_results(at) else None
+        for other in {*old.gpu_names} - {gpu_name} if old else ():
+            why = f"it was measured on {quoted(gpu_name)}, but {at} holds {quoted(other)}"
+            refuse(str(run_path), iter([(why, "move the existing files to another folder")]))
         suite = session.context.get("suite", "")
-        require_no_losses(str(run.path), run.rows.keys(), at, old.whole, suite)
-    before = list(old.whole.sessions.values()) if old is not None else []
-    own = session_hash(session.context)
-    replaced = [one for one in before if one.key.rpartition("-")[2] == own]
-    joined = [*(one for one in before if one not in replaced), session]
-    dropped = surplus(joined, staying=session.key)
-    kept = newest_last(one for one in joined if one not in dropped)
-    families = _families(
-        {name: row for _, row in rows_of(document) if (name := str(row["name"])) in run.rows},
-        run,
-        old,
-        kept,
-        run_is_newest=kept[-1] is session,
-    )
-    texts: dict[Path, str] = {}
-    for family, rows in families.items():
-        # Take each session from the family's own file, so that its line does not change.
-        told = [s if s is session or not old else old.session(family, s.key) for s in kept]
-        texts[at / f"{family}.json"] = family_text(gpu_name, told, rows)
-    replace_all(texts, changed=interrupts.CHANGED)
-    return Recorded(tuple(texts), session, kept[-1], tuple(replaced), tuple(dropped), skipped)
+        refuse(str(run_path), of_names(names, at, old.whole if old else None, suite))
+        own = session_hash(session.context)
+        before = list(old.whole.sessions.values()) if old else []
+        replaced = [one for one in before if one.key.rpartition("-")[2] == own]
+        joined = [*(one for one in before if one not in replaced), session]
+        dropped = surplus(joined, staying=session.key)
+        kept = newest_last(one for one in joined if one not in dropped)
+        files = {file.path.stem: file for file in old.files} if old else {}
+        texts = {
+            at / f"{family}.json": _extended(files.get(family), rows, run, session, kept)
+            for family, rows in families.items()
+        }
+        replace_all(texts, changed=interrupts.CHANGED)
+    changes = [f"replaced: session {one.key}, of the same boot and GPU" for one in replaced]
+    why = f"because a baseline keeps at most {SESSIONS_KEPT}"
+    changes += [f"dropped: session {one.key} of {one.gpu_uuid}, {why}" for one in dropped]
+    changes += skips(run.rows.values())
+    if kept[-1] is not session:
+        changes.append(f"counters and labels are still those of session {kept[-1].key}, the newest")
+    return Recorded(session, tuple(texts), tuple(map(inert, changes)))
 
 
-def _families(
-    measured: dict[str, Object],
+def _extended(
+    file: FamilyFile | None,
+    measured: Mapping[str, Object],
     run: Record,
-    old: Folder | None,
-    kept: list[Session],
-    run_is_newest: bool,
-) -> dict[str, list[tuple[Object, Times]]]:
-    """Return the rows of each family's file, each with its times by session.
+    session: Session,
+    kept: Sequence[Session],
+) -> str:
+    """Return a family's file with the `kept` sessions, among them that of the run.
 
-    Order and counters are those of the newest session; `measured` are the run's own rows.
+    Order and counters are those of the newest session. Older ones keep the words of this file, so
+    that their lines do not change.
     """
-    there = {name: row for file in old.files for name, row in file.rows.items()} if old else {}
-    known = old.whole.rows if old else {}
-    keys = {session.key for session in kept}
-    families: dict[str, list[tuple[Object, Times]]] = {}
-    for name in measured if run_is_newest else {**there, **measured}:
-        require_family(name)
-        times = dict(known[name].process_medians) if name in known else {}
-        told = measured[name] if run_is_newest or not times else there[name]
-        times = {key: medians for key, medians in times.items() if key in keys}
-        times.update(run.rows[name].process_medians)
-        families.setdefault(run.rows[name].family, []).append((told, times))
-    return families
+    is_newest = kept[-1] is session
+    there = file.rows if file else {}
+    old = file.record.rows if file else {}
+    sessions = {**(file.record.sessions if file else {}), session.key: session}
+    rows = []
+    for name in measured if is_newest else {**there, **measured}:
+        times = old[name].process_medians if name in old else {}
+        row = there[name] if times and not is_newest else measured[name]
+        rows.append((row, {**times, **run.rows[name].process_medians}))
+    return family_text([sessions[one.key] for one in kept if one.key in sessions], rows)
 
 
-def chosen(baselines: Path, asked: str | None) -> list[Path]:
-    """Return the baselines that `asked` selects from `baselines`, or elsewhere. Raises UserError.
+@dataclass(frozen=True)
+class Pruned:
+    """Changes to one baseline, in words and as files; a text of None deletes its file."""
 
-    `asked` is the path of a baseline, of a file in it or of a folder of baselines, or the name of a
-    GPU model or its folder. Without it, return all.
+    folder: Path
+    lines: tuple[str, ...]
+    texts: Mapping[Path, str | None]
+
+
+def pruned(
+    folders: Sequence[Folder],
+    now: datetime,
+    *,
+    keep: int | None,
+    keys: Sequence[str],
+    older_than_days: float | None,
+    removed: Sequence[str],
+) -> list[Pruned]:
+    """Remove sessions that any criterion names, and benchmarks that match a `removed` expression.
+
+    Writes nothing. Raises UserError for what must not be removed or does not exist.
     """
-    if asked is None:
-        there = folders(baselines)
-        if not there:
-            raise UserError(
-                f"{baselines} holds no baseline; measure one with scripts/warpgauge baseline record"
-            )
-        return there
-    path = Path(asked)
-    if asked and os.path.exists(path):  # noqa: PTH110 - handles names too long for a path
-        several = [] if holds_results(path) else folders(path)
-        return several or [path]
-    there = folders(baselines)
-    meant = [folder for folder in there if folder.name == slug(asked)]
-    if not meant:
-        names = ", ".join(folder.name for folder in there) or "none"
-        raise UserError(
-            inert(f"{quoted(asked)} is neither a path nor a GPU in {baselines}, which has {names}")
-        )
-    return meant
+    known = sorted({key for folder in folders for key in folder.whole.sessions})
+    for key in keys:
+        if key not in known:
+            there = ", ".join(known)
+            raise UserError(inert(f"there is no session {quoted(key)}; there are {there}"))
+    for regex in removed:
+        names = (name for folder in folders for name in folder.whole.rows)
+        if not any(found("--removed", regex, name) for name in names):
+            raise UserError(inert(f"--removed {quoted(regex)} matches no benchmark; correct it"))
+    changes = []
+    for folder in folders:
+        sessions = folder.whole.sessions.values()
+        going = {one.key for one in sessions if one.key in keys}
+        if older_than_days is not None:
+            oldest = timedelta(days=older_than_days)
+            going |= {one.key for one in sessions if now - when(one) > oldest}
+        if keep is not None:
+            left = [one for one in sessions if one.key not in going]
+            going |= {one.key for one in surplus(left, keep)}
+        rows = folder.whole.rows
+        gone = [name for name in rows if any(found("--removed", one, name) for one in removed)]
+        changes.append(_without(folder, going, gone, now))
+    return changes
 
 
-def folders(path: Path) -> list[Path]:
-    """Return the baselines in `path`, which need not exist."""
-    try:
-        return sorted(entry for entry in path.iterdir() if holds_results(entry))
-    except OSError:
-        return []
+def _without(folder: Folder, going: set[str], removed: Sequence[str], now: datetime) -> Pruned:
+    """Return a baseline without the `going` sessions and the `removed` benchmarks."""
+    rows = folder.whole.rows
+    left = [row for name, row in rows.items() if name not in removed]
+    bare = [row.name for row in left if going.issuperset(row.process_medians)]
+    if len(bare) == len(left):
+        why = f"nothing of {folder.path} would remain"
+        raise UserError(inert(f"{why}; delete the folder if this is intended"))
+    if bare and (going or removed):
+        why = f"{folder.path} would have no session of {named(bare)}; keep one, or name benchmarks "
+        raise UserError(inert(f"{why}that are no longer measured with --removed"))
+    texts: dict[Path, str | None] = {}
+    for file in folder.files:
+        if going & file.record.sessions.keys() or file.rows.keys() & {*removed}:
+            own = [(row, file.record.rows[n].process_medians) for n, row in file.rows.items()
+                   if n not in removed]  # fmt: skip
+            ordered = newest_last(file.record.sessions.values())
+            sessions = [session for session in ordered if session.key not in going]
+            texts[file.path] = family_text(sessions, own) if own else None
+    # A session is removed once all its benchmarks are.
+    kept = {key for row in left for key in row.process_medians} - going
+    gone = going.union(*(rows[name].process_medians for name in removed)) - kept
+    lines = [
+        f"removes session {one.key} ({staleness.told(one, now)}; {one.gpu_uuid or 'no GPU'})"
+        for one in newest_last(folder.whole.sessions.values())
+        if one.key in gone
+    ]
+    lines += [f"removes benchmark {name}" for name in removed]
+    lines += [f"deletes {path.name}" for path, text in texts.items() if text is None]
+    return Pruned(folder.path, tuple(map(inert, lines)), texts)

@@ -10,9 +10,8 @@ from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
-from warpgauge.baselines import check, export_reframe, prune, show, store
-from warpgauge.baselines.files import open_folder, open_readable
-from warpgauge.baselines.prune import Criteria
+from warpgauge.baselines import check, show, store
+from warpgauge.baselines.store import open_folder
 from warpgauge.commands import bench, command_lines
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
@@ -43,34 +42,25 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         raise UserError(
             "prune needs to know what to remove: give --keep, --session, --older-than or --removed"
         )
-    folders = store.chosen(baselines, given.asked)
+    folders = [open_folder(path) for path in store.chosen(baselines, given.asked)]
     if given.command == "check":
         return check.check(folders, root, now, given.stale_days, console)
     if given.command == "limits":
-        for path in folders:
-            _print(console, limits.table(open_folder(path).whole, given.filter))
+        for folder in folders:
+            _print(console, limits.table(folder.whole, given.filter))
     elif given.command == "export":
         if len(folders) > 1:
-            names = " or ".join(path.name for path in folders)
+            names = " or ".join(folder.path.name for folder in folders)
             raise UserError(f"a partition has one GPU model: name one of {names}")
-        record = open_folder(folders[0]).whole
-        _print(console, [export_reframe.references(record, given.reframe)])
+        _print(console, [show.references(folders[0].whole, given.reframe)])
     elif given.command == "prune":
-        _prune(given, folders, now, console)
+        _prune(given, [folder.path for folder in folders], now, console)
     else:
-        _show(folders, now, console, given.rows)
+        for index, folder in enumerate(folders):
+            if index:
+                console.print()
+            show.show(folder, now, console, given.rows)
     return ExitStatus.OK
-
-
-def _show(folders: Sequence[Path], now: datetime, console: Output, rows: bool) -> None:
-    """Show the readable baselines. Raises UserError at the end, one line per unreadable one."""
-    readable, faults = open_readable(folders)
-    for index, folder in enumerate(readable):
-        if index:
-            console.print()
-        show.show(folder, now, console, rows)
-    if faults:
-        raise UserError("\n".join(faults))
 
 
 def _prune(
@@ -78,21 +68,23 @@ def _prune(
 ) -> None:
     for path in folders:
         if not path.is_dir():
-            raise UserError(
-                inert(
-                    f"{path} is one file of a baseline; name its folder, whose files change "
-                    "together"
-                )
-            )
-    criteria = Criteria(given.keep, given.session, given.older_than, given.removed)
+            what = f"{path} is one file of a baseline; name its folder, whose files change together"
+            raise UserError(inert(what))
     with ExitStack() as held:
         for parent in sorted({path.resolve().parent for path in folders}):
             held.enter_context(alone(parent))
-        plans = prune.plans([open_folder(path) for path in folders], criteria, now)
+        plans = store.pruned(
+            [open_folder(path) for path in folders],
+            now,
+            keep=given.keep,
+            keys=given.session,
+            older_than_days=given.older_than,
+            removed=given.removed,
+        )
         texts = {path: text for plan in plans for path, text in plan.texts.items()}
         for plan in plans:
             if plan.texts:
-                lines = [f"  {line}" for line in plan.lines(now)]
+                lines = [f"  {line}" for line in plan.lines]
                 _print(console, [f"{os.path.relpath(plan.folder)}:", *lines])
         if not texts:
             _print(console, ["nothing to remove: no session and no benchmark matches"])

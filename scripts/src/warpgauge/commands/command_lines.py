@@ -57,9 +57,9 @@ least one session stays for each benchmark; use --removed to remove a benchmark 
 last session. Counters and labels stay. To undo it, restore the files with git."""
 
 _CHECK = """\
-Load every baseline and warn of what makes it unreliable: its age, its sessions, files that
-contradict each other, times that scatter too much, and benchmarks that are gone or new (if
-programs are built in build/release)."""
+Load every baseline and warn of what makes it unreliable: its age, its sessions, misnamed files,
+files that lack sessions, and benchmarks that are gone or new (if programs are built in
+build/release)."""
 
 
 def baseline() -> Parser:

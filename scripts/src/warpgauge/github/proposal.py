@@ -63,7 +63,7 @@ def made(
         recorded = store.record(path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
         verdict = None if before is None else _judged(before, run, name, root, now)
-        added.append(Added(only_session(run), tuple(recorded.changes()), verdict))
+        added.append(Added(only_session(run), recorded.changes, verdict))
     texts = {path.as_posix(): (scratch / path).read_text("utf-8") for path in sorted(written)}
     return Proposal(tuple(added), texts)
 

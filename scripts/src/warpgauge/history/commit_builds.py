@@ -120,8 +120,7 @@ class CommitBuilds:
         key, built = self.keys[index], self._built(index)
         if built.fault:
             return built.fault
-        equal = (other for other, one in self.identities.items() if one == built.identity)
-        same = next(equal, key)
+        same = next((one for one, old in self.identities.items() if old == built.identity), key)
         self.identities[same] = built.identity
         if same != key:
             commit = short(self.commits[index])
