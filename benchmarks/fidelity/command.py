@@ -36,7 +36,7 @@ from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
-from warpgauge.why import trace_file
+from warpgauge.why import cupti
 
 FORMAT = "fidelity/1"
 SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
@@ -70,7 +70,7 @@ class Fidelity:
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as name:
             scratch = Path(name)
             self._require_program(folder / options.binary)
-            library = trace_file.trace_library(folder / options.binary, self.root)
+            library = cupti.trace_library(folder / options.binary, self.root)
             binary = self._binary(folder, scratch)
             timers = self._timers(folder, scratch, binary) if options.naive else None
             device = options.device
@@ -188,13 +188,13 @@ class Fidelity:
         (name,) = binary.names
         file = scratch / "trace.json"
         file.unlink(missing_ok=True)
-        environment = trace_file.environment(library, file, calls=False)
+        environment = cupti.environment(library, file, calls=False)
         (row,) = self._rows(binary, 1, scratch / "traced", environment)
         if fault := _fault(row):
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
-            busy = cupti_trace.busy(trace_file.read_trace(file), _work(row))
-        except trace_file.TraceFault as mismatch:
+            busy = cupti_trace.busy(cupti.read_trace(file), _work(row))
+        except cupti.TraceFault as mismatch:
             return Finding(name, error=str(mismatch))
         return Finding(
             name,
@@ -252,7 +252,7 @@ def _with_replay(traced: Finding, plain: JsonRow) -> Finding:
 
 def _work(row: JsonRow) -> cupti_trace.Work:
     if "operations" not in row or "samples" not in row:
-        raise trace_file.TraceFault("it does not say how many operations and samples it timed")
+        raise cupti.TraceFault("it does not say how many operations and samples it timed")
     kernels = int(row["kernels"]) if "kernels" in row else None
     return cupti_trace.Work(
         int(row["operations"]), int(row["samples"]), kernels, has_gaps=TIME_ERROR in row

@@ -20,7 +20,7 @@ from warpgauge.commands.main import main
 from warpgauge.measure import build
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.why import trace_file
+from warpgauge.why import cupti
 
 # The fake's processes are counted, and each takes a nanosecond longer: the first looks for a GPU,
 # the second is traced, and the median of the three after it is the fourth.
@@ -46,7 +46,7 @@ def make(
         trace=text(tape(64, 7, parts).activities) if trace == "" else trace,
         faults=faults,
     )
-    (repository.built / "benchmarks" / trace_file.LIBRARY).touch()
+    (repository.built / "benchmarks" / cupti.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
@@ -171,7 +171,7 @@ def test_kernels_from_elsewhere_are_held_against_cupti_too(repository: Repositor
     trace = text(tape(64, 7, [KERNEL]).activities)
     timed = {**TIMED, "kernels": 1.0}
     fake_binary.make(folder, "external", {}, plans=True, counters={"all": timed}, trace=trace)
-    (folder / trace_file.LIBRARY).touch()
+    (folder / cupti.LIBRARY).touch()
     out = repository.root / "findings.json"
     assert run(repository, f"--kernels={manifest}", f"--out={out}") is not ExitStatus.NOT_MEASURED
     found = json.loads(out.read_text())["benchmarks"]
@@ -186,7 +186,7 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(repository)
-    (repository.built / "benchmarks" / trace_file.LIBRARY).unlink()
+    (repository.built / "benchmarks" / cupti.LIBRARY).unlink()
     with pytest.raises(UserError, match="there is no libwarpgauge_trace") as caught:
         run(repository)
     assert caught.value.status is ExitStatus.NOT_MEASURED

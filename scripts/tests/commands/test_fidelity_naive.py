@@ -14,7 +14,7 @@ from fidelity import command
 from traces import tape, text
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.why import trace_file
+from warpgauge.why import cupti
 
 # By timer; the fake's three processes add 2, 3 and 4 ns, the first having listed nothing.
 NAIVE = {
@@ -55,7 +55,7 @@ def make(
         ill=ill,
         listing_fault=listing_fault,
     )
-    (folder / trace_file.LIBRARY).touch()
+    (folder / cupti.LIBRARY).touch()
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
@@ -117,7 +117,7 @@ def test_missing_programs_and_cupti_are_told_before_anything_runs(
     monkeypatch.setattr("warpgauge.measure.runner.run", refuse_to_measure)
     for name, said in (
         ("bench_naive", "bench_naive"),
-        (trace_file.LIBRARY, "there is no libwarpgauge_trace"),
+        (cupti.LIBRARY, "there is no libwarpgauge_trace"),
         ("bench_fidelity", "bench_fidelity"),
     ):
         (repository.built / "benchmarks" / name).unlink()

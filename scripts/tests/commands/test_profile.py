@@ -16,7 +16,7 @@ from traces import WORK, process, text
 from warpgauge.commands import profile
 from warpgauge.measure import build, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.why import trace_file
+from warpgauge.why import cupti
 
 NAME = "sync/busy"
 OTHER = "_Z5otherv"
@@ -40,7 +40,7 @@ def refused(repository: Repository, *argv: str) -> UserError:
 def traced(repository: Repository) -> Repository:
     """A clone whose program leaves a trace."""
     repository.binary("sync", TIMES, trace=TRACE)
-    (repository.built / trace_file.LIBRARY).touch()
+    (repository.built / cupti.LIBRARY).touch()
     return repository
 
 
@@ -215,7 +215,7 @@ def test_without_cupti_a_sentence_says_so(repository: Repository) -> None:
 )
 def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: str) -> None:
     repository.binary("sync", TIMES, trace=TRACE, ill={NAME: ill})
-    (repository.built / trace_file.LIBRARY).touch()
+    (repository.built / cupti.LIBRARY).touch()
     error = refused(repository, NAME)
     assert said in str(error)
     assert error.status is ExitStatus.NOT_MEASURED

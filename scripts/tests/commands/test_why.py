@@ -20,8 +20,8 @@ from two_folders import TwoFolders
 from warpgauge.commands import why
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.why import explain, trace_file
-from warpgauge.why.counters import METRICS
+from warpgauge.why import cupti, explain
+from warpgauge.why.ncu import METRICS
 
 NAME = "sync/busy"
 NO_PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - no permission"
@@ -269,7 +269,7 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
         clock = {"all": {"sm_clock_hz": 1.98e9}}  # of a device time
         folder = folders.root / side
         fake_binary.make(folder, "sync", {NAME: time}, trace=trace, counters=clock)
-        (folder / trace_file.LIBRARY).touch()
+        (folder / cupti.LIBRARY).touch()
     add_ncu(tools, counted(FAST), counted(SLOW))
     page = folders.root / "report.md"
     told = ["--processes=5", "--why", "--format=json=told.json", f"--format=markdown={page}"]

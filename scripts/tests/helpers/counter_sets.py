@@ -25,7 +25,7 @@ _CACHED = ("dram_bytes", "l2_hits")
 
 
 def kernel(stalls: Mapping[str, float], **counts: float) -> dict[str, float]:
-    """Counters by the names of why/counters.py. `stalls` are warps waiting per issue, by reason."""
+    """Counters by the names of why/ncu.py. `stalls` are warps waiting per issue, by reason."""
     one = {
         **{"threads": 32.0, "active": 0.97, "warps": 14.0, "occupancy_limit": 1.0, "control": 1e5},
         **{"fma": 0.0, "alu": 0.0, "fp64": 0.0, "xu": 0.0, "tensor": 0.0, "local_sectors": 0.0},

@@ -18,7 +18,7 @@ _RECORDED = Path(__file__).parent.parent / "why" / "sass"
 def recorded(name: str) -> Kernel:
     """The kernel of tests/why/sass/<name>.sass, as `nvdisasm -c -gi` printed it."""
     text = (_RECORDED / f"{name}.sass").read_text()
-    ((mangled, code),) = parsed(text.splitlines()).items()
+    ((mangled, code),) = parsed(text).items()
     return Kernel(mangled, code, digest=name)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from warpgauge.why.trace_file import Activity
+from warpgauge.why.cupti import Activity
 
 DELAY = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d12delay_kernelEm"
 READ = "_ZN9warpgauge44_GLOBAL__N__49088f0a_11_patterns_cu_30579f8d11read_kernelEPK5uint4mPj"

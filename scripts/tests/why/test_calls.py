@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from traces import call, marks, range_of, text
-from warpgauge.why.calls import Call, calls_of, ranges
-from warpgauge.why.trace_file import Activity, TraceFault, read_trace
+from warpgauge.why.cupti import Activity, Call, TraceFault, calls_of, ranges, read_trace
 
 LAUNCH, SYNCHRONIZE = "cudaLaunchKernel_v7000", "cudaStreamSynchronize_v3020"
 
@@ -27,7 +26,7 @@ def test_the_calls_of_all_timed_batches_are_divided_by_their_operations() -> Non
         call(SYNCHRONIZE, 3200, 3300),
         marks("operations 1", 3990),
     ]
-    found = calls_of(reversed(trace))
+    found = calls_of(trace[::-1])
     assert {name: one.count for name, one in found.items()} == {
         "cudaLaunchKernel": 1.0,
         "cudaStreamSynchronize": 0.2,

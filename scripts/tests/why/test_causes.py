@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from counter_sets import kernel, noisy
-from warpgauge.why.calls import Call, Calls
 from warpgauge.why.causes import causes
+from warpgauge.why.cupti import Call, Calls
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Instruction, Kernel
 

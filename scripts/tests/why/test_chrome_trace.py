@@ -9,7 +9,7 @@ from typing import Any
 
 from traces import WORK, call, process, range_of
 from warpgauge.why.chrome_trace import OWN, chrome_trace
-from warpgauge.why.trace_file import Activity
+from warpgauge.why.cupti import Activity
 
 Events = Sequence[Mapping[str, Any]]
 

@@ -9,7 +9,6 @@ import pytest
 
 from sass import built, recorded
 from warpgauge.why.code_change import Unrolling, changed, normalised
-from warpgauge.why.code_change_text import lines
 from warpgauge.why.machine_code import Kernel, kernels_of
 
 _COPY = """
@@ -83,14 +82,14 @@ __global__ void sum(const float* x, float* y) {
 def test_a_loop_that_is_no_longer_unrolled_is_told_first() -> None:
     change = changed(recorded("sum_unrolled"), recorded("sum"))
     assert change.unrolled == (Unrolling("pair.cu:10", 8, 1),)
-    assert lines(change)[0] == "loop at pair.cu:10: unrolled 8 times before, now not unrolled"
+    assert change.lines()[0] == "loop at pair.cu:10: unrolled 8 times before, now not unrolled"
     assert change.before["FP32"].weighted == change.after["FP32"].weighted
     back = changed(recorded("sum"), recorded("sum_unrolled"))
     assert back.unrolled == (Unrolling("pair.cu:10", 1, 8),)
 
 
 def test_another_type_is_told_with_the_loop_it_is_in() -> None:
-    told = lines(changed(recorded("scale"), recorded("scale_fp64")))
+    told = changed(recorded("scale"), recorded("scale_fp64")).lines()
     assert "FP64: 0 → 1 instructions in the loop at pair.cu:39" in told
     assert "conversion: 0 → 2 instructions in the loop at pair.cu:39" in told
 
@@ -115,18 +114,18 @@ def test_registers_and_targets_do_not_count_in_the_difference() -> None:
 def test_the_same_code_is_the_same_by_its_digest() -> None:
     one = recorded("sum")
     assert changed(one, one).is_same
-    assert lines(changed(one, one)) == ["the same machine code"]
+    assert changed(one, one).lines() == ["the same machine code"]
     other = changed(one, replace(one, digest="other constants"))
     assert not other.is_same
     assert other.same_instructions
     assert other.hunk == ()
-    assert lines(other) == ["the same instructions; constants or launch bounds differ"]
+    assert other.lines() == ["the same instructions; constants or launch bounds differ"]
 
 
 def test_a_kernel_of_nothing_changes_into_any() -> None:
     nothing = replace(recorded("sum"), code=(), digest="nothing")
     for change in (changed(nothing, recorded("sum")), changed(recorded("sum"), nothing)):
-        assert lines(change)
+        assert change.lines()
         assert change.hunk
 
 
@@ -170,7 +169,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Kernel]]:
 
 @pytest.mark.parametrize("name", _PLANTED)
 def test_planted_changes_are_told_first(sides: list[dict[str, Kernel]], name: str) -> None:
-    told = lines(changed(*(side[name] for side in sides)))
+    told = changed(*(side[name] for side in sides)).lines()
     assert _PLANTED[name][-1] in told[0], told
     assert ("unrolled" in "".join(told)) == (name in {"sum", "dot"}), told
 

@@ -13,9 +13,9 @@ import fake_binary
 from traces import process, text
 from warpgauge.measure.discovery import Binary
 from warpgauge.records.model import Clock, Row
-from warpgauge.why import trace_file
-from warpgauge.why.gather import Gathering
-from warpgauge.why.trace_file import Activity
+from warpgauge.why import cupti
+from warpgauge.why.cupti import Activity
+from warpgauge.why.explain import Gathering
 
 NAME = "sync/busy"
 
@@ -23,7 +23,7 @@ NAME = "sync/busy"
 def gathering(folder: Path, trace: Sequence[Activity], kept: Path | None = None) -> Gathering:
     """Of a program that leaves this trace."""
     fake_binary.make(folder, "sync", {NAME: 5000.0}, trace=text(trace))
-    library, scratch = folder / trace_file.LIBRARY, folder / "scratch"
+    library, scratch = folder / cupti.LIBRARY, folder / "scratch"
     scratch.mkdir()
     library.touch()
     return Gathering(scratch, None, library, 20.0, kept)

@@ -11,8 +11,8 @@ from sass import built, recorded
 from warpgauge.measure import toolkit
 from warpgauge.system.errors import UserError
 from warpgauge.why.instruction_kinds import kind_of
-from warpgauge.why.loops import loops_of
 from warpgauge.why.machine_code import kernels_of, parsed
+from warpgauge.why.weighted_code import loops_of
 
 _FRAMES = r"""
 	.section	.text._Z3sumv,"ax",@progbits
@@ -33,7 +33,7 @@ _Z3sumv:
 
 
 def test_an_instruction_has_its_place_in_the_code_and_in_the_source() -> None:
-    (code,) = parsed(_FRAMES.splitlines()).values()
+    (code,) = parsed(_FRAMES).values()
     assert [str(one) for one in code] == [
         "LDC R1, c[0x0][0x28]",
         "@!UP0 BRA.U !UP1, 0x30",
@@ -45,7 +45,7 @@ def test_an_instruction_has_its_place_in_the_code_and_in_the_source() -> None:
 
 
 def test_a_line_of_the_toolkit_is_told_by_where_it_is_used() -> None:
-    (code,) = parsed(_FRAMES.splitlines()).values()
+    (code,) = parsed(_FRAMES).values()
     assert [one.source for one in code] == ["b.cu:12", "b.cu:13", "b.cu:13", "b.cu:13"]
 
 
@@ -66,7 +66,7 @@ def test_code_that_lies_behind_and_jumps_back_is_no_loop() -> None:
         /*0020*/  FADD R0, R0, R0 ;
         /*0030*/  BRA `(.L_x_0) ;
 """
-    assert loops_of(parsed(text.splitlines())["kernel"]) == ()
+    assert loops_of(parsed(text)["kernel"]) == []
 
 
 def test_loops_in_loops_have_a_depth() -> None:
@@ -80,7 +80,7 @@ def test_loops_in_loops_have_a_depth() -> None:
         /*0030*/  @P1 BRA `(.L_x_0) ;
         /*0040*/  EXIT ;
 """
-    found = loops_of(parsed(text.splitlines())["kernel"])
+    found = loops_of(parsed(text)["kernel"])
     assert [(loop.head, loop.depth, len(loop.body)) for loop in found] == [(0, 1, 4), (16, 2, 2)]
 
 

@@ -11,7 +11,7 @@ import pytest
 import shell
 from counter_sets import ncu_table
 from warpgauge.system.errors import UserError
-from warpgauge.why import counters
+from warpgauge.why import ncu as counters
 
 _TIME, _BYTES = "gpu__time_duration.sum", "dram__bytes_read.sum"
 _HIT, _ISSUED = "lts__t_sector_hit_rate.pct", "smsp__inst_executed.sum"

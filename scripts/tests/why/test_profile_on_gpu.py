@@ -15,9 +15,8 @@ from test_chrome_trace import require_flows, require_nested
 
 from warpgauge.system.environment import ROOT
 from warpgauge.system.process import nvidia_smi
-from warpgauge.why import trace_file
-from warpgauge.why.calls import calls_of, kernels_of, ranges
-from warpgauge.why.trace_file import Activity
+from warpgauge.why import cupti
+from warpgauge.why.cupti import Activity, calls_of, device_of, kernels_in, ranges
 
 PROGRAMS = ROOT / "build" / "release" / "benchmarks"
 # One that is replayed, and one that the host's clock times; an operation of each is a kernel.
@@ -27,7 +26,7 @@ REPLAYED, CALLED = "elementwise/copy_vec4/f32/n:4096", "launch/stream_empty/argu
 pytestmark = [
     pytest.mark.skipif(not nvidia_smi("-L"), reason="there is no GPU"),
     pytest.mark.skipif(
-        not (PROGRAMS / trace_file.LIBRARY).exists(), reason="build/release has no trace library"
+        not (PROGRAMS / cupti.LIBRARY).exists(), reason="build/release has no trace library"
     ),
 ]
 
@@ -36,10 +35,10 @@ def traced(name: str, folder: Path) -> Sequence[Activity]:
     """What a process of this one benchmark leaves."""
     program = PROGRAMS / f"bench_{name.partition('/')[0]}"
     file = folder / "trace.json"
-    variables = trace_file.environment(PROGRAMS / trace_file.LIBRARY, file, calls=True)
+    variables = cupti.environment(PROGRAMS / cupti.LIBRARY, file)
     command = [str(program), "--suite=full", f"--benchmark_filter=^{name}$"]
     subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=300)
-    return trace_file.read_trace(file)
+    return cupti.read_trace(file)
 
 
 @pytest.mark.parametrize("name", [REPLAYED, CALLED])
@@ -48,7 +47,7 @@ def test_an_operation_is_one_launch_of_one_kernel(name: str, tmp_path: Path) -> 
     names = [one.name for one in ranges(trace)]
     assert {name, "prepare", "verify", "measure", "operation"} <= {*names}
     assert ("launch" in names, "calls" in names) == (name == REPLAYED, name == CALLED)
-    assert len(kernels_of(trace)) == 1
+    assert len(kernels_in(device_of(trace))) == 1
     launches = {n: one.count for n, one in calls_of(trace).items() if "Launch" in n}
     assert list(launches.values()) == [1.0]
 

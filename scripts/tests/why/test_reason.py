@@ -16,13 +16,12 @@ from warpgauge.measure import build, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.system.errors import ExitStatus
 from warpgauge.why import explain, reason
-from warpgauge.why.calls import Call, device_of
 from warpgauge.why.causes import causes
 from warpgauge.why.code_causes import code_changes, is_same_code
+from warpgauge.why.cupti import Activity, Call, device_of
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Instruction, Kernel
 from warpgauge.why.reason import Reason, Reasons
-from warpgauge.why.trace_file import Activity
 
 
 def code(*opcodes: str, name: str = "f") -> dict[str, Kernel]:
@@ -33,7 +32,7 @@ def code(*opcodes: str, name: str = "f") -> dict[str, Kernel]:
 def explained(before: Evidence, after: Evidence, slowdown: float, name: str = "a/b") -> Reason:
     told = causes(before, after, slowdown)
     same = is_same_code(before, after)
-    return Reason(name, told, code_changes(before, after), (before, after), same)
+    return Reason(name, told, code_changes(before.code, after.code), (before, after), same)
 
 
 def test_every_format_tells_the_same_shares() -> None:
@@ -89,10 +88,10 @@ def test_kernels_of_one_template_are_compared() -> None:
         Evidence(1.0, code=code("LDG.E.128", "EXIT", name=before)),
         Evidence(2.0, code=code("LDG.E", "EXIT", name=after)),
     ]
-    (change,) = code_changes(*sides).values()
+    (change,) = code_changes(*(one.code for one in sides)).values()
     assert change.widths
     sides[1] = Evidence(2.0, code={**(sides[1].code or {}), **code(name="_ZN1a4tileILi2EEEvPf")})
-    assert not code_changes(*sides)
+    assert not code_changes(*(one.code for one in sides))
 
 
 def test_a_register_that_is_spilled_is_told_from_an_array() -> None:
@@ -121,7 +120,9 @@ def test_without_counters_the_code_names_causes() -> None:
 
 def test_without_a_measurement_there_is_the_code_alone() -> None:
     sides = [Evidence(1.0, code=code(*words)) for words in (("FADD",), ("DADD", "EXIT"))]
-    found = Reason("a/b", None, code_changes(*sides), missing=("There is no GPU.",))
+    found = Reason(
+        "a/b", None, code_changes(*(one.code for one in sides)), missing=("There is no GPU.",)
+    )
     assert Reasons((found,)).exit_status is ExitStatus.NOT_MEASURED
     assert "There is no GPU." in found.paragraph
     assert any("FP64" in line for line in found.code_lines)

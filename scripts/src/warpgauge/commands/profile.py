@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,18 +28,45 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.output_file import check_report
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
-from warpgauge.why import calls, chrome_trace, key_averages, profilers, trace_file
+from warpgauge.why import chrome_trace, cupti, ncu, trace_table
+from warpgauge.why.cupti import Activity
 from warpgauge.why.machine_code import architecture_of, kernels_of, listing
-from warpgauge.why.profilers import NCU, NSYS, Profiler
-from warpgauge.why.trace_file import Activity
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """A profiler that runs a program and writes a report for its own GUI, `*.<name>-rep`."""
+
+    name: str
+    arguments: tuple[str, ...]
+    own: re.Pattern[bytes]  # matches in each report
+
+
+# One operation is profiled, when it is first verified: a replay runs it thousands of times, and ncu
+# takes seconds for each kernel.
+NCU = Profiler(
+    "ncu",
+    (*ncu.OPERATIONS_ALONE, "--set", "full", "--import-source", "yes"),
+    re.compile(rb"\ANVR\0"),
+)
+NSYS = Profiler(
+    "nsys",
+    (
+        *("profile", "--trace=cuda,nvtx", "--cuda-graph-trace=node"),
+        *("--sample=none", "--cpuctxsw=none"),
+    ),
+    re.compile(rb"\0"),  # any binary file with that suffix
+)
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     one = MeasuringCommand(options, root, Output(), Output(stderr=True), argv)
-    tools = _tools(options, root)
+    asked = ((NCU, options.ncu), (NSYS, options.nsys))
+    reports = {profiler: path for profiler, path in asked if path is not None}
+    _check(options, reports, root / "baselines")
     with one.begun(options) as (measuring, held):
-        if options.traces or tools:
+        if options.traces or reports:
             measuring.require_gpu()
         held.enter_context(one.alone_in(one.work))
         programs = measuring.built().programs
@@ -47,29 +75,24 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         try:
             suite = measuring.suite_of([binary])
         except UserError:
-            if not options.sass or options.traces or tools:
+            if not options.sass or options.traces or reports:
                 raise
             own = f"without a GPU it is unknown which of them {inert(options.name)} runs"
             measuring.warn(f"These are all kernels of {binary.path.name}: {own}.")
             _print_machine_code(binary, None)
             return ExitStatus.OK
         held.enter_context(one.alone_on(suite.known.get("gpu_uuid", "")))
-        return _Profiling(options, measuring, binary, one.results, suite.known).run(tools)
+        return _Profiling(options, measuring, binary, one.results, suite.known).run(reports)
 
 
-def _tools(options: ProfileOptions, root: Path) -> Mapping[Profiler, tuple[str, Path]]:
-    """Return the requested profilers and their files. Raises UserError if a tool is missing."""
-    baselines = root / "baselines"
-    asked = {NCU: options.ncu, NSYS: options.nsys}
-    files = {one: path for one, path in asked.items() if path is not None}
-    for one, path in files.items():
-        check_report(path, baselines, [], one.own, f"report of {one.name}")
+def _check(options: ProfileOptions, reports: Mapping[Profiler, Path], baselines: Path) -> None:
+    """Raise UserError if a report may not be written, or a tool is missing."""
+    for profiler, path in reports.items():
+        check_report(path, baselines, [], profiler.own, f"report of {profiler.name}")
     if options.trace is not None:
         check_report(options.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
-    if options.sass:
-        for name in ("cuobjdump", "nvdisasm"):
-            toolkit.tool(name)
-    return {one: (toolkit.tool(one.name), path) for one, path in files.items()}
+    for name in (*(("cuobjdump", "nvdisasm") if options.sass else ()), *(p.name for p in reports)):
+        toolkit.tool(name)
 
 
 def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
@@ -98,39 +121,42 @@ class _Profiling:
     results: Console
     known: Mapping[str, str]  # context of the machine
 
-    def run(self, tools: Mapping[Profiler, tuple[str, Path]]) -> ExitStatus:
+    def run(self, reports: Mapping[Profiler, Path]) -> ExitStatus:
         name, options = self.binary.names[0], self.options
         if not self.binary.needs_gpu:
             raise UserError(f"{name} runs only on the host: there is nothing to profile on a GPU")
         if options.trace is not None:
             context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
             self._write(options.trace, chrome_trace.chrome_trace(self.trace, context))
-        for profiler, (tool, path) in tools.items():
-            self._write(path, self._report(profiler, tool))
+        for profiler, path in reports.items():
+            self._write(path, self._report(profiler))
         if options.table:
-            key_averages.print_table(key_averages.key_averages(self.trace), self.results)
+            trace_table.print_table(trace_table.key_averages(self.trace), self.results)
         if options.sass:
-            kernels = calls.kernels_of(self.trace)
+            kernels = cupti.kernels_in(cupti.device_of(self.trace))
             if not kernels:
                 raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-            architecture = architecture_of(self.options.device)
-            _print_machine_code(self.binary, kernels, architecture)
+            _print_machine_code(self.binary, kernels, architecture_of(options.device))
         return ExitStatus.OK
 
     @cached_property
     def trace(self) -> Sequence[Activity]:
         """The activities of one process, recorded by CUPTI."""
         file = self.measuring.scratch / "trace.json"
-        library = trace_file.trace_library(self.binary.path, self.measuring.root)
-        ending, failure = self._process((), trace_file.environment(library, file, calls=True))
+        library = cupti.trace_library(self.binary.path, self.measuring.root)
+        ending, failure = self._process((), cupti.environment(library, file))
         if failure or ending.status:
             raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)
-        return trace_file.read_trace(file)
+        return cupti.read_trace(file)
 
-    def _report(self, profiler: Profiler, tool: str) -> bytes:
-        report = self.measuring.scratch / f"report{profiler.suffix}"
-        ending, failure = self._process(profiler.command(tool, report, ()), {})
-        profilers.require_report(profiler, report, ending, failure)
+    def _report(self, profiler: Profiler) -> bytes:
+        report = self.measuring.scratch / f"report.{profiler.name}-rep"
+        command = toolkit.tool(profiler.name), *profiler.arguments, "-o", str(report)
+        ending, failure = self._process(command, {})
+        ncu.require_permission(ending)
+        if not report.exists() or not report.stat().st_size:
+            why = failure or ending.described()
+            raise UserError(f"{profiler.name} wrote no report: {why}", ExitStatus.NOT_MEASURED)
         if failure:  # a profiler may slow down the host too much for the timing
             self.measuring.warn(f"{failure}: the report is incomplete")
         return report.read_bytes()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from warpgauge.why.calls import Calls
+from warpgauge.why.cupti import Calls
 from warpgauge.why.machine_code import Kernel
 
 
@@ -18,7 +18,7 @@ class Evidence:
 
     `seconds` is the time of an operation as the benchmark measures it; `host_clock` tells whether
     the host's clock took it. `resources` are the row's counters. `counters` are those of
-    counters.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
+    ncu.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
     by name. `device` is all work of the device by kind: kernels, memsets, and copies by their
     memory. `calls` are the host's. `code` is the machine code of its kernels found in the program;
     `code_is_whole` tells whether all were found.
@@ -51,14 +51,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause of a slower operation. `share` is its part of the slowdown, None if unknown.
+    """A possible cause of a slower operation; `key` identifies it for programs.
 
-    `key` identifies it for programs.
+    `seconds` is the part of the slowdown that it can explain, None if unknown; `share` what it does
+    explain beside the others. `rank` 0 changes what runs and how it is launched, 1 how it works; 2
+    is a consequence of these or has no other name. Time explained by a lower rank is not explained
+    again.
     """
 
     key: str
     words: str
     changes: tuple[Change, ...]
+    seconds: float | None = None
+    rank: int = 1
     share: float | None = None
 
 
@@ -71,7 +76,7 @@ class Explanation:
     """
 
     slowdown: float
-    causes: tuple[Cause, ...]
-    unexplained: float | None
+    causes: tuple[Cause, ...] = ()
+    unexplained: float | None = None
     others: tuple[Change, ...] = ()
     missing: tuple[str, ...] = ()

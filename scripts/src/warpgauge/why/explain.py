@@ -7,30 +7,41 @@ The evidence of both sides is gathered and weighed. Without a time, only machine
 from __future__ import annotations
 
 import re
+import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
+from warpgauge.measure import cubins
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
-from warpgauge.records.model import Record, Row
-from warpgauge.system import atomic
-from warpgauge.system.errors import UserError, of_system
+from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.records.model import Clock, Record, Row
+from warpgauge.system import atomic, process
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.text import clause, duration, inert
-from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Verdict, Why
-from warpgauge.why import code_causes, gather, trace_file
+from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Why
+from warpgauge.why import cupti, machine_code, ncu
 from warpgauge.why.causes import causes
-from warpgauge.why.gather import Gathering
+from warpgauge.why.chrome_trace import chrome_trace
+from warpgauge.why.code_causes import code_changes, is_same_code
+from warpgauge.why.cupti import Activity
+from warpgauge.why.evidence import Evidence
+from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Reason
 
 Pair = tuple[Binary, Binary]  # base and candidate, each with the one benchmark
+_T = TypeVar("_T")
 
 # A job that gates a pull request already takes minutes. If more regressions occur than fit, they
 # usually come from one change.
 BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
+_MOST_KERNELS = 20  # the most kernels whose machine code is compared
 _LONGEST_NAME = 80  # characters of a folder's name
 
 
@@ -42,6 +53,93 @@ class Measured:
     candidate: Row
     slowdown: float
     is_shown: bool = True  # whether the slowdown is beyond chance
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two builds that were measured in pairs, and their run files."""
+
+    programs: tuple[Side, Side]
+    records: tuple[Record, Record]
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """How evidence is gathered; `missing` collects a sentence for each unavailable source."""
+
+    scratch: Path
+    device: int | str | None
+    trace_library: Path | None  # the library that traces both sides, if there is one
+    seconds: float  # the budget of everything except the builds
+    traces: Path | None = None  # the folder that keeps traces, made when needed
+    missing: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def side(self, binary: Binary, name: str, row: Row, what: str) -> Evidence:
+        """Return the evidence of one benchmark, which has a time; `what` names the side.
+
+        The program runs once under CUPTI, which tells the kernels and calls, and once under ncu.
+        """
+        seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
+        found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
+        if not binary.needs_gpu:
+            return found
+        lane = Lane((binary,))
+        plan = Plan((lane,), range(1), 0, self.scratch, gpu_arguments(self.device))
+        words = command(plan, lane, binary, (name,))
+        trace, kernels = self._unless_missing(what, "traced", lambda: self._trace(words)), None
+        if trace is not None:
+            if self.traces is not None:
+                kept = chrome_trace(trace, {"benchmark": name, "side": what})
+                self.traces.mkdir(parents=True, exist_ok=True)
+                atomic.replace_all({self.traces / f"trace-{what}.json": kept})
+            calls = self._unless_missing(what, "traced", lambda: cupti.calls_of(trace))
+            device = cupti.device_of(trace)
+            found = replace(found, calls=calls, device=device)
+            names = cupti.kernels_in(device)
+            if not names:
+                return found  # ncu would not find kernels either
+            kernels = sum(device[f"{cupti.KERNEL} {one}"].count for one in names)
+            code = self._unless_missing(what, "disassembled", lambda: self._code(binary, names))
+            whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
+            found = replace(found, code=code, code_is_whole=whole)
+        kernels = row.counters.get("kernels") or kernels
+        counted = self._unless_missing(what, "counted", lambda: self._counted(words, kernels))
+        if counted is not None:
+            found = replace(found, counters=counted.counters, kernels=counted.kernels)
+        return found
+
+    def _code(self, binary: Binary, names: Sequence[str]) -> Mapping[str, Kernel]:
+        architecture = machine_code.architecture_of(self.device)
+        return machine_code.kernels_of(binary.path, names[:_MOST_KERNELS], architecture)
+
+    def _trace(self, words: Sequence[str]) -> Sequence[Activity] | None:
+        if self.trace_library is None:
+            return None
+        file = self.scratch / "trace.json"
+        file.unlink(missing_ok=True)
+        variables = cupti.environment(self.trace_library, file)
+        both = {**gpu_environment(self.device), **variables}
+        ending = process.run(words, self._left(), self.scratch, both)
+        if ending.status:
+            raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
+        return cupti.read_trace(file)
+
+    def _counted(self, words: Sequence[str], kernels: float | None) -> ncu.Counted:
+        variables = gpu_environment(self.device)
+        return ncu.counted(words, self.scratch, self._left(), kernels, variables)
+
+    def _left(self) -> float:
+        """Return a process's time limit: half of the remaining budget, at least one second."""
+        return max((self.seconds - (time.monotonic() - self.began)) / 2, 1.0)
+
+    def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
+        """Return the result of `get`; if it fails, None, and add a sentence to `missing`."""
+        try:
+            return get()
+        except (UserError, OSError) as fault:
+            self.missing.append(f"The {what} is not {how}: {_words(fault)}.")
+            return None
 
 
 def explained(
@@ -59,22 +157,20 @@ def explained(
     library, missing = None, list[str]()
     try:
         if any(one.needs_gpu for one in pair):
-            library = trace_file.trace_library(pair[1].path, measuring.root)
+            library = cupti.trace_library(pair[1].path, measuring.root)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device
     gathering = Gathering(measuring.scratch, device, library, seconds, traces, missing)
-    sides = (
-        gathering.side(pair[0], name, found.base, "base"),
-        gathering.side(pair[1], name, found.candidate, "candidate"),
-    )
+    base = gathering.side(pair[0], name, found.base, "base")
+    candidate = gathering.side(pair[1], name, found.candidate, "candidate")
     return Reason(
         name,
-        causes(*sides, found.slowdown),
-        code_causes.code_changes(*sides),
-        sides,
-        code_causes.is_same_code(*sides),
-        tuple(dict.fromkeys(gathering.missing)),
+        causes(base, candidate, found.slowdown),
+        code_changes(base.code, candidate.code),
+        (base, candidate),
+        is_same_code(base, candidate),
+        tuple(dict.fromkeys(missing)),
         is_shown=found.is_shown,
     )
 
@@ -82,21 +178,17 @@ def explained(
 def by_code(name: str, pair: Pair, why: str) -> Reason:
     """Return the reason from the programs' machine code alone, without running them."""
     try:
-        found = gather.changed_kernels(*(one.path for one in pair))
+        old, new = (cubins.digests(one.path) for one in pair)
+        differ = [one for one in old if one in new and old[one] != new[one]]
+        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
+        before = machine_code.kernels_of(pair[0].path, [*differ, *gone][:_MOST_KERNELS])
+        after = machine_code.kernels_of(pair[1].path, [*differ, *come][:_MOST_KERNELS])
     except (UserError, OSError) as fault:
         return Reason(name, None, {}, missing=(why, f"{_words(fault)}."))
-    changes = code_causes.changes_of(found.before, found.after)
-    renamed = len(changes) - len(found.before.keys() & found.after.keys())
-    counts = found.differ + renamed, found.alone - 2 * renamed
+    changes = code_changes(before, after)
+    renamed = len(changes) - len(before.keys() & after.keys())
+    counts = len(differ) + renamed, len(gone) + len(come) - 2 * renamed
     return Reason(name, None, changes, of_program=counts, missing=(why,))
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The two builds that were measured in pairs, and their run files."""
-
-    programs: tuple[Side, Side]
-    records: tuple[Record, Record]
 
 
 def of_regressions(
@@ -107,54 +199,44 @@ def of_regressions(
     `folder` gets a folder for each, with the change of its machine code and the traces. Faults here
     do not change a verdict. Runs with injected extra work are not explained.
     """
-    slower = [one for one in found.verdicts if _is_confirmed(one)]
-    slower.sort(key=lambda one: -one.change.ratio if one.change else 0.0)
+    slower = [
+        (one.change.ratio, one)
+        for one in found.verdicts
+        if one.outcome is Outcome.REGRESSION and one.by_time is None and one.change and one.in_pairs
+    ]
+    slower.sort(key=lambda both: -both[0])
     if not slower or measuring.options.inject:
         return found
     began, reasons = time.monotonic(), dict[str, Why]()
-    for number, verdict in enumerate(slower, 1):
-        left = BUDGET_S - (time.monotonic() - began)
-        if left <= 0.0:
-            why = f"the {duration(BUDGET_S)} for all explanations are used up"
-            reasons[verdict.name] = _not_explained(verdict, why)
-            continue
-        measuring.note(f"Looking into {inert(verdict.name)}")
-        own = folder / f"{number}-{_file_name(verdict.name)}"
+    for number, (slowdown, verdict) in enumerate(slower, 1):
+        name = inert(verdict.name)
         try:
-            reason = _reason(verdict, sides(), measuring, min(left, _EACH_S), own)
-            moved = tuple(Moved(*row) for row in reason.table)
-            reasons[verdict.name] = Why(reason.paragraph, moved)
+            left = BUDGET_S - (time.monotonic() - began)
+            if left <= 0.0:
+                raise UserError(f"the {duration(BUDGET_S)} for all explanations are used up")
+            measuring.note(f"Looking into {name}")
+            own = folder / f"{number}-{_file_name(verdict.name)}"
+            seconds = min(left, _EACH_S)
+            reasons[verdict.name] = _why(verdict.name, slowdown, sides(), measuring, seconds, own)
         except (UserError, OSError) as fault:
-            reasons[verdict.name] = _not_explained(verdict, _words(fault))
+            reasons[verdict.name] = Why(f"{name} is not explained: {_words(fault)}.")
     verdicts = (replace(one, why=reasons.get(one.name)) for one in found.verdicts)
     return replace(found, verdicts=tuple(verdicts))
 
 
-def _is_confirmed(one: Verdict) -> bool:
-    by_time = one.outcome is Outcome.REGRESSION and one.by_time is None
-    return by_time and one.change is not None and one.in_pairs
-
-
-def _reason(
-    verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float, folder: Path
-) -> Reason:
-    name = verdict.name
+def _why(
+    name: str, slowdown: float, sides: Sides, measuring: Measuring, seconds: float, folder: Path
+) -> Why:
     base, candidate = (one.only([name]).binaries for one in sides.programs)
-    rows = [record.rows.get(name) for record in sides.records]
-    if not (base and candidate and rows[0] and rows[1] and verdict.change):
+    before, after = (record.rows.get(name) for record in sides.records)
+    if not (base and candidate and before and after):
         raise UserError("its programs or run files no longer exist")
-    measured = Measured(rows[0], rows[1], verdict.change.ratio)
-    pair = base[0], candidate[0]
+    measured, pair = Measured(before, after, slowdown), (base[0], candidate[0])
     reason = explained(name, pair, measured, measuring, seconds, folder)
     if lines := reason.code_lines:
         folder.mkdir(parents=True, exist_ok=True)
-        text = "\n".join([*lines, ""])
-        atomic.replace_all({folder / "machine-code.txt": text})
-    return reason
-
-
-def _not_explained(verdict: Verdict, why: str) -> Why:
-    return Why(f"{inert(verdict.name)} is not explained: {why}.")
+        atomic.replace_all({folder / "machine-code.txt": "\n".join([*lines, ""])})
+    return Why(reason.paragraph, tuple(Moved(*row) for row in reason.table))
 
 
 def _file_name(benchmark: str) -> str:

@@ -7,12 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from warpgauge.why.calls import Call, Calls
-from warpgauge.why.evidence import Change, Evidence
-from warpgauge.why.suspects import Suspect
-from warpgauge.why.trace_file import COPY
+from warpgauge.why.cupti import COPY, Call, Calls
+from warpgauge.why.evidence import Cause, Change, Evidence
 
-_NOTHING = Call(0.0, 0.0)
 _GRAPH = re.compile(r"cu(?:da)?GraphLaunch")
 _SINGLE = re.compile(r"cu(?:da)?(?:Launch|Memcpy|Memset)")
 _WAIT = re.compile(r"cu(?:da)?\w*(?:Synchronize|EventQuery|StreamQuery)")
@@ -21,11 +18,18 @@ _COPY_OR_WAIT = re.compile(f"{_COPY.pattern}|{_WAIT.pattern}")
 _MEMSET = re.compile(r"cu(?:da)?Memset")
 # Calls of one kind may replace each other, such as cudaLaunchKernelExC and cudaLaunchKernel.
 _KINDS = (re.compile(r"cu(?:da)?Launch\w*Kernel"), _COPY, _MEMSET, _WAIT)
+# What more calls of a kind are.
+_ADDED = (
+    (_WAIT, "added_wait", "An additional synchronisation"),
+    (_MEMSET, "added_memset", "An additional memset"),
+    (_COPY, "added_memcpy", "An additional copy"),
+    (re.compile(""), "added_call", "An additional API call"),
+)
 # Calls that return after the device has done the preceding work.
 _WAITING = re.compile(rf"{_WAIT.pattern}|cu(?:da)?(?:Mem(?:cpy|set)|Malloc|Free)(?!\w*Async)")
 # The device's copies, as the trace names them.
 _COPY_OF_DEVICE, _OF_PAGEABLE = re.compile(COPY), re.compile(rf"{COPY} (?:pageable|.+ to pageable)")
-_POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*|cu(?:da)?MemPool\w+")
+_POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*$|cu(?:da)?MemPool\w+$")
 
 # Calls per operation; smaller differences come from operations that were traced partly.
 _OFTEN = 0.05
@@ -33,37 +37,33 @@ _OFTEN = 0.05
 _LONGER = 1.5
 
 
-def host_suspects(before: Evidence, after: Evidence) -> Sequence[Suspect]:
-    """Return the suspects among the calls of a host-timed operation; none if calls are unknown.
+def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
+    """Yield causes among the calls of a host-timed operation; none if calls are unknown.
 
     Calls are not part of a device time, and a device-timed operation that was traced may be the
     first, which loads modules.
     """
-    if not (before.host_clock and after.host_clock):
-        return []
-    if before.calls is None or after.calls is None:
-        return []
+    if not (before.host_clock and after.host_clock) or before.calls is None or after.calls is None:
+        return
     old, new = before.calls, after.calls
     # A call that replaces another costs no more than the sides differ. (A wait that occurs as often
     # as before is left out: it is shorter if the host reaches it later.)
-    usual = {name for name in new if _WAIT.match(name) and not _more(old, new, name)}
+    usual = {name for name in new if _WAIT.match(name) and not _is_more(old, new, name)}
     longer = _longer(old, new, {*old, *new} - usual)
-    return [
-        replace(one, seconds=min(one.seconds or 0.0, longer)) if "added" in one.key else one
-        for one in _of_calls(old, new)
-    ]
+    for one in _of_calls(old, new):
+        seconds = one.seconds or 0.0
+        yield replace(one, seconds=min(seconds, longer) if "added" in one.key else seconds)
 
 
 def device_counts(before: Evidence, after: Evidence) -> bool:
     """Return whether device work may be part of the time: unless the host never waits for it."""
-    sides = (before, after)
     return any(
         not one.host_clock or one.calls is None or any(map(_WAITING.match, one.calls))
-        for one in sides
+        for one in (before, after)
     )
 
 
-def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
+def device_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
     """Yield copies, memsets and kernels that the device did not do before, from the trace."""
     if before.device is None or after.device is None:
         return
@@ -71,79 +71,71 @@ def device_suspects(before: Evidence, after: Evidence) -> Iterator[Suspect]:
     if not device_counts(before, after):
         return
     for kind in sorted({name.split()[0] for name in (*before.device, *after.device)}):
-        old, new = (_of_kind(side, kind) for side in (before.device, after.device))
-        counts = [sum(one.count for one in side.values()) for side in (old, new)]
+        old, new = (
+            {name: one for name, one in side.items() if name.split()[0] == kind}
+            for side in (before.device, after.device)
+        )
+        counts = _total(old).count, _total(new).count
         more = counts[1] - counts[0]
         if more > _OFTEN:
             words = f"An additional {kind}" if more < 1.5 else f"More {kind}s"
-            changes = (Change(f"{kind}s an operation", counts[0], counts[1]),)
-            yield Suspect(f"added_{kind}", words, changes, _of_shortest(more, old, new), 0)
-
-
-def _of_kind(side: Calls, kind: str) -> Calls:
-    return {name: one for name, one in side.items() if name.split()[0] == kind}
+            changes = (Change(f"{kind}s an operation", *counts),)
+            yield Cause(f"added_{kind}", words, changes, _of_shortest(more, old, new), 0)
 
 
 def _of_shortest(more: float, old: Calls, new: Calls) -> float:
     """Return the seconds of `more` additional activities, counting the shortest new ones."""
-    come = sorted(
-        (_each_of(one), one.count - old.get(name, _NOTHING).count) for name, one in new.items()
-    )
     seconds = 0.0
-    for each, count in come:
-        taken = min(max(count, 0.0), more)
-        seconds, more = seconds + taken * each, more - taken
+    for name, one in sorted(new.items(), key=lambda item: item[1].each):
+        taken = min(max(one.count - _total(old, {name}).count, 0.0), more)
+        seconds, more = seconds + taken * one.each, more - taken
     return seconds
 
 
-def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iterator[Suspect]:
+def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iterator[Cause]:
     """Yield copies that became pageable; the host makes these within the call, in parts."""
-    were, are = (_sum(side, _OF_PAGEABLE) for side in (old, new))
-    if are.count <= were.count + _OFTEN:
+    were, are = (_total(side, _matching(_OF_PAGEABLE, side)).count for side in (old, new))
+    if are <= were + _OFTEN:
         return
-    copies = [_sum(side, _COPY_OF_DEVICE) for side in (old, new)]
-    seconds = copies[1].seconds - copies[0].seconds
+    seconds = _longer(old, new, _matching(_COPY_OF_DEVICE, {*old, *new}))
     if before.calls is not None and after.calls is not None:
-        called = [_sum(side, _COPY_OR_WAIT).seconds for side in (before.calls, after.calls)]
-        seconds = max(seconds, called[1] - called[0])
-    changes = (Change("copies of pageable memory", were.count, are.count),)
-    yield Suspect("pageable", "The copied memory is now pageable", changes, seconds, 0)
+        calls = _matching(_COPY_OR_WAIT, {*before.calls, *after.calls})
+        seconds = max(seconds, _longer(before.calls, after.calls, calls))
+    changes = (Change("copies of pageable memory", were, are),)
+    yield Cause("pageable", "The copied memory is now pageable", changes, seconds, 0)
 
 
-def _of_calls(old: Calls, new: Calls) -> Iterator[Suspect]:
+def _of_calls(old: Calls, new: Calls) -> Iterator[Cause]:
     names = {*old, *new}
-    graphs = [name for name in names if _GRAPH.match(name)]
-    singles = [name for name in names if _SINGLE.match(name)]
+    graphs, singles = _matching(_GRAPH, names), _matching(_SINGLE, names)
+    launched, enqueued = (
+        (_total(old, kind).count, _total(new, kind).count) for kind in (graphs, singles)
+    )
     explained: set[str] = set()
-    if _count(new, graphs) < _count(old, graphs) - _OFTEN < _count(new, singles):
+    if launched[1] < launched[0] - _OFTEN < enqueued[1]:
         changes = (
-            Change("graph launches", _count(old, graphs), _count(new, graphs)),
-            Change("calls that enqueue one operation", _count(old, singles), _count(new, singles)),
+            Change("graph launches", *launched),
+            Change("calls that enqueue one operation", *enqueued),
         )
-        explained = {*graphs, *singles}
+        explained = graphs | singles
         words = "The work of one graph launch is now enqueued call by call"
-        yield Suspect("graph_to_stream", words, changes, _longer(old, new, explained), 0)
-    pool = {name for name in names if _POOL.fullmatch(name)}
-    if _each(new, pool) > _LONGER * _each(old, pool) > 0.0 or _more_pool(old, new, pool):
-        waits = {name for name in names if _WAIT.match(name)}  # a pool may release memory there
-        same = {name for name in waits if not _more(old, new, name)}
+        yield Cause("graph_to_stream", words, changes, _longer(old, new, explained), 0)
+    pool = _matching(_POOL, names)
+    was, is_now = (_total(side, pool) for side in (old, new))
+    # Memory that came from a pool may now come from the driver.
+    asks_driver = any("Pool" not in name and _is_more(old, new, name) for name in pool)
+    if is_now.each > _LONGER * was.each > 0.0 or (asks_driver and was.count):
+        # A pool may release memory at a synchronisation.
+        waits = {name for name in _matching(_WAIT, names) if not _is_more(old, new, name)}
         changes = (
-            Change("calls that allocate and free", _count(old, pool), _count(new, pool)),
-            Change("time per call", _each(old, pool), _each(new, pool), "s"),
+            Change("calls that allocate and free", was.count, is_now.count),
+            Change("time per call", was.each, is_now.each, "s"),
         )
-        explained |= pool | same
+        explained |= pool | waits
         words = "Allocation takes longer: the memory pool keeps less and asks the driver again"
-        yield Suspect("memory_pool", words, changes, _longer(old, new, pool | same), 0)
+        yield Cause("memory_pool", words, changes, _longer(old, new, pool | waits), 0)
     for kind in _by_kind(names - explained):
-        was, is_now = (
-            Call(_count(side, kind), sum(side[one].seconds for one in kind if one in side))
-            for side in (old, new)
-        )
-        more = {one: _count(new, {one}) - _count(old, {one}) for one in kind}
-        come = max(kind, key=lambda one: (more[one], _longer(old, new, {one})))
-        gone = min(kind, key=lambda one: more[one])
-        words = f"{come} instead of {gone}" if more[gone] < -_OFTEN else come
-        yield from _of_call(come, words, was, is_now)
+        yield from _of_kind(kind, old, new)
 
 
 def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
@@ -155,55 +147,39 @@ def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
     return [*found.values()]
 
 
-def _of_call(name: str, whole: str, old: Call, new: Call) -> Iterator[Suspect]:
-    """Yield a call that is made more often or takes longer; `whole` names what it replaces."""
-    seconds = new.seconds - old.seconds
-    if new.count > old.count + _OFTEN:
-        changes = (Change(f"{name} per operation", old.count, new.count),)
-        if _WAIT.match(name):
-            key, words = "added_wait", "An additional synchronisation"
-        elif _MEMSET.match(name):
-            key, words = "added_memset", "An additional memset"
-        elif _COPY.match(name):
-            key, words = "added_memcpy", "An additional copy"
-        else:
-            key, words = "added_call", "An additional API call"
-        yield Suspect(key, f"{words}: {name}", changes, seconds, 0)
-    elif old.count > 0.0 and _each_of(new) > _LONGER * _each_of(old):
-        changes = (Change("time per call", _each_of(old), _each_of(new), "s"),)
+def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
+    """Yield calls that are made more often or take longer; one may replace another."""
+    was, is_now = _total(old, kind), _total(new, kind)
+    more = {one: _total(new, {one}).count - _total(old, {one}).count for one in kind}
+    name = max(kind, key=lambda one: (more[one], _longer(old, new, {one})))
+    gone = min(kind, key=lambda one: more[one])
+    seconds = is_now.seconds - was.seconds
+    if is_now.count > was.count + _OFTEN:
+        changes = (Change(f"{name} per operation", was.count, is_now.count),)
+        key, words = next(rest for pattern, *rest in _ADDED if pattern.match(name))
+        yield Cause(key, f"{words}: {name}", changes, seconds, 0)
+    elif is_now.each > _LONGER * was.each > 0.0:
+        changes = (Change("time per call", was.each, is_now.each, "s"),)
+        words = f"{name} instead of {gone}" if more[gone] < -_OFTEN else name
         # At a synchronisation the host waits for the device's work, so it is a consequence.
         rank = 2 if _WAIT.match(name) else 1
-        yield Suspect("slower_call", f"{whole} takes longer", changes, seconds, rank)
+        yield Cause("slower_call", f"{words} takes longer", changes, seconds, rank)
 
 
-def _sum(calls: Calls, pattern: re.Pattern[str]) -> Call:
-    found = [one for name, one in calls.items() if pattern.match(name)]
+def _matching(pattern: re.Pattern[str], names: Iterable[str]) -> set[str]:
+    return {name for name in names if pattern.match(name)}
+
+
+def _total(calls: Calls, names: Iterable[str] | None = None) -> Call:
+    """Return the sum of these calls, or of all."""
+    found = [calls[name] for name in (calls if names is None else names) if name in calls]
     return Call(sum(one.count for one in found), sum(one.seconds for one in found))
 
 
-def _count(calls: Calls, names: Iterable[str]) -> float:
-    return sum(calls[name].count for name in names if name in calls)
-
-
-def _longer(old: Calls, new: Calls, names: set[str]) -> float:
+def _longer(old: Calls, new: Calls, names: Iterable[str]) -> float:
     """Return the additional seconds in all of these calls."""
-    return sum(new.get(name, _NOTHING).seconds - old.get(name, _NOTHING).seconds for name in names)
+    return _total(new, names).seconds - _total(old, names).seconds
 
 
-def _more(old: Calls, new: Calls, name: str) -> bool:
-    return new.get(name, _NOTHING).count > old.get(name, _NOTHING).count + _OFTEN
-
-
-def _more_pool(old: Calls, new: Calls, pool: set[str]) -> bool:
-    """Return whether memory that came from a pool now comes from the driver."""
-    asks_driver = any("Pool" not in name and _more(old, new, name) for name in pool)
-    return asks_driver and _count(old, pool) > 0.0
-
-
-def _each(calls: Calls, names: set[str]) -> float:
-    count = _count(calls, names)
-    return sum(calls[name].seconds for name in names if name in calls) / count if count else 0.0
-
-
-def _each_of(call: Call) -> float:
-    return call.seconds / call.count if call.count else 0.0
+def _is_more(old: Calls, new: Calls, name: str) -> bool:
+    return _total(new, {name}).count > _total(old, {name}).count + _OFTEN

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from warpgauge.measure import cubins
@@ -17,7 +17,7 @@ from warpgauge.system.process import nvidia_smi
 _INSTRUCTION = re.compile(
     r"\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*(?:\(\*|;)"
 )
-_SECTION = re.compile(r"\s*\.section\s+\.text\.([^,]+),")
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,]+),.*$", re.MULTILINE)
 _LABEL = re.compile(r"(\S+):\s*$")
 _TARGET = re.compile(r"`\(([^)]+)\)")
 # The frames of an inlined function follow, innermost first.
@@ -83,14 +83,14 @@ def kernels_of(
         digests = cubins.digests_of(held)
         held.sort(key=lambda one: (one.runs_on(architecture), one.architecture), reverse=True)
         for cubin in held:
+            stable = {name: cubins.stable_name(name) for name in cubin.functions}
             asked = {
-                name: stable
-                for name in cubin.functions
-                if (stable := cubins.stable_name(name)) not in found
-                and (wanted is None or stable in wanted)
+                name
+                for name, own in stable.items()
+                if own not in found and (wanted is None or own in wanted)
             }
             for name, code in _disassembled(cubin, asked).items():
-                found[asked[name]] = Kernel(name, code, digests[asked[name]])
+                found[stable[name]] = Kernel(name, code, digests[stable[name]])
     return found
 
 
@@ -99,81 +99,52 @@ def _disassembled(
 ) -> dict[str, tuple[Instruction, ...]]:
     if not names:
         return {}
-    numbers = [
-        str(number)
-        for number, symbol in enumerate(cubin.symbols)
-        if symbol.name.decode(errors="replace") in names
-    ]
+    symbols = enumerate(cubin.symbols)
+    numbers = [str(n) for n, one in symbols if one.name.decode(errors="replace") in names]
     command = [tool("nvdisasm"), "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)]
-    text = output_of(command)
-    found = parsed(text.decode(errors="replace").splitlines())
+    found = parsed(output_of(command).decode(errors="replace"))
     return {name: code for name, code in found.items() if name in names}
 
 
-def parsed(lines: Iterable[str]) -> dict[str, tuple[Instruction, ...]]:
+def parsed(text: str) -> dict[str, tuple[Instruction, ...]]:
     """Return the code of each function in the output of `nvdisasm -c -gi`, by mangled name."""
-    return {name: _function(body) for name, body in _functions(lines)}
+    _, *functions = _SECTION.split(text)
+    names, bodies = functions[::2], functions[1::2]
+    return {name: _function(body) for name, body in zip(names, bodies, strict=True)}
 
 
-def _functions(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    name, body = "", list[str]()
-    for line in lines:
-        if section := _SECTION.match(line):
-            if name:
-                yield name, body
-            name, body = section[1], []
-        else:
-            body.append(line)
-    if name:
-        yield name, body
-
-
-def _function(body: Iterable[str]) -> tuple[Instruction, ...]:
-    labels: dict[str, int] = {}
+def _function(body: str) -> tuple[Instruction, ...]:
+    labels: dict[str, str] = {}
     pending: list[str] = []
-    read: list[tuple[int, str, str, str, str, bool]] = []
+    code: list[Instruction] = []
     frames: list[tuple[str, str]] = []
     goes_on = False  # whether the next frame line belongs to the same place
-    for line in body:
+    for line in body.splitlines():
         if "//##" in line:
             frames = [*(frames if goes_on else ()), *_FRAME.findall(line)]
             goes_on = True
         elif found := _INSTRUCTION.match(line):
-            address = int(found[1], 16)
-            labels.update(dict.fromkeys(pending, address))
+            address, predicate, opcode, operands = found.groups("")
+            labels.update(dict.fromkeys(pending, f"{int(address, 16):#x}"))
             pending, goes_on = [], False
-            is_spill = "SpillRefill" in line
-            read.append((address, found[2] or "", found[3], found[4], _place(frames), is_spill))
+            words = tuple(operands.split(", ")) if operands else ()
+            place, is_spill = _place(frames), "SpillRefill" in line
+            code.append(Instruction(int(address, 16), predicate, opcode, words, place, is_spill))
         elif label := _LABEL.match(line):
             pending.append(label[1])
-    code = [
-        Instruction(address, predicate, opcode, _operands(operands, labels), source, is_spill)
-        for address, predicate, opcode, operands, source, is_spill in read
-    ]
-    return tuple(_without_padding(code))
-
-
-def _operands(text: str, labels: dict[str, int]) -> tuple[str, ...]:
-    def address(found: re.Match[str]) -> str:
-        return f"{labels[found[1]]:#x}" if found[1] in labels else found[1]
-
-    return tuple(_TARGET.sub(address, text).split(", ")) if text else ()
+    for number, one in enumerate(code):
+        if any("`(" in word for word in one.operands):
+            resolved = (_TARGET.sub(lambda to: labels.get(to[1], to[1]), w) for w in one.operands)
+            code[number] = replace(one, operands=tuple(resolved))
+    # A branch to itself and NOPs fill the last cache line.
+    while code and code[-1].opcode == "NOP":
+        code.pop()
+    if code and (code[-1].opcode, *code[-1].operands) == ("BRA", f"{code[-1].address:#x}"):
+        code.pop()
+    return tuple(code)
 
 
 def _place(frames: list[tuple[str, str]]) -> str:
     """Return the innermost line outside the toolkit: a line that an author can change."""
-    for file, line in frames:
-        if not _TOOLKIT.search(file):
-            return f"{PurePosixPath(file).name}:{line}"
-    return f"{PurePosixPath(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
-
-
-def _without_padding(code: list[Instruction]) -> list[Instruction]:
-    """Return the code without the branch to itself and the NOPs that fill the last cache line."""
-    end = len(code)
-    while end and code[end - 1].opcode == "NOP":
-        end -= 1
-    last = code[end - 1] if end else None
-    if last and last.opcode == "BRA" and last.operands == (f"{last.address:#x}",):
-        end -= 1
-    return code[:end]
+    own = [frame for frame in frames if not _TOOLKIT.search(frame[0])] or frames[-1:]
+    return f"{PurePosixPath(own[0][0]).name}:{own[0][1]}" if own else ""

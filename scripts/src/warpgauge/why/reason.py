@@ -12,16 +12,16 @@ import msgspec
 
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
-from warpgauge.why import code_change_text
-from warpgauge.why.calls import Call
 from warpgauge.why.code_change import CodeChange
+from warpgauge.why.cupti import Call
 from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
 _MOST_CALLS = 12
 _MOST_NAMED = 3  # kernels
-_CHANCE = ", which may be chance"
+_MOST, _LITTLE = 0.5, 0.05  # shares
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,20 @@ class Reason:
     is_shown: bool = True  # whether the slowdown is beyond chance
 
     @property
+    def changed_code(self) -> dict[str, CodeChange]:
+        return {name: change for name, change in self.code.items() if not change.is_same}
+
+    @property
     def table(self) -> list[tuple[str, str, str, str]]:
         """What moved, the causes first: cause, what, before, after."""
         if self.explanation is None:
             return []
         rows = []
         for cause in self.explanation.causes:
+            words = cause.words if cause.share is None else f"{cause.words}: {_share(cause.share)}"
             for number, change in enumerate(cause.changes):
-                rows.append(("" if number else _with_share(cause), *_row(change)))
-        rows += [("also changed", *_row(change)) for change in self.explanation.others]
-        return rows
+                rows.append(("" if number else inert(words), *_row(change)))
+        return rows + [("also changed", *_row(change)) for change in self.explanation.others]
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
@@ -69,75 +73,76 @@ class Reason:
     def code_lines(self) -> list[str]:
         """What changed in the machine code, kernel by kernel, each with its hunk."""
         found = []
-        for name, change in self.code.items():
-            if not change.is_same:
-                found.append(f"{inert(name)}:")
-                found += [f"  {inert(line)}" for line in code_change_text.lines(change)]
-                found += [f"    {inert(line)}" for line in change.hunk]
+        for name, change in self.changed_code.items():
+            found.append(f"{inert(name)}:")
+            found += [f"  {inert(line)}" for line in change.lines()]
+            found += [f"    {inert(line)}" for line in change.hunk]
         return found
 
     @property
     def paragraph(self) -> str:
         """What changed, how much of the slowdown it explains, and what is unexplained."""
-        return " ".join((*self._sentences(), *map(inert, self.missing)))
+        sentences = self._without_time() if self.explanation is None else self._with_time()
+        return " ".join(map(inert, (*sentences, *self.missing)))
 
-    def _sentences(self) -> Iterator[str]:
-        name, told = inert(self.name), self.explanation
-        if told is None:
-            yield f"{name} is not measured."
-            if self.of_program is not None:
-                yield from self._of_program(*self.of_program)
+    def _without_time(self) -> Iterator[str]:
+        yield f"{self.name} is not measured."
+        if self.of_program is None:
             return
-        size, chance = percent(abs(told.slowdown), sign=False), "" if self.is_shown else _CHANCE
-        if not told.slowdown > 0.0:
-            faster = f"{size} faster" if told.slowdown < 0.0 else "not slower"
-            yield f"{name} is {faster}{chance}. There is nothing to explain."
-            return
-        yield f"{name} is {size} slower{chance}."
-        if not told.causes and told.unexplained is None:
-            yield "The cause of the slowdown is unknown."
-            yield from map(inert, self._changed_code())
-        elif not told.causes:
+        changed, alone = self.of_program
+        if changed:
             yield (
-                "The cause of the slowdown is unknown: nothing changed enough to explain the time."
+                f"{plural(changed, 'kernel')} of its program changed, whether or not the benchmark "
+                f"runs them: {listed([*self.changed_code])}."
             )
-        for number, cause in enumerate(told.causes):
-            lead = "Mostly" if number == 0 and (cause.share or 0.0) > _MOST else "Also"
-            if cause.share is None:
-                lead = "Perhaps also" if number else "Likely"
-            elif number == 0 and lead == "Also":
-                lead = "In part"
-            moved = ", ".join(map(_moved, cause.changes))
-            share = cause.share
-            explains = "" if share is None else f", which explains {_share(share)} of the slowdown"
-            words = clause(cause.words)
-            yield f"{lead}: {inert(words)} ({inert(moved)}){explains}."
+        else:
+            yield "Its program's kernels have the same machine code as before."
+        if alone:
+            yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} only on one side."
+
+    def _with_time(self) -> Iterator[str]:
+        found = self.explanation or Explanation(0.0)
+        size = percent(abs(found.slowdown), sign=False)
+        chance = "" if self.is_shown else ", which may be chance"
+        if not found.slowdown > 0.0:
+            faster = f"{size} faster" if found.slowdown < 0.0 else "not slower"
+            yield f"{self.name} is {faster}{chance}. There is nothing to explain."
+            return
+        yield f"{self.name} is {size} slower{chance}."
+        left = found.unexplained
+        if not found.causes:
+            enough = "" if left is None else ": nothing changed enough to explain the time"
+            yield f"The cause of the slowdown is unknown{enough}."
+            if left is None:
+                for name, change in [*self.code.items()][:_MOST_NAMED]:
+                    if not change.is_same:
+                        yield f"The machine code of {name} changed: {change.lines()[0]}."
+        yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(found.causes))
         if self.same_code:
             yield "The machine code is the same: the cause is the call, or outside the kernel."
-        if told.causes and told.unexplained is not None:
-            left = told.unexplained
+        if found.causes and left is not None:
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
-        yield from map(inert, told.missing)
+        yield from found.missing
 
-    def _of_program(self, changed: int, alone: int) -> Iterator[str]:
-        if not changed:
-            yield "Its program's kernels have the same machine code as before."
-        else:
-            names = listed([name for name, change in self.code.items() if not change.is_same])
-            kernels = plural(changed, "kernel")
-            yield (
-                f"{kernels} of its program changed, whether or not the benchmark runs them: "
-                f"{names}."
-            )
-        if alone:
-            yield f"{plural(alone, 'kernel')} {('is' if alone == 1 else 'are')} only on one side."
-
-    def _changed_code(self) -> Iterator[str]:
-        """Yield changes of the code that are not known to be a cause."""
-        for name, change in [*self.code.items()][:_MOST_NAMED]:
-            if not change.is_same:
-                what = code_change_text.lines(change)[0]
-                yield f"The machine code of {name} changed: {what}."
+    def as_json(self) -> dict[str, object]:
+        """Return this benchmark's part of the document."""
+        found = self.explanation
+        causes = [msgspec.to_builtins(one) for one in (found.causes if found else ())]
+        for one in causes:
+            del one["seconds"], one["rank"]
+        return {
+            "name": self.name,
+            "slowdown": found and found.slowdown,
+            "may_be_chance": not self.is_shown,
+            "unexplained": found and found.unexplained,
+            "paragraph": self.paragraph,
+            "causes": causes,
+            "others": msgspec.to_builtins(found.others) if found else [],
+            "code": self.code_lines,
+            "same_code": self.same_code,
+            "evidence": self.sides and [side.as_json() for side in self.sides],
+            "missing": [*self.missing, *(found.missing if found else ())],
+        }
 
 
 @dataclass(frozen=True)
@@ -160,18 +165,15 @@ def plain(found: Reasons) -> str:
 
 def _plain(one: Reason) -> Iterator[str]:
     yield f"{TITLE}: {inert(one.name)}"
-    for head, rows in _tables(one):
+    for table in _tables(one):
         yield ""
-        widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
-        for row in (head, *rows):
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for row in table:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             yield "  ".join(cells).rstrip()
     if one.code_lines:
-        yield ""
-        yield "Machine code"
-        yield from one.code_lines
-    yield ""
-    yield one.paragraph
+        yield from ("", "Machine code", *one.code_lines)
+    yield from ("", one.paragraph)
 
 
 def markdown(found: Reasons) -> str:
@@ -180,54 +182,41 @@ def markdown(found: Reasons) -> str:
 
 
 def _markdown(one: Reason) -> Iterator[str]:
-    yield f"### {TITLE}: {_escaped(one.name)}"
-    yield ""
-    yield _escaped(one.paragraph)
-    for head, rows in _tables(one):
+    yield from (f"### {TITLE}: {_escaped(one.name)}", "", _escaped(one.paragraph))
+    for head, *rows in _tables(one):
         yield ""
         for row in (head, ("---",) * len(head), *rows):
             yield f"| {' | '.join(map(_escaped, row))} |"
     if one.code_lines:
-        yield ""
-        yield "<details><summary>Machine code</summary>"
-        yield ""
+        yield from ("", "<details><summary>Machine code</summary>", "")
         yield from (f"    {line}" for line in one.code_lines)
-        yield ""
-        yield "</details>"
+        yield from ("", "</details>")
 
 
-def _tables(one: Reason) -> Iterator[tuple[tuple[str, ...], Sequence[tuple[str, ...]]]]:
+def _tables(one: Reason) -> Iterator[Sequence[tuple[str, ...]]]:
+    """Yield tables that are not empty, each after its head."""
     if one.table:
-        yield ("cause", "what moved", "before", "after"), one.table
+        yield [("cause", "what moved", "before", "after"), *one.table]
     if one.calls:
-        yield ("call of an operation", "before", "after"), one.calls
+        yield [("call of an operation", "before", "after"), *one.calls]
 
 
 def document(found: Reasons) -> str:
     """Return the reasons as JSON."""
-    return json.dumps({"format": FORMAT, "benchmarks": [*map(as_json, found.reasons)]}, indent=1)
+    benchmarks = [one.as_json() for one in found.reasons]
+    return json.dumps({"format": FORMAT, "benchmarks": benchmarks}, indent=1)
 
 
-def as_json(one: Reason) -> dict[str, object]:
-    """Return one benchmark's part of the document."""
-    told = one.explanation
-    return {
-        "name": one.name,
-        "slowdown": None if told is None else told.slowdown,
-        "may_be_chance": not one.is_shown,
-        "unexplained": None if told is None else told.unexplained,
-        "paragraph": one.paragraph,
-        "causes": [] if told is None else msgspec.to_builtins(told.causes),
-        "others": [] if told is None else msgspec.to_builtins(told.others),
-        "code": one.code_lines,
-        "same_code": one.same_code,
-        "evidence": None if one.sides is None else [side.as_json() for side in one.sides],
-        "missing": [*one.missing, *(() if told is None else told.missing)],
-    }
-
-
-_MOST, _LITTLE = 0.5, 0.05
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
+def _sentence(cause: Cause, is_first: bool) -> str:
+    share, explains = cause.share, ""
+    if share is None:
+        lead = "Likely" if is_first else "Perhaps also"
+    else:
+        lead = "Also" if not is_first else "Mostly" if share > _MOST else "In part"
+        explains = f", which explains {_share(share)} of the slowdown"
+    rows = map(_row, cause.changes)
+    moved = ", ".join(f"{words} {before} → {after}" for words, before, after in rows)
+    return f"{lead}: {clause(cause.words)} ({moved}){explains}."
 
 
 def _escaped(text: str) -> str:
@@ -236,14 +225,7 @@ def _escaped(text: str) -> str:
 
 def _of_call(call: Call | None) -> str:
     """Return how often an operation makes the call, and how long each takes."""
-    if call is None or not call.count:
-        return "–"
-    return f"{digits(call.count)} × {duration(call.seconds / call.count)}"
-
-
-def _with_share(cause: Cause) -> str:
-    words = inert(cause.words)
-    return words if cause.share is None else f"{words}: {_share(cause.share)}"
+    return f"{digits(call.count)} × {duration(call.each)}" if call and call.count else "–"
 
 
 def _share(part: float) -> str:
@@ -251,20 +233,13 @@ def _share(part: float) -> str:
 
 
 def _row(change: Change) -> tuple[str, str, str]:
-    unit = change.unit
-    return inert(change.words), _value(change.before, unit), _value(change.after, unit)
-
-
-def _moved(change: Change) -> str:
-    words, before, after = _row(change)
-    return f"{words} {before} → {after}"
+    before, after = (_value(value, change.unit) for value in (change.before, change.after))
+    return inert(change.words), before, after
 
 
 def _value(value: float, unit: str) -> str:
     if unit == "%":
         return f"{100 * value:.1f} %"
-    if unit == "s":
-        return duration(value)
     if unit:
-        return quantity(value, unit)
+        return duration(value) if unit == "s" else quantity(value, unit)
     return f"{value:.0f}" if value == int(value) else digits(value)

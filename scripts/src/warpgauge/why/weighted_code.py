@@ -3,24 +3,38 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from warpgauge.why import instruction_kinds as kinds
-from warpgauge.why.instruction_kinds import kind_of
-from warpgauge.why.loops import Loop, loops_of
 from warpgauge.why.machine_code import Instruction
 
+_ENDS = frozenset(("EXIT", "RET", "KILL", "BRX", "JMX", "BRXU", "JMXU"))
+_BRANCHES = frozenset(("BRA", "JMP"))
 # Assumed iterations of a loop; only ratios of both sides are used.
 _TRIPS = 10.0
-
-# Memory accesses that are the work of a loop; the rest of its body supports the work.
-TRANSFERS = (kinds.GLOBAL_LOAD, kinds.GLOBAL_STORE, kinds.SHARED_LOAD, kinds.SHARED_STORE)
+# The work of a loop; the rest of its body supports the work.
 _WORK = frozenset(
-    (kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION, *TRANSFERS)
+    (
+        *(kinds.FP16, kinds.FP32, kinds.FP64, kinds.SPECIAL, kinds.TENSOR, kinds.CONVERSION),
+        *kinds.TRANSFERS,
+    )
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A natural loop, with the loops inside it and without those around it."""
+
+    head: int  # address
+    body: tuple[int, ...]  # numbers of instructions, ascending
+    depth: int  # 1 for an outermost loop
+    source: str  # the line of its condition, or ""
 
 
 @dataclass(frozen=True)
@@ -36,28 +50,41 @@ class Count:
 
 
 class WeightedCode:
-    """The code of one side, with its loops and how often each instruction runs."""
+    """The code of one side, with its loops and how often each instruction runs.
+
+    `own` are the instructions of a loop that are not in a loop inside it, and `work` what these do.
+    """
 
     def __init__(self, code: Sequence[Instruction]) -> None:
         self.code = code
-        self.kinds = [kind_of(one) for one in code]
-        self.loops = loops_of(code)
-        self.innermost: dict[int, Loop] = {}
-        for loop in self.loops:  # inner ones come later
-            self.innermost.update(dict.fromkeys(loop.body, loop))
+        self.kinds = [kinds.kind_of(one) for one in code]
+        loops = loops_of(code)
+        self.innermost = {number: loop for loop in loops for number in loop.body}
         self.weights = [1.0] * len(code)
-        for loop in self.loops:
+        for loop in loops:
             self.scale(loop, _TRIPS)
-        self.main_loops = self._without_remainders()
+        self.own: dict[Loop, list[int]] = {loop: [] for loop in loops}
+        for number, loop in sorted(self.innermost.items(), key=lambda item: item[0]):
+            self.own[loop].append(number)
+        self.work = {loop: self.work_of(numbers) for loop, numbers in self.own.items()}
+        # The loops that do work, largest first; remainders of unrolled loops run once.
+        self.main_loops: list[Loop] = []
+        for loop in sorted(loops, key=lambda one: (one.depth, -len(one.body))):
+            same = [
+                self.work[one]
+                for one in self.main_loops
+                if (one.source, one.depth) == (loop.source, loop.depth)
+            ]
+            if any(ratio_of(work, self.work[loop]) >= 2 for work in same):
+                self.scale(loop, 1 / _TRIPS)
+            elif self.work[loop]:
+                self.main_loops.append(loop)
 
     def scale(self, loop: Loop, factor: float) -> None:
         for number in loop.body:
             self.weights[number] *= factor
 
-    def own_body(self, loop: Loop) -> list[int]:
-        return [number for number in loop.body if self.innermost[number] is loop]
-
-    def work(self, numbers: Sequence[int]) -> Counter[str]:
+    def work_of(self, numbers: Sequence[int]) -> Counter[str]:
         """Return operations by class, and bits moved, which do not depend on access widths."""
         found: Counter[str] = Counter()
         for number in numbers:
@@ -66,33 +93,22 @@ class WeightedCode:
                 found[kind.name] += kind.bits or 1
         return found
 
-    def _without_remainders(self) -> list[Loop]:
-        """Return the loops that do work, largest first; remainders of unrolled loops run once."""
-        found: list[Loop] = []
-        for loop in sorted(self.loops, key=lambda one: (one.depth, -len(one.body))):
-            work = self.work(self.own_body(loop))
-            same = [one for one in found if one.source == loop.source and one.depth == loop.depth]
-            if any(ratio_of(self.work(self.own_body(one)), work) >= 2 for one in same):
-                self.scale(loop, 1 / _TRIPS)
-            elif work:
-                found.append(loop)
-        return found
-
     def widths(self, loop: Loop) -> dict[str, int]:
         """Return the widest access to each kind of memory, in bits."""
-        kinds = [self.kinds[number] for number in self.own_body(loop)]
-        return {kind.name: kind.bits for kind in sorted(kinds) if kind.bits}
+        found = sorted(self.kinds[number] for number in self.own[loop])
+        return {kind.name: kind.bits for kind in found if kind.bits}
 
     def copies(self, loop: Loop) -> int:
         """Return how many equal rounds its body may have, from the repetition of its lines."""
         repeated = Counter(
             (self.code[number].opcode, self.code[number].source)
-            for number in self.own_body(loop)
+            for number in self.own[loop]
             if self.kinds[number].name in _WORK
         )
         return math.gcd(*repeated.values()) if repeated else 1
 
     def counts(self) -> dict[str, Count]:
+        """Return the instructions by class."""
         found: dict[str, list[int]] = {}
         for number, kind in enumerate(self.kinds):
             found.setdefault(kind.name, []).append(number)
@@ -107,9 +123,8 @@ class WeightedCode:
             loop = self.innermost.get(number)
             source = loop.source if loop else self.code[number].source
             called = f"in the loop at {source}" if source else "in a loop"
-            places[called if loop else f"at {source}" if source else ""] += int(
-                self.weights[number]
-            )
+            place = called if loop else f"at {source}" if source else ""
+            places[place] += int(self.weights[number])
         return places.most_common(1)[0][0]
 
 
@@ -122,3 +137,83 @@ def ratio_of(before: Counter[str], after: Counter[str]) -> int:
         if ratio >= 2 and ratio == int(ratio) and 2 * votes > len(common):
             return sign * int(ratio)
     return 1
+
+
+def loops_of(code: Sequence[Instruction]) -> list[Loop]:
+    """Return all loops of a kernel, outer loops before inner ones.
+
+    An edge of the control flow whose end dominates its start closes a loop.
+    """
+    blocks, followers = _control_flow(code)
+    leaders: list[list[int]] = [[] for _ in blocks]
+    for block, others in enumerate(followers):
+        for other in others:
+            leaders[other].append(block)
+    dominators = _dominators(followers, leaders)
+    bodies: dict[int, set[int]] = {}
+    sources: dict[int, str] = {}
+    for block, others in enumerate(followers):
+        for head in others:
+            if dominators[block] >> head & 1:
+                _add_reached(block, leaders, bodies.setdefault(head, {head}))
+                sources[head] = code[blocks[block][-1]].source or sources.get(head, "")
+    loops = []
+    for head, body in bodies.items():
+        numbers = sorted(number for block in body for number in blocks[block])
+        depth = sum(head in other for other in bodies.values())
+        start = code[blocks[head].start].address
+        loops.append(Loop(start, tuple(numbers), depth, sources[head]))
+    return sorted(loops, key=lambda loop: (loop.depth, loop.head))
+
+
+def _control_flow(code: Sequence[Instruction]) -> tuple[list[range], list[list[int]]]:
+    """Return the basic blocks, and the blocks that may follow each. Calls return."""
+    numbers = {f"{one.address:#x}": number for number, one in enumerate(code)}
+    names = [one.opcode.partition(".")[0] for one in code]
+    targets = [
+        numbers.get(one.operands[-1]) if one.operands and name in (*_BRANCHES, "CALL") else None
+        for one, name in zip(code, names, strict=True)
+    ]
+    ends = {n + 1 for n, name in enumerate(names) if name in _BRANCHES | _ENDS}
+    starts = sorted({0, len(code), *ends, *(one for one in targets if one is not None)})
+    blocks = [range(a, b) for a, b in itertools.pairwise(starts)]
+    block_at = {block.start: number for number, block in enumerate(blocks)}
+    followers: list[list[int]] = []
+    for number, block in enumerate(blocks):
+        last, name, target = code[block[-1]], names[block[-1]], targets[block[-1]]
+        follows = [block_at[target]] if name in _BRANCHES and target is not None else []
+        always = name in _ENDS or (name in _BRANCHES and len(last.operands) == 1)
+        if (last.predicate or not always) and number + 1 < len(blocks):
+            follows.append(number + 1)
+        followers.append(follows)
+    return blocks, followers
+
+
+def _dominators(followers: Sequence[Sequence[int]], leaders: Sequence[Sequence[int]]) -> list[int]:
+    """Return the blocks that all paths to a block pass, as the bits of a number.
+
+    Paths enter at the first block, and where none is seen to lead, as to a called function.
+    """
+    seen: set[int] = set()
+    found = [(1 << len(followers)) - 1] * len(followers)
+    for block in range(len(followers)):
+        if block not in seen:
+            found[block] = 1 << block
+            _add_reached(block, followers, seen)
+    inner = [block for block, bits in enumerate(found) if bits != 1 << block]
+    before: list[int] = []
+    while before != found:
+        before = [*found]
+        for block in inner:
+            found[block] = reduce(and_, (found[one] for one in leaders[block])) | 1 << block
+    return found
+
+
+def _add_reached(start: int, edges: Sequence[Collection[int]], seen: set[int]) -> None:
+    """Add to `seen` the blocks that `edges` reach from `start` without passing one of `seen`."""
+    waiting = [start]
+    while waiting:
+        block = waiting.pop()
+        if block not in seen:
+            seen.add(block)
+            waiting += edges[block]

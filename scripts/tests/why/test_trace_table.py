@@ -8,15 +8,14 @@ import io
 from rich.console import Console
 
 from traces import WORK, call, process
-from warpgauge.why.calls import calls_of, kernels_of
-from warpgauge.why.key_averages import Average, KeyAverages, key_averages, print_table
-from warpgauge.why.trace_file import Activity
+from warpgauge.why.cupti import Activity, calls_of, device_of, kernels_in
+from warpgauge.why.trace_table import KeyAverages, key_averages, print_table
 
 SQUARE = "warpgauge::kernels::square"
 
 
-def told(averages: KeyAverages) -> dict[str, int]:
-    return {one.name: one.calls for one in (*averages.device, *averages.host)}
+def told(averages: KeyAverages) -> dict[str, float]:
+    return {name: one.count for name, one in (*averages.device.items(), *averages.host.items())}
 
 
 def shown(averages: KeyAverages) -> str:
@@ -35,7 +34,7 @@ def test_replays_are_told_by_kernel_without_the_engines_own() -> None:
         "cudaLaunchKernel": 80,  # of the engine's kernels
         "cudaStreamSynchronize": 20,
     }
-    assert averages.engine.calls == 80
+    assert averages.engine[0] == 80
     text = shown(averages)
     assert f"{SQUARE}" in text
     assert "80 kernels of the engine's own" in text
@@ -46,7 +45,7 @@ def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
     averages = key_averages(trace)
     assert averages.scope == "calls"
     assert told(averages) == {SQUARE: 50, "memset": 50, "cudaLaunchKernel": 50}
-    assert averages.engine == Average("", 0, 0)
+    assert averages.engine[0] == 0
     assert calls_of(trace)["cudaLaunchKernel"].count == 1.0
 
 
@@ -57,8 +56,8 @@ def test_a_process_without_ranges_is_told_as_a_whole() -> None:
         Activity("kernel", WORK, 3000, 3100, stream=7),
     ]
     averages = key_averages(trace)
-    assert [one.name for one in averages.device] == ["memcpy pinned to device", SQUARE]
-    assert [one.calls for one in averages.host] == [1]
+    assert [*averages.device] == ["memcpy pinned to device", SQUARE]
+    assert [one.count for one in averages.host.values()] == [1]
     text = shown(averages)
     assert "90.9 %" in text
     assert "in the process" in text
@@ -66,6 +65,6 @@ def test_a_process_without_ranges_is_told_as_a_whole() -> None:
 
 
 def test_the_kernels_of_an_operation_are_those_that_its_own_calls_ran() -> None:
-    assert kernels_of(process("gemm/f32", replays=3, kernels=2)) == [WORK]
-    assert kernels_of(process("launch/kernel", batches=3)) == [WORK]
-    assert kernels_of([Activity("kernel", WORK, 10, 20, correlation=4)]) == []
+    assert kernels_in(device_of(process("gemm/f32", replays=3, kernels=2))) == [WORK]
+    assert kernels_in(device_of(process("launch/kernel", batches=3))) == [WORK]
+    assert kernels_in(device_of([Activity("kernel", WORK, 10, 20, correlation=4)])) == []
