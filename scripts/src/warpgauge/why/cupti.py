@@ -36,6 +36,8 @@ OPERATION, GRAPH, BATCH = "operation", "launch", "calls"
 _OPERATIONS = re.compile(r"operations (\d+)")
 # CUDA appends to a function's name the version that the program was compiled for.
 _VERSION = re.compile(r"_v\d+$")
+# The parameters at the end of a demangled name; those of a function pointer have their own.
+_PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -276,7 +278,7 @@ def readable(kernel: str) -> str:
             name = (ctypes.string_at(buffer) or b"").decode(errors="replace")
             ctypes.CDLL(None).free(ctypes.c_void_p(buffer))
             name = name.replace("(anonymous namespace)::", "").removeprefix("void ")
-            return name[: _parameters_begin(name)]
+            return _PARAMETERS.sub("", name)
     return kernel
 
 
@@ -286,12 +288,3 @@ def without_arguments(kernel: str) -> str:
     while shorter != name:
         name, shorter = shorter, re.sub(r"<[^<>]*>", "", shorter)
     return name
-
-
-def _parameters_begin(name: str) -> int:
-    depth = 0
-    for found in re.finditer("[<>(]", name):
-        if found[0] == "(" and depth == 0:
-            return found.start()
-        depth += {"<": 1, ">": -1}.get(found[0], 0)
-    return len(name)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from warpgauge.why.evidence import Cause, Change
-from warpgauge.why.ncu import SHOWN
+from warpgauge.why.ncu import COUNTERS
 
 COUNTED = 0.02  # noise of counts that are exact except for effects of the order of blocks
 CACHED = 0.05  # noise of counts that depend on the contents of caches
@@ -81,8 +81,8 @@ class CounterPair:
 
     def changes(self, *keys: str) -> tuple[Change, ...]:
         def change(key: str) -> Change:
-            words, unit = SHOWN[key]
-            return Change(words, _value(self.before, key), _value(self.after, key), unit)
+            before, after = _value(self.before, key), _value(self.after, key)
+            return Change(COUNTERS[key].words, before, after, COUNTERS[key].unit)
 
         return tuple(map(change, keys))
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hardware counters of the kernels of one operation, from Nsight Compute (ncu).
 
-All GPUs from compute capability 8.0 on have these metrics, unless an entry says otherwise. A metric
-that a GPU or a version of ncu does not know is left out. ncu replays each kernel about ten times.
+counters.csv lists them. All GPUs from compute capability 8.0 on have these metrics, but for gmma,
+which is only on 9.0. A metric that a GPU or a version of ncu does not know is left out. Efficiency
+is the share of the bytes in the sectors that threads asked for. ncu replays each kernel about ten
+times.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from warpgauge.measure import toolkit
 from warpgauge.system import process
@@ -21,7 +24,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why.cupti import GRAPH, OPERATION
 
 _MOST_KERNELS = 16  # the most kernels profiled: each takes seconds
-_NAME = "Kernel Name"
+_NAME, _TIME = "Kernel Name", "gpu__time_duration.sum"
 
 # Options that select the verified operations: no eviction, and no timed replay. The clock is left
 # alone, because ncu would lock it at a low one.
@@ -30,130 +33,26 @@ OPERATIONS_ALONE = (
     *(word for name in (OPERATION, GRAPH) for word in ("--nvtx-include", f"warpgauge@{name}/")),
 )
 
-# How the values of several kernels are combined: their sum, the highest, or the mean weighted by
-# one of these metrics.
-_SUM, _MOST = "sum", "most"
-_TIME, _INSTRUCTIONS = "gpu__time_duration.sum", "smsp__inst_executed.sum"
 
-_PERCENT = "pct_of_peak_sustained_elapsed"
-_STALLS = (
-    *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),
-    *("long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "no_instruction"),
-    *("not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait"),
-    "gmma",  # only on 9.0
-)
-_L1, _OF_LSU = "l1tex__t", "pipe_lsu_mem"
-_USED = "smsp__sass_average_data_bytes_per_sector_mem_global_op"
+class Counter(NamedTuple):
+    """A counter of an operation, in words for a person; "a/b" is a ratio of two counters."""
 
-# For each counter, how it is combined over several kernels, and the metrics of ncu that it sums.
-_COUNTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "time": (_SUM, _TIME),
-        "active_cycles": (_SUM, "sm__cycles_active.avg"),
-        "cycles": (_SUM, "sm__cycles_elapsed.max"),
-        "instructions": (_SUM, _INSTRUCTIONS),
-        "warps": (_TIME, "sm__warps_active.avg.per_cycle_active"),
-        "occupancy_limit": (_TIME, "sm__maximum_warps_per_active_cycle_pct"),
-        "threads": (_INSTRUCTIONS, "smsp__thread_inst_executed_per_inst_executed.ratio"),
-        "grid": (_SUM, "launch__grid_size"),
-        "block": (_MOST, "launch__block_size"),
-        "registers": (_MOST, "launch__registers_per_thread"),
-        "shared_bytes": (_MOST, "launch__shared_mem_per_block"),
-        "waves": (_MOST, "launch__waves_per_multiprocessor"),
-        "fma": (_SUM, "sm__inst_executed_pipe_fma.sum"),
-        "alu": (_SUM, "sm__inst_executed_pipe_alu.sum"),
-        "fp64": (_SUM, "sm__inst_executed_pipe_fp64.sum"),
-        "xu": (_SUM, "sm__inst_executed_pipe_xu.sum"),
-        "lsu": (_SUM, "sm__inst_executed_pipe_lsu.sum"),
-        "control": (_SUM, "sm__inst_executed_pipe_cbu.sum"),
-        "tensor": (_SUM, "sm__inst_executed_pipe_tensor.sum"),
-        "issue_busy": (_TIME, f"smsp__issue_active.avg.{_PERCENT}"),
-        "fma_busy": (_TIME, f"sm__pipe_fma_cycles_active.avg.{_PERCENT}"),
-        "alu_busy": (_TIME, f"sm__pipe_alu_cycles_active.avg.{_PERCENT}"),
-        "fp64_busy": (_TIME, f"sm__pipe_fp64_cycles_active.avg.{_PERCENT}"),
-        "xu_busy": (_TIME, f"sm__inst_executed_pipe_xu.avg.{_PERCENT}"),
-        "lsu_busy": (_TIME, f"sm__inst_executed_pipe_lsu.avg.{_PERCENT}"),
-        "l1_busy": (_TIME, f"l1tex__throughput.avg.{_PERCENT}"),
-        "shared_busy": (_TIME, f"l1tex__data_pipe_lsu_wavefronts.avg.{_PERCENT}"),
-        "l2_busy": (_TIME, f"lts__throughput.avg.{_PERCENT}"),
-        "dram_busy": (_TIME, f"gpu__dram_throughput.avg.{_PERCENT}"),
-        "atomic_busy": (_TIME, f"lts__d_atomic_input_cycles_active.max.{_PERCENT}"),
-        "constant_busy": (_TIME, f"idc__request_cycles_active.avg.{_PERCENT}"),
-        "constant_requests": (_SUM, "idc__requests.sum"),
-        "dram_bytes": (_SUM, "dram__bytes_read.sum", "dram__bytes_write.sum"),
-        "l2_hits": (_TIME, "lts__t_sector_hit_rate.pct"),
-        "load_requests": (_SUM, f"{_L1}_requests_{_OF_LSU}_global_op_ld.sum"),
-        "load_sectors": (_SUM, f"{_L1}_sectors_{_OF_LSU}_global_op_ld.sum"),
-        "store_requests": (_SUM, f"{_L1}_requests_{_OF_LSU}_global_op_st.sum"),
-        "store_sectors": (_SUM, f"{_L1}_sectors_{_OF_LSU}_global_op_st.sum"),
-        # The share of the bytes in the sectors that threads asked for.
-        "load_efficiency": (_INSTRUCTIONS, f"{_USED}_ld.pct"),
-        "store_efficiency": (_INSTRUCTIONS, f"{_USED}_st.pct"),
-        "local_sectors": (
-            *(_SUM, f"{_L1}_sectors_{_OF_LSU}_local_op_ld.sum"),
-            f"{_L1}_sectors_{_OF_LSU}_local_op_st.sum",
-        ),
-        "local_instructions": (
-            *(_SUM, "smsp__inst_executed_op_local_ld.sum"),
-            "smsp__inst_executed_op_local_st.sum",
-        ),
-        "shared_instructions": (
-            *(_SUM, "smsp__inst_executed_op_shared_ld.sum"),
-            "smsp__inst_executed_op_shared_st.sum",
-        ),
-        "shared_wavefronts": (_SUM, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"),
-        "bank_conflicts": (_SUM, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"),
-        "atomic_sectors": (_SUM, "lts__t_sectors_op_atom.sum", "lts__t_sectors_op_red.sum"),
-        "latency": (_INSTRUCTIONS, "smsp__average_warp_latency_per_inst_issued.ratio"),
-        **{
-            f"stall_{reason}": (
-                _INSTRUCTIONS,
-                f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio",
-            )
-            for reason in _STALLS
-        },
-    }
-)
-METRICS = tuple(dict.fromkeys(name for _, *names in _COUNTERS.values() for name in names))
+    over: str  # of several kernels, the "sum", the "most", or the mean weighted by this counter
+    words: str
+    unit: str
+    metrics: tuple[str, ...]  # of ncu, which are added up
 
-# Words and unit of what a person may see of it; "a/b" is a ratio of two counters.
-SHOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "instructions": ("instructions", ""),
-        "warps": ("warps in flight", ""),
-        "occupancy_limit": ("occupancy that the launch allows", "%"),
-        "threads": ("active threads per instruction", ""),
-        "grid": ("blocks", ""),
-        "block": ("threads per block", ""),
-        "registers": ("registers", ""),
-        "shared_bytes": ("shared memory per block", "B"),
-        "waves": ("waves", ""),
-        "active": ("active multiprocessors", "%"),
-        "fma": ("FP32 instructions", ""),
-        "alu": ("integer and logic instructions", ""),
-        "fp64": ("FP64 instructions", ""),
-        "xu": ("special function instructions", ""),
-        "lsu": ("memory instructions", ""),
-        "control": ("control instructions", ""),
-        "tensor": ("tensor instructions", ""),
-        "fp64_busy": ("utilisation of the FP64 pipe", "%"),
-        "atomic_busy": ("utilisation of the L2 atomic unit", "%"),
-        "constant_busy": ("utilisation of the constant cache", "%"),
-        "constant_requests": ("requests to constant memory", ""),
-        "dram_bytes": ("bytes of DRAM", "B"),
-        "l2_hits": ("hits in the L2", "%"),
-        "load_requests": ("loads", ""),
-        "load_sectors": ("load sectors", ""),
-        "load_sectors/load_requests": ("sectors a load", ""),
-        "store_requests": ("stores", ""),
-        "store_sectors": ("store sectors", ""),
-        "store_sectors/store_requests": ("sectors a store", ""),
-        "local_sectors": ("local sectors", ""),
-        "shared_wavefronts/shared_instructions": ("wavefronts per shared access", ""),
-        "bank_conflicts": ("bank conflicts", ""),
-        "atomic_sectors": ("sectors of atomics", ""),
-    }
-)
+
+def _read(table: Path) -> dict[str, Counter]:
+    found = {}
+    for row in csv.DictReader(table.read_text().splitlines()):
+        metrics = tuple(row["metrics"].split())
+        found[row["counter"]] = Counter(row["over"], row["words"], row["unit"], metrics)
+    return found
+
+
+COUNTERS = MappingProxyType(_read(Path(__file__).with_name("counters.csv")))
+METRICS = tuple(dict.fromkeys(name for one in COUNTERS.values() for name in one.metrics))
 
 # Prefixes of ncu's units, which differ between `--print-units base` and older versions.
 _PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -257,20 +156,21 @@ def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float
 
 def _combined(launches: Sequence[Mapping[str, float]], operations: float) -> dict[str, float]:
     found: dict[str, float] = {}
-    for key, (over, *names) in _COUNTERS.items():
-        having = [one for one in launches if all(name in one for name in names)]
-        values = [sum(one[name] for name in names) for one in having]
-        if not values:
+    for key, one in COUNTERS.items():
+        having = [launch for launch in launches if all(name in launch for name in one.metrics)]
+        values = [sum(launch[name] for name in one.metrics) for launch in having]
+        if not values or not one.metrics:
             continue
-        if over == _SUM:
+        if one.over == "sum":
             found[key] = sum(values) / operations
-        elif over == _MOST:
+        elif one.over == "most":
             found[key] = max(values)
         else:
-            weights = [one.get(over, 0.0) for one in having]
-            pairs = zip(values, weights, strict=True)
+            (weight,) = COUNTERS[one.over].metrics
+            weights = [launch.get(weight, 0.0) for launch in having]
             if total := sum(weights):
-                found[key] = sum(value * weight for value, weight in pairs) / total
+                pairs = zip(values, weights, strict=True)
+                found[key] = sum(value * share for value, share in pairs) / total
     active, cycles = found.pop("active_cycles", 0.0), found.pop("cycles", 0.0)
     if active and cycles:
         found["active"] = active / cycles

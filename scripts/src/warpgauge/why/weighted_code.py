@@ -6,10 +6,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
+
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from warpgauge.why import instruction_kinds as kinds
 from warpgauge.why.machine_code import Instruction
@@ -142,28 +143,40 @@ def ratio_of(before: Counter[str], after: Counter[str]) -> int:
 def loops_of(code: Sequence[Instruction]) -> list[Loop]:
     """Return all loops of a kernel, outer loops before inner ones.
 
-    An edge of the control flow whose end dominates its start closes a loop.
+    A loop is a cycle of basic blocks. It is entered at its head, and without the edges back to the
+    head, the cycles that are left are the loops inside it.
     """
     blocks, followers = _control_flow(code)
-    leaders: list[list[int]] = [[] for _ in blocks]
-    for block, others in enumerate(followers):
-        for other in others:
-            leaders[other].append(block)
-    dominators = _dominators(followers, leaders)
-    bodies: dict[int, set[int]] = {}
-    sources: dict[int, str] = {}
-    for block, others in enumerate(followers):
-        for head in others:
-            if dominators[block] >> head & 1:
-                _add_reached(block, leaders, bodies.setdefault(head, {head}))
-                sources[head] = code[blocks[block][-1]].source or sources.get(head, "")
     loops = []
-    for head, body in bodies.items():
-        numbers = sorted(number for block in body for number in blocks[block])
-        depth = sum(head in other for other in bodies.values())
-        start = code[blocks[head].start].address
-        loops.append(Loop(start, tuple(numbers), depth, sources[head]))
+    waiting = [(1, [(block, other) for block, others in enumerate(followers) for other in others])]
+    while waiting:
+        depth, edges = waiting.pop()
+        for body in _cycles(edges):
+            entered = {other for block, other in edges if other in body and block not in body}
+            head = min(entered, default=min(body))
+            back = (block for block, other in edges if other == head and block in body)
+            sources = (code[blocks[block][-1]].source for block in sorted(back, reverse=True))
+            numbers = sorted(number for block in body for number in blocks[block])
+            start = code[blocks[head].start].address
+            loops.append(Loop(start, tuple(numbers), depth, next(filter(None, sources), "")))
+            inside = [(a, b) for a, b in edges if a in body and b in body and b != head]
+            waiting.append((depth + 1, inside))
     return sorted(loops, key=lambda loop: (loop.depth, loop.head))
+
+
+def _cycles(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
+    """Return the largest sets of blocks of which each reaches each."""
+    if not edges:
+        return []
+    rows, columns = zip(*edges, strict=True)
+    size = max(*rows, *columns) + 1
+    graph = coo_array(([1] * len(edges), (rows, columns)), shape=(size, size))
+    _, labels = connected_components(graph, connection="strong")
+    found: dict[int, set[int]] = {}
+    for block, other in edges:
+        if labels[block] == labels[other]:
+            found.setdefault(labels[block], set()).update((block, other))
+    return [*found.values()]
 
 
 def _control_flow(code: Sequence[Instruction]) -> tuple[list[range], list[list[int]]]:
@@ -187,33 +200,3 @@ def _control_flow(code: Sequence[Instruction]) -> tuple[list[range], list[list[i
             follows.append(number + 1)
         followers.append(follows)
     return blocks, followers
-
-
-def _dominators(followers: Sequence[Sequence[int]], leaders: Sequence[Sequence[int]]) -> list[int]:
-    """Return the blocks that all paths to a block pass, as the bits of a number.
-
-    Paths enter at the first block, and where none is seen to lead, as to a called function.
-    """
-    seen: set[int] = set()
-    found = [(1 << len(followers)) - 1] * len(followers)
-    for block in range(len(followers)):
-        if block not in seen:
-            found[block] = 1 << block
-            _add_reached(block, followers, seen)
-    inner = [block for block, bits in enumerate(found) if bits != 1 << block]
-    before: list[int] = []
-    while before != found:
-        before = [*found]
-        for block in inner:
-            found[block] = reduce(and_, (found[one] for one in leaders[block])) | 1 << block
-    return found
-
-
-def _add_reached(start: int, edges: Sequence[Collection[int]], seen: set[int]) -> None:
-    """Add to `seen` the blocks that `edges` reach from `start` without passing one of `seen`."""
-    waiting = [start]
-    while waiting:
-        block = waiting.pop()
-        if block not in seen:
-            seen.add(block)
-            waiting += edges[block]
