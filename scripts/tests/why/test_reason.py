@@ -5,20 +5,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from counter_sets import kernel
-from sass import built
-from traces import WORK, call, range_of
-from warpgauge.measure import build, toolkit
-from warpgauge.measure.discovery import Binary
 from warpgauge.system.errors import ExitStatus
-from warpgauge.why import explain, reason
+from warpgauge.why import reason
 from warpgauge.why.causes import causes
 from warpgauge.why.code_causes import code_changes, is_same_code
-from warpgauge.why.cupti import Activity, Call, device_of
+from warpgauge.why.cupti import Call
 from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Instruction, Kernel
 from warpgauge.why.reason import Reason, Reasons
@@ -134,68 +127,3 @@ def test_without_counters_changed_code_is_told_but_no_cause() -> None:
     paragraph = explained(before, after, 0.3).paragraph
     assert "unknown" in paragraph
     assert "f changed: as many instructions of each kind" in paragraph
-
-
-_SCALE = """
-template <int N> __global__ void scale(TYPE* x) { x[threadIdx.x] *= N; }
-template __global__ void scale<ARGUMENT>(TYPE*);
-__global__ void other(float* x) { x[threadIdx.x] = ADDED; }
-"""
-
-
-def by_code(folder: Path, *texts: str) -> Reason:
-    """Of two programs, by what their source replaces of the above."""
-    pair = [
-        Binary(built(folder / str(number), text), ("a/b",)) for number, text in enumerate(texts)
-    ]
-    return explain.by_code("a/b", (pair[0], pair[1]), "There is no GPU.")
-
-
-def scale(argument: int = 3, added: int = 1) -> str:
-    text = _SCALE.replace("ARGUMENT", str(argument)).replace("ADDED", str(added))
-    return text.replace("TYPE", "float")
-
-
-def test_two_programs_tell_which_kernels_changed(tmp_path: Path) -> None:
-    assert "the same machine code" in by_code(tmp_path / "same", scale(), scale()).paragraph
-    changed = by_code(tmp_path / "changed", scale(), scale(added=2)).paragraph
-    assert "1 kernel of its program changed" in changed
-    assert "'other'" in changed
-    renamed = by_code(tmp_path / "renamed", scale(), scale(argument=5))
-    assert "1 kernel of its program changed" in renamed.paragraph
-    assert "alone" not in renamed.paragraph
-    added = by_code(tmp_path / "added", scale(), scale().replace("other", "another")).paragraph
-    assert "2 kernels are only on one side" in added
-
-
-def test_programs_that_cannot_be_read_are_not_called_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path)
-    monkeypatch.setattr(build, "cuda_compiler", lambda: None)
-    pair = Binary(tmp_path / "a", ("a/b",)), Binary(tmp_path / "b", ("a/b",))
-    found = explain.by_code("a/b", pair, "There is no GPU.")
-    assert "cuobjdump is missing" in found.paragraph
-    assert "same" not in found.paragraph
-
-
-def test_what_the_device_does_in_an_operation_is_counted() -> None:
-    work = [
-        Activity("kernel", WORK, 300, 400, correlation=1),
-        Activity("memset", "", 400, 450, correlation=1),
-        Activity("memcpy", "pageable to device", 500, 550, correlation=1),
-        Activity("kernel", WORK, 900, 1000, correlation=2),  # of a timed replay
-    ]
-    trace = [
-        *range_of("operation", 10, 20),
-        *range_of("launch", 100, 200),
-        call("cudaGraphLaunch_v10000", 110, 190, correlation=1),
-        call("cudaGraphLaunch_v10000", 800, 850, correlation=2),
-        *work,
-    ]
-    found = device_of(trace)
-    kernel = f"kernel {WORK}"
-    kinds = [kernel, "memcpy pageable to device", "memset"]
-    assert {kind: one.count for kind, one in found.items()} == dict.fromkeys(kinds, 1.0)
-    assert round(found[kernel].seconds * 1e9) == 100

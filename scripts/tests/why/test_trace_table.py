@@ -8,7 +8,7 @@ import io
 from rich.console import Console
 
 from traces import WORK, call, process
-from warpgauge.why.cupti import Activity, calls_of, device_of, kernels_in
+from warpgauge.why.cupti import Activity, calls_of
 from warpgauge.why.trace_table import KeyAverages, key_averages, print_table
 
 SQUARE = "warpgauge::kernels::square"
@@ -62,9 +62,3 @@ def test_a_process_without_ranges_is_told_as_a_whole() -> None:
     assert "90.9 %" in text
     assert "in the process" in text
     assert "no device work" in shown(key_averages([]))
-
-
-def test_the_kernels_of_an_operation_are_those_that_its_own_calls_ran() -> None:
-    assert kernels_in(device_of(process("gemm/f32", replays=3, kernels=2))) == [WORK]
-    assert kernels_in(device_of(process("launch/kernel", batches=3))) == [WORK]
-    assert kernels_in(device_of([Activity("kernel", WORK, 10, 20, correlation=4)])) == []

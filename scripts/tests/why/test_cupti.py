@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of an operation, out of a trace of its whole process."""
+"""The calls and the device work of an operation, out of a trace of its whole process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from traces import call, marks, range_of, text
-from warpgauge.why.cupti import Activity, Call, TraceFault, calls_of, ranges, read_trace
+from traces import WORK, call, marks, process, range_of, text
+from warpgauge.why.cupti import (
+    Activity,
+    Call,
+    TraceFault,
+    calls_of,
+    device_of,
+    kernels_in,
+    ranges,
+    read_trace,
+)
 
 LAUNCH, SYNCHRONIZE = "cudaLaunchKernel_v7000", "cudaStreamSynchronize_v3020"
 
@@ -98,3 +107,30 @@ def test_calls_and_ranges_are_read_from_the_file(tmp_path: Path) -> None:
     path.write_text(text(trace).replace('"correlation":77', '"correlation":"77"'))
     with pytest.raises(TraceFault, match="record 3 cannot be read"):
         read_trace(path)
+
+
+def test_what_the_device_does_in_an_operation_is_counted() -> None:
+    work = [
+        Activity("kernel", WORK, 300, 400, correlation=1),
+        Activity("memset", "", 400, 450, correlation=1),
+        Activity("memcpy", "pageable to device", 500, 550, correlation=1),
+        Activity("kernel", WORK, 900, 1000, correlation=2),  # of a timed replay
+    ]
+    trace = [
+        *range_of("operation", 10, 20),
+        *range_of("launch", 100, 200),
+        call("cudaGraphLaunch_v10000", 110, 190, correlation=1),
+        call("cudaGraphLaunch_v10000", 800, 850, correlation=2),
+        *work,
+    ]
+    found = device_of(trace)
+    kernel = f"kernel {WORK}"
+    kinds = [kernel, "memcpy pageable to device", "memset"]
+    assert {kind: one.count for kind, one in found.items()} == dict.fromkeys(kinds, 1.0)
+    assert round(found[kernel].seconds * 1e9) == 100
+
+
+def test_the_kernels_of_an_operation_are_those_that_its_own_calls_ran() -> None:
+    assert kernels_in(device_of(process("gemm/f32", replays=3, kernels=2))) == [WORK]
+    assert kernels_in(device_of(process("launch/kernel", batches=3))) == [WORK]
+    assert kernels_in(device_of([Activity("kernel", WORK, 10, 20, correlation=4)])) == []

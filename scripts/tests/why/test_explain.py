@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence of a side comes from one traced run; two programs are compared without running them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import fake_binary
+from sass import built
+from traces import process, text
+from warpgauge.measure import build, toolkit
+from warpgauge.measure.discovery import Binary
+from warpgauge.records.model import Clock, Row
+from warpgauge.why import cupti, explain
+from warpgauge.why.cupti import Activity
+from warpgauge.why.explain import Gathering
+from warpgauge.why.reason import Reason
+
+NAME = "sync/busy"
+
+
+def gathering(folder: Path, trace: Sequence[Activity], kept: Path | None = None) -> Gathering:
+    """Of a program that leaves this trace."""
+    fake_binary.make(folder, "sync", {NAME: 5000.0}, trace=text(trace))
+    library, scratch = folder / cupti.LIBRARY, folder / "scratch"
+    scratch.mkdir()
+    library.touch()
+    return Gathering(scratch, None, library, 20.0, kept)
+
+
+def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) -> None:
+    calls = [one for one in process(NAME, batches=2) if one.kind != "kernel"]
+    gathers = gathering(tmp_path, calls)
+    program = Binary(tmp_path / "bench_sync", (NAME,))
+    found = gathers.side(program, NAME, Row(NAME, {"s": (5e-6,)}, Clock.HOST), "base")
+    assert found.calls
+    assert gathers.missing == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) -> None:
+    program = Binary(tmp_path / "bench_sync", (NAME,))
+    kept_in = tmp_path / "run-why" / "1-sync_busy"
+    gathers = gathering(tmp_path, process(NAME, replays=5), kept_in if kept else None)
+    row = Row(NAME, {"s": (5e-6,)}, Clock.DEVICE)
+    found = gathers.side(program, NAME, row, "base")
+    assert found.calls
+    assert found.device
+    assert any(one.startswith("The base is not counted: ") for one in gathers.missing)
+    path = kept_in / "trace-base.json"
+    assert path.exists() is kept
+    if kept:
+        assert json.loads(path.read_text())["otherData"]["side"] == "base"
+
+
+_SCALE = """
+template <int N> __global__ void scale(TYPE* x) { x[threadIdx.x] *= N; }
+template __global__ void scale<ARGUMENT>(TYPE*);
+__global__ void other(float* x) { x[threadIdx.x] = ADDED; }
+"""
+
+
+def by_code(folder: Path, *texts: str) -> Reason:
+    """Of two programs, by what their source replaces of the above."""
+    pair = [
+        Binary(built(folder / str(number), text), ("a/b",)) for number, text in enumerate(texts)
+    ]
+    return explain.by_code("a/b", (pair[0], pair[1]), "There is no GPU.")
+
+
+def scale(argument: int = 3, added: int = 1) -> str:
+    text = _SCALE.replace("ARGUMENT", str(argument)).replace("ADDED", str(added))
+    return text.replace("TYPE", "float")
+
+
+def test_two_programs_tell_which_kernels_changed(tmp_path: Path) -> None:
+    assert "the same machine code" in by_code(tmp_path / "same", scale(), scale()).paragraph
+    changed = by_code(tmp_path / "changed", scale(), scale(added=2)).paragraph
+    assert "1 kernel of its program changed" in changed
+    assert "'other'" in changed
+    renamed = by_code(tmp_path / "renamed", scale(), scale(argument=5))
+    assert "1 kernel of its program changed" in renamed.paragraph
+    assert "alone" not in renamed.paragraph
+    added = by_code(tmp_path / "added", scale(), scale().replace("other", "another")).paragraph
+    assert "2 kernels are only on one side" in added
+
+
+def test_programs_that_cannot_be_read_are_not_called_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path)
+    monkeypatch.setattr(build, "cuda_compiler", lambda: None)
+    pair = Binary(tmp_path / "a", ("a/b",)), Binary(tmp_path / "b", ("a/b",))
+    found = explain.by_code("a/b", pair, "There is no GPU.")
+    assert "cuobjdump is missing" in found.paragraph
+    assert "same" not in found.paragraph
