@@ -266,7 +266,7 @@ def inside(around: Iterable[Range], activities: Iterable[Activity]) -> Iterator[
 def readable(kernel: str) -> str:
     """Return a kernel's name as in its source, without parameters; `kernel` if that is unknown.
 
-    The same as readable_kernel_name() in fixtures/core/operation_facts.hpp.
+    For a kernel the same as readable_kernel_name() in fixtures/core/operation_facts.hpp.
     """
     if not kernel.startswith("_Z"):  # extern "C"; "f" would demangle to the type float
         return kernel
