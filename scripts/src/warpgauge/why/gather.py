@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from warpgauge.measure import cubins
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records.model import Clock, Row
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import ExitStatus, UserError
@@ -78,9 +78,7 @@ class Gathering:
         return self._unless_missing(what, "disassembled", read)
 
     def _command(self, binary: Binary, name: str) -> list[str]:
-        lane = Lane((binary,))
-        plan = Plan((lane,), range(1), 0, self.scratch, gpu_arguments(self.device))
-        return command(plan, lane, binary, (name,))
+        return command(Lane((binary,)), binary, gpu_arguments(self.device), (name,))
 
     def _trace(self, library: Path, words: Sequence[str]) -> Sequence[Activity]:
         file = self.scratch / "trace.json"
