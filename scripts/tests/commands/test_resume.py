@@ -40,7 +40,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return list(json.loads(path.read_text())["benchmarks"])
 
 
-def told(path: Path) -> list[dict[str, Any]]:
+def timeless(path: Path) -> list[dict[str, Any]]:
     """The rows, with the number of times in place of the times, which no two processes share."""
     times = dict.fromkeys(("real_time", "cpu_time", "samples"))
     return [{**row, **times, "process_medians": len(row["process_medians"])} for row in rows(path)]
@@ -61,7 +61,7 @@ def test_a_run_goes_on_as_if_nothing_had_happened(
     assert repository.resume() is status
     assert driver_runs.plans == whole[runs:]
     _, resumed = repository.runs()
-    assert told(resumed) == told(undisturbed)
+    assert timeless(resumed) == timeless(undisturbed)
     assert not journals(repository)
 
 

@@ -192,7 +192,7 @@ class _All:
             self._warn(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(named(ended.name)).is_dir():
-            resume.keep_status(self.journal, ended.name, status)
+            self.journal.keep(["gpu", ended.name], status)
         return status
 
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
@@ -207,7 +207,7 @@ class _All:
 
     def _kept(self) -> dict[str, ExitStatus]:
         """Return the exit statuses of the runs that have ended."""
-        kept = {uuid: resume.status_of(self.journal, uuid) for uuid in self.gpus}
+        kept = {uuid: self.journal.find(["gpu", uuid], ExitStatus) for uuid in self.gpus}
         return {uuid: status for uuid, status in kept.items() if status is not None}
 
     def _tell_of_resuming(self) -> bool:

@@ -95,7 +95,7 @@ class Bench(MeasuringCommand):
                 else:
                     status = self._by_itself(sides, base, paths, show)
                 if share:  # before its own journal goes, or --resume would measure it again
-                    resume.keep_status(Journal(share.whole), str(options.device), status)
+                    Journal(share.whole).keep(["gpu", str(options.device)], status)
             measuring.tell_budget()
             return status
 

@@ -19,7 +19,7 @@ from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal, Start
 from warpgauge.measure.selection import Suite
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 
 # Fields of a run that must not have changed, and their names in messages.
 _SAME = {
@@ -121,18 +121,3 @@ def goes_on(
 def command(folder: Path) -> str:
     """Return the command line that resumes the run with the journal `folder`."""
     return f"scripts/bench --resume {shlex.quote(os.path.relpath(folder))}"
-
-
-class _Ended(msgspec.Struct, frozen=True):
-    status: ExitStatus
-
-
-def keep_status(there: Journal, device: str, status: ExitStatus) -> None:
-    """Keep the exit status of the run on one of several GPUs. Raises UserError."""
-    there.keep(["gpu", device], _Ended(status))
-
-
-def status_of(there: Journal, device: str) -> ExitStatus | None:
-    """Return the exit status of the run on one of several GPUs; None if it has not ended."""
-    ended = there.find(["gpu", device], _Ended)
-    return None if ended is None else ended.status

@@ -83,9 +83,9 @@ class _Run:
                 program.settle()
             return
         before = sum(one.seconds for one in self.programs)
-        path, told = journal.begin(plan)
-        lines = Lines(told)
-        ending = self._driven(path, told, lambda: self._take(lines.new()))
+        path, written = journal.begin(plan)
+        lines = Lines(written)
+        ending = self._driven(path, written, lambda: self._take(lines.new()))
         self._take(lines.new())
         for program in self.programs:
             program.settle()
@@ -112,7 +112,7 @@ class _Run:
             paths = ", ".join(sorted({inert(str(one.binary.path)) for one in self.programs}))
             raise UserError(f"{paths}: the path is not UTF-8: rename the folder") from None
 
-    def _driven(self, planned: Path, told: Path, grown: Callable[[], None]) -> Ending:
+    def _driven(self, planned: Path, lines: Path, grown: Callable[[], None]) -> Ending:
         plan, turns = self.plan, [side.turn for side in self.programs[0].sides]
         sides = " and ".join(turn.lane.side for turn in turns)
         # The driver ends late sides; each may be late in starting, preparing, measuring and ending,
@@ -124,7 +124,7 @@ class _Run:
             (6 * len(turns) + max(silent, default=0)) * plan.deadline_s + 60.0,
             planned.parent,
             plan.environment,
-            into=told,
+            into=lines,
             grown=grown,
             told=f"round {turns[0].round}" + (f", {sides}" if sides else ""),
             by_hand=[words for one in self.programs for words in one.by_hand],

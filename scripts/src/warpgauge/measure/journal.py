@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -104,7 +105,7 @@ class Journal:
         except (OSError, ValueError):
             return None
 
-    def keep(self, key: Sequence[str], document: msgspec.Struct) -> None:
+    def keep(self, key: Sequence[str], document: msgspec.Struct | Enum) -> None:
         """Write a document to disk before returning. Raises UserError."""
         _write(self._path(key), document)
 
@@ -147,8 +148,8 @@ def begin(folder: Path, start: Start) -> Journal:
     return journal
 
 
-def _write(path: Path, kept: msgspec.Struct) -> None:
-    replace_all({path: json.dumps(msgspec.to_builtins(kept))})
+def _write(path: Path, document: msgspec.Struct | Enum) -> None:
+    replace_all({path: json.dumps(msgspec.to_builtins(document))})
 
 
 def is_begun(folder: Path) -> bool:

@@ -36,7 +36,7 @@ class Plan:
     lanes: tuple[Lane, ...]
     rounds: range
     seed: int
-    journal: Journal  # of the driver; also its working directory
+    journal: Journal  # what it has is not measured again
     gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
     deadline_s: float = 120.0  # per benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
