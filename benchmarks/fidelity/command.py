@@ -20,6 +20,7 @@ from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.measure import (
     build,
     discovery,
+    journal,
     machine_context,
     progress,
     run_file,
@@ -83,7 +84,7 @@ class Fidelity:
                 findings = self._findings(binary, library, scratch, say)
                 if timers is not None:
                     say(f"{timers.path.name}, without CUPTI")
-                    rows = self._rows(timers, options.processes, scratch / "naive")
+                    rows = self._rows(timers, options.processes, scratch)
         if timers is not None:
             return self._show_naive(findings, rows)
         finding.print_table(findings, self.results)
@@ -175,9 +176,7 @@ class Fidelity:
         if not traced:
             return findings
         say(f"{plural(len(traced), 'benchmark')}, without CUPTI")
-        rows = self._rows(
-            replace(binary, names=tuple(traced)), self.options.processes, scratch / "plain"
-        )
+        rows = self._rows(replace(binary, names=tuple(traced)), self.options.processes, scratch)
         plain = {row["name"]: row for row in rows}
         return [
             _with_replay(one, plain[one.name]) if one.error is None else one for one in findings
@@ -189,7 +188,7 @@ class Fidelity:
         file = scratch / "trace.json"
         file.unlink(missing_ok=True)
         environment = cupti.environment(library, file, calls=False)
-        (row,) = self._rows(binary, 1, scratch / "traced", environment)
+        (row,) = self._rows(binary, 1, scratch, environment)
         if fault := _fault(row):
             return Finding(name, error=f"with CUPTI: {fault}")
         try:
@@ -209,7 +208,7 @@ class Fidelity:
         self,
         binary: Binary,
         processes: int,
-        folder: Path,
+        scratch: Path,
         environment: Mapping[str, str] = {},
     ) -> list[JsonRow]:
         """What fresh processes of these benchmarks say, merged."""
@@ -217,7 +216,7 @@ class Fidelity:
             lanes=(Lane((binary,)),),
             rounds=range(1, processes + 1),
             seed=0,
-            folder=folder,
+            journal=journal.scratch(scratch),
             gpu_arguments=gpu_arguments(self.options.device),
             environment={**gpu_environment(self.options.device), **environment},
         )

@@ -15,6 +15,7 @@ import builders
 import driver_of_tests
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
+from driver_runs import DriverRuns
 from two_folders import TwoFolders
 from warpgauge.measure import build, drive_lines, gpu_watch, measuring
 from warpgauge.records.load import load
@@ -94,6 +95,11 @@ def loaded(tmp_path: Path) -> Loader:
         return load(builders.write(tmp_path / "loaded" / f"{next(count)}.json", document))
 
     return write_and_load
+
+
+@pytest.fixture
+def driver_runs(monkeypatch: pytest.MonkeyPatch) -> DriverRuns:
+    return DriverRuns(monkeypatch)
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from driver_runs import DriverRuns
 from warpgauge.commands import measuring_command
 from warpgauge.commands.bench_options import parse
 from warpgauge.commands.measuring_command import RunPaths
@@ -99,16 +99,17 @@ def test_without_a_baseline_nothing_is_open(repository: Repository) -> None:
 def test_it_goes_on_after_an_interrupt(
     against: tuple[str, ...],
     clone: GitRepository,
-    interrupts: Interrupts,  # noqa: F811
+    driver_runs: DriverRuns,
 ) -> None:
     recorded(clone)
-    interrupts.after(9)
+    driver_runs.interrupt(after=5)
     with pytest.raises(KeyboardInterrupt):
         clone.bench("--budget", "2m", SLOWER, *against)
-    before = sorted(interrupts.begun)
-    interrupts.never()
+    before = [*driver_runs.plans]
+    driver_runs.interrupt(after=None)
     assert clone.resume() is ExitStatus.REGRESSION
-    assert not set(before) & set(interrupts.begun)
+    assert len(before) == 5
+    assert not [plan for plan in driver_runs.plans if plan in before]
     assert "Worst: sync/busy (+" in clone.output()[0]
 
 

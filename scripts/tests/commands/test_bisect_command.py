@@ -12,6 +12,7 @@ import pytest
 
 import fake_binary
 from clone import GitRepository, empty_clone
+from driver_runs import DriverRuns
 from warpgauge.commands import bisect
 from warpgauge.history.bisect import CommitPairs
 from warpgauge.measure import build, manifest
@@ -230,42 +231,24 @@ def test_each_row_finds_its_own_commit_and_shares_builds(history: History) -> No
     assert history.builds <= 7
 
 
-class Interrupted:
-    """Ctrl-C before some turn."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-        from warpgauge.measure import drive
-
-        self.left, deliver = turns, drive.deliver
-
-        def counted(*arguments: object) -> object:
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            return deliver(*arguments)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(drive, "deliver", counted)
-
-
-@pytest.mark.parametrize("turns", [0, 3, 9])
+@pytest.mark.parametrize("runs", [0, 3, 9])
 def test_an_interrupted_search_goes_on(
-    history: History, monkeypatch: pytest.MonkeyPatch, turns: int
+    history: History, driver_runs: DriverRuns, runs: int
 ) -> None:
     history.add(FAST)
     for number in range(1, 9):
         history.add(slower(3.0) if number >= 5 else FAST, source=str(number))
-    with monkeypatch.context() as patch:
-        Interrupted(patch, turns)
-        with pytest.raises(KeyboardInterrupt):
-            history.bisect()
+    driver_runs.interrupt(after=runs)
+    with pytest.raises(KeyboardInterrupt):
+        history.bisect()
     assert "--resume" in history.output()[1]
-    before = Interrupted(monkeypatch, 10_000)
+    driver_runs.interrupt(after=None)
     assert history.bisect("--resume") is ExitStatus.OK
     assert f"Slower since {history.commits[5][:10]}" in history.output()[0]
-    resumed = 10_000 - before.left
-    again = Interrupted(monkeypatch, 10_000)
+    resumed = len(driver_runs.plans)
+    driver_runs.interrupt(after=None)
     assert history.bisect() is ExitStatus.OK
-    assert resumed == 10_000 - again.left - turns
+    assert resumed == len(driver_runs.plans) - runs
 
 
 def test_a_search_whose_time_is_up_names_the_range_and_goes_on(

@@ -12,7 +12,7 @@ import pytest
 
 import fake_binary
 from clone import TIMES, GitRepository, runs_of
-from rounds import interrupted_in_second_round
+from driver_runs import interrupted_in_second_round
 from warpgauge.commands import bench
 from warpgauge.measure import manifest
 from warpgauge.system.errors import ExitStatus, UserError

@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from driver_runs import DriverRuns
 from warpgauge.system import command_log, process
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import UserError
@@ -111,7 +111,7 @@ def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_pa
 
 def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
     repository: Repository,
-    interrupts: Interrupts,  # noqa: F811
+    driver_runs: DriverRuns,
 ) -> None:
     log, out = repository.root / "run.log", f"--out={repository.root / 'run.json'}"
     log.write_text("my diary")
@@ -119,10 +119,10 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
         repository.bench("--quick", out)
     assert log.read_text() == "my diary"
     log.write_text("")  # as where a run was killed before its first line
-    interrupts.after(3)
+    driver_runs.interrupt(after=3)
     with pytest.raises(KeyboardInterrupt):
         repository.bench("--processes=4", out)
-    interrupts.never()
+    driver_runs.interrupt(after=None)
     repository.resume(str(log.with_suffix(".journal")))
     written = log.read_text()
     assert (written.count("# round "), written.count("# warpgauge: ")) == (8, 2)

@@ -14,8 +14,9 @@ from jsonschema import Draft202012Validator
 from test_streams import ended
 
 import fake_binary
+from driver_runs import DriverRuns
 from warpgauge.commands import evaluate
-from warpgauge.measure import build, drive, gpu_watch
+from warpgauge.measure import build, gpu_watch
 from warpgauge.reports import evaluation_document
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
@@ -310,13 +311,7 @@ def test_a_manifest_is_refused_before_anything_is_built(
 def test_a_kernel_that_is_replaced_meanwhile_is_not_evaluated(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deliver = drive.deliver
-
-    def replacing(*arguments: Any) -> Any:  # noqa: ANN401
-        Path("quick.cu").write_text("// another kernel")
-        return deliver(*arguments)
-
-    monkeypatch.setattr(drive, "deliver", replacing)
+    DriverRuns(monkeypatch, lambda plan: Path("quick.cu").write_text("// another kernel"))
     with pytest.raises(UserError, match=r"quick\.cu was replaced while it was measured"):
         kernels.run("a.toml:slow", "b.toml:quick")
 

@@ -4,13 +4,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import random
-import shutil
-import signal
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,100 +14,61 @@ import fake_binary
 from bench_process import BenchProcess
 from clocks import wait_until
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from driver_runs import DriverRuns
 from kills import killed_and_resumed, left_running
 from warpgauge.commands import resume
 from warpgauge.commands.bench_options import parse
-from warpgauge.measure import drive, journal
-from warpgauge.measure.plan import Plan
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure import journal
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/busy": 8000.0}
-
-
-class Interrupts:
-    """Ctrl-C just before some turn of the run begins, alone or in a pair."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.left = 1_000_000
-        self.begun: list[tuple[int, str, str]] = []
-        deliver = drive.deliver
-
-        def counted(plan: Plan, asked: Any, *rest: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
-            turns = [turn for together, _ in asked for turn in together]
-            if self.left < len(turns):
-                raise KeyboardInterrupt
-            self.left -= len(turns)
-            self.begun += [(turn.round, turn.lane.side, turn.binary.family) for turn in turns]
-            return deliver(plan, asked, *rest)
-
-        monkeypatch.setattr(drive, "deliver", counted)
-
-    def after(self, turns: int) -> None:
-        self.left = turns
-        self.begun.clear()
-
-    def never(self) -> None:
-        self.after(1_000_000)
-
-
-@pytest.fixture
-def interrupts(monkeypatch: pytest.MonkeyPatch) -> Interrupts:
-    return Interrupts(monkeypatch)
 
 
 def journals(repository: Repository) -> list[Path]:
     return list(repository.root.rglob("*.journal"))
 
 
-def interrupted_after(turns: int, repository: Repository, interrupts: Interrupts) -> None:
-    """A run of three processes; what goes on is interrupted no more."""
-    interrupts.after(turns)
-    interrupted(repository, "--processes=3")
-    interrupts.never()
+def interrupted(repository: Repository, driver_runs: DriverRuns, after: int, *argv: str) -> None:
+    """What goes on is interrupted no more."""
+    driver_runs.interrupt(after)
+    with pytest.raises(KeyboardInterrupt):
+        repository.bench(*argv)
+    driver_runs.interrupt(after=None)
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
     return list(json.loads(path.read_text())["benchmarks"])
 
 
-def told(path: Path) -> list[dict[str, Any]]:
+def timeless(path: Path) -> list[dict[str, Any]]:
     """The rows, with the number of times in place of the times, which no two processes share."""
     times = dict.fromkeys(("real_time", "cpu_time", "samples"))
     return [{**row, **times, "process_medians": len(row["process_medians"])} for row in rows(path)]
 
 
-def interrupted(repository: Repository, *argv: str) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        repository.bench(*argv)
-
-
-@pytest.mark.parametrize("turns", [1, 5, 13])
+@pytest.mark.parametrize("runs", [1, 5, 13])
 def test_a_run_goes_on_as_if_nothing_had_happened(
-    turns: int, repository: Repository, interrupts: Interrupts
+    runs: int, repository: Repository, driver_runs: DriverRuns
 ) -> None:
     status = repository.bench("--processes=7")
     (undisturbed,) = repository.runs()
+    whole = [*driver_runs.plans]
     repository.rewind()
-    interrupts.after(turns)
-    interrupted(repository, "--processes=7")
-    said = repository.output()[1]
+    interrupted(repository, driver_runs, runs, "--processes=7")
     (journal,) = journals(repository)
-    count = f"{turns} processes are" if turns > 1 else "1 process is"
-    assert f"{count} kept: `scripts/bench --resume {os.path.relpath(journal)}`" in said
-    interrupts.never()
+    command = f"`scripts/bench --resume {os.path.relpath(journal)}`"
+    assert f"What was measured is kept: {command}" in repository.output()[1]
     assert repository.resume() is status
-    assert len(interrupts.begun) == 14 - turns
-    assert f"{count} kept" in repository.output()[1]
+    assert driver_runs.plans == whole[runs:]
     _, resumed = repository.runs()
-    assert told(resumed) == told(undisturbed)
+    assert timeless(resumed) == timeless(undisturbed)
     assert not journals(repository)
 
 
 def test_a_run_that_is_done_or_measured_nothing_leaves_no_journal(
-    repository: Repository, interrupts: Interrupts
+    repository: Repository, driver_runs: DriverRuns
 ) -> None:
-    interrupted_after(0, repository, interrupts)
+    interrupted(repository, driver_runs, 0)
     assert not journals(repository)
     repository.bench("--quick")
     assert not journals(repository)
@@ -121,44 +76,49 @@ def test_a_run_that_is_done_or_measured_nothing_leaves_no_journal(
         repository.resume()
 
 
-def test_every_phase_goes_on(clone: GitRepository, interrupts: Interrupts) -> None:
+def test_every_phase_goes_on(clone: GitRepository, driver_runs: DriverRuns) -> None:
     """Screening, confirmation beside the base: wherever it was interrupted."""
     clone.bench("--record", "--processes=5")
     clone.git("add", "--all")
     clone.commit({"host": HOST_TIMES, "sync": SLOW})
     clone.output()
-    interrupts.never()
+    driver_runs.interrupt(after=None)
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
-    whole = list(interrupts.begun)
-    assert "base" in {side for _, side, _ in whole}
+    whole = [*driver_runs.plans]
+    assert len(whole[-1]["programs"][0]["sides"]) == 2
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
-    for turns in (3, 10, 12, len(whole) - 1):
-        interrupts.after(turns)
-        interrupted(clone, "--processes=5")
-        before = list(interrupts.begun)
+    for runs in (3, 10, 12, len(whole) - 1):
+        interrupted(clone, driver_runs, runs, "--processes=5")
         clone.output()
-        interrupts.never()
         assert clone.resume() is ExitStatus.REGRESSION
         assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
-        assert sorted(before + interrupts.begun) == sorted(whole)
+        assert len(driver_runs.plans) == len(whole) - runs
+
+
+def test_pairs_with_a_commit_go_on(clone: GitRepository, driver_runs: DriverRuns) -> None:
+    clone.commit({"host": HOST_TIMES, "sync": SLOW})
+    interrupted(clone, driver_runs, 2, "--against", "HEAD~1", "--processes=5")
+    assert clone.resume() is ExitStatus.REGRESSION
+    assert driver_runs.rounds == [3, 4, 5, 6]
+    [slower] = [row for row in rows(clone.runs()[-1]) if row["name"] == "sync/busy"]
+    assert slower["pair_ratios"] == pytest.approx([1.6] * 6, rel=1e-3)
 
 
 def test_the_latest_run_is_meant_unless_one_is_named(
-    repository: Repository, interrupts: Interrupts
+    repository: Repository, driver_runs: DriverRuns
 ) -> None:
     for name in ("first", "second"):
-        interrupts.after(3)
-        interrupted(repository, "--processes=3", f"--out={repository.root / name}.json")
-    interrupts.never()
+        out = f"--out={repository.root / name}.json"
+        interrupted(repository, driver_runs, 3, "--processes=3", out)
     repository.resume(str(repository.root / "first.journal"))
     assert (repository.root / "first.json").exists()
     assert not (repository.root / "second.json").exists()
 
 
 def test_other_programs_or_another_commit_are_another_run(
-    repository: Repository, interrupts: Interrupts, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, driver_runs: DriverRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupted_after(3, repository, interrupts)
+    interrupted(repository, driver_runs, 3)
     with monkeypatch.context() as patched:
         patched.setenv("WARPGAUGE_COMMIT", "fedcba9876" * 4)
         with pytest.raises(UserError, match="the commit changed since"):
@@ -179,41 +139,16 @@ def test_what_is_no_journal_is_refused(repository: Repository, tmp_path: Path) -
             repository.resume(str(tmp_path))
 
 
-def test_a_turn_that_is_damaged_on_disk_is_run_again(
-    repository: Repository, interrupts: Interrupts
+def test_what_is_damaged_on_disk_is_measured_again(
+    repository: Repository, driver_runs: DriverRuns
 ) -> None:
-    interrupted_after(5, repository, interrupts)
+    interrupted(repository, driver_runs, 5, "--processes=3")
     (journal,) = journals(repository)
-    turns = [path for path in journal.glob("*.json") if path.name != "start.json"]
-    turns[0].write_text(turns[0].read_text()[:-9])
+    (journal / "2.lines").write_bytes(b"\0" * 100)
+    (journal / "3.plan").write_bytes(b"")
     repository.resume()
-    assert len(interrupts.begun) == 2
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_kill_at_any_moment_loses_no_finished_turn(
-    seed: int, repository: Repository, interrupts: Interrupts
-) -> None:
-    out = repository.root / "run.json"
-    argv = ["--processes=7", f"--out={out}"]
-    run = multiprocessing.get_context("fork").Process(target=repository.bench, args=argv)
-    run.start()
-    time.sleep(random.Random(seed).uniform(0.05, 0.5))
-    assert run.pid is not None
-    os.kill(run.pid, signal.SIGKILL)
-    run.join()
-    killed = run.exitcode == -signal.SIGKILL
-    if killed and any(map(journal.is_begun, journals(repository))):
-        kept = sum(path.name != "start.json" for path in journals(repository)[0].glob("*.json"))
-        interrupts.never()
-        repository.resume(str(journals(repository)[0]))
-        assert len(interrupts.begun) == 14 - kept
-    elif killed and not out.exists():
-        repository.bench(*argv)
-    assert all(len(row["process_medians"]) == 7 for row in rows(out))
-    assert {row["name"] for row in rows(out)} == {*TIMES, *HOST_TIMES}
-    assert not journals(repository)
-    shutil.rmtree(repository.built)
+    assert len(driver_runs.plans) == 3
+    assert {len(row["process_medians"]) for row in rows(repository.runs()[0])} == {3}
 
 
 def test_a_run_that_was_killed_before_it_began_left_nothing_to_go_on_with(tmp_path: Path) -> None:

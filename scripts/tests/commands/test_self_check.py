@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ import pytest
 
 import fake_binary
 from clone import GitRepository
-from warpgauge.measure import runner, self_check
-from warpgauge.measure.journal import Journal
+from driver_runs import DriverRuns
+from warpgauge.measure import self_check
 from warpgauge.measure.options import FIRST_LOOK
-from warpgauge.measure.plan import Plan
 from warpgauge.measure.self_check import CHANGES, extra_work
-from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system.errors import ExitStatus, UserError
 
 SEED = "1"  # of GitRepository.bench
@@ -209,23 +206,16 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
 
 @pytest.mark.parametrize("stop_in", [3, 6])
 def test_an_interrupted_self_check_is_kept_to_go_on(
-    suite: GitRepository, monkeypatch: pytest.MonkeyPatch, stop_in: int
+    suite: GitRepository, driver_runs: DriverRuns, stop_in: int
 ) -> None:
     """Also in a further look."""
-    everything = runner.one_by_one
-
-    def run(plan: Plan, observer: runner.Observer, journal: Journal | None) -> Iterator[TurnResult]:
-        for outcome in everything(plan, observer, journal):
-            if outcome.round == stop_in:
-                raise KeyboardInterrupt
-            yield outcome
-
-    with monkeypatch.context() as patched:
-        patched.setattr(runner, "one_by_one", run)
-        with pytest.raises(KeyboardInterrupt):
-            suite.bench("--self-check")
+    driver_runs.interrupt(after=stop_in)
+    with pytest.raises(KeyboardInterrupt):
+        suite.bench("--self-check")
     assert "--resume" in suite.output()[1]
+    driver_runs.interrupt(after=None)
     suite.resume()
+    assert stop_in + 1 == driver_runs.rounds[0]
     out, _ = suite.output()
     assert EVERYTHING in out
     (folder,) = folders(suite)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from test_confirm import base_is_old, builds_only_this_tree
-from test_resume import Interrupts, interrupts  # noqa: F401 - a fixture
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
+from driver_runs import DriverRuns
 from fake_binary import GPU
 from warpgauge.commands import compare
 from warpgauge.commands.measuring_command import RunPaths
@@ -138,19 +138,17 @@ def test_a_base_without_these_benchmarks_is_no_pair(clone: GitRepository) -> Non
 
 def test_a_further_look_that_is_interrupted_shows_the_one_before_and_can_be_resumed(
     clone: GitRepository,
-    interrupts: Interrupts,  # noqa: F811
+    driver_runs: DriverRuns,
 ) -> None:
     recorded_elsewhere(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    turns_of_a_round = 2 * len(["host", "sync"])
-    interrupts.after(FIRST_LOOK * turns_of_a_round + 1)
+    driver_runs.interrupt(after=FIRST_LOOK + 1)
     with pytest.raises(KeyboardInterrupt):
         clone.bench()
     assert "4 pairs, and no more for 1 open benchmark, interrupted." in clone.output()[0]
-    interrupts.never()
+    driver_runs.interrupt(after=None)
     assert clone.resume() is ExitStatus.REGRESSION
-    assert {side for _, side, _ in interrupts.begun} == {"base", "candidate"}
-    assert min(round for round, *_ in interrupts.begun) > FIRST_LOOK
+    assert min(driver_runs.rounds) == FIRST_LOOK + 2
     assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
     pair_of(clone)
 

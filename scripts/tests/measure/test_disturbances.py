@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
 from warpgauge.measure import discovery, run_file, runner
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.plan import Lane, Plan, TurnResult
 from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
-from warpgauge.measure.turn_result import TurnResult
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {
@@ -103,7 +104,7 @@ def test_a_tired_gpu_ends_the_run_and_what_is_complete_is_shown(tired: Repositor
     assert rows["sync/idle"]["throttled"] == 3.0
     shown, err = tired.output()
     assert "candidate: the SM clock was lowered to 1.200 GHz in 3 of 5 processes" in shown
-    assert re.search(r"are kept: `scripts/bench --resume \S+/run\.journal`", err)
+    assert re.search(r"is kept: `scripts/bench --resume \S+/run\.journal`", err)
 
 
 def test_a_run_goes_on_when_the_gpu_has_rested(tired: Repository) -> None:
@@ -157,8 +158,8 @@ def run(
     binaries = tuple(discovery.find(folder / "bin", folder))
     settled: list[Sequence[str]] = []
     lanes = tuple(Lane(binaries, side=f"side {index}") for index in range(sides))
-    plan = Plan(lanes, range(1, rounds + 1), 1, folder / "runs", settle=settled.append)
-    return plan, runner.run(plan, observer or Seen()), settled
+    plan = Plan(lanes, range(1, rounds + 1), 1, Journal(folder / "runs"), settle=settled.append)
+    return plan, list(runner.run(plan, observer or Seen())), settled
 
 
 def rows(plan: Plan, outcomes: list[TurnResult]) -> dict[str, run_file.JsonRow]:
@@ -178,6 +179,9 @@ def test_a_disturbed_process_is_run_once_more(tmp_path: Path, counter: str) -> N
         assert len(row["process_medians"]) == 5
         assert counter not in row
         assert "processes_left_out" not in row
+    resumed = replace(plan, journal=Journal(plan.journal.folder))
+    assert rows(resumed, list(runner.run(resumed, Seen()))) == rows(plan, outcomes)
+    assert (len(settled), processes(tmp_path)) == (1, 6)  # what is recorded waits for no GPU
 
 
 def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(

@@ -10,6 +10,7 @@ import pytest
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.drive_lines import End, Fault, Report
 from warpgauge.measure.driven_program import DrivenProgram
+from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, Turn
 
 REPORT = '{"context": {}, "benchmarks": [{"name": "%s", "run_type": "iteration", "real_time": 1}]}'
@@ -21,7 +22,7 @@ def test_an_end_between_two_benchmarks_costs_none_and_is_told(
 ) -> None:
     binary = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b"), driven=True, total=2)
     lanes = tuple(Lane((binary,), side=side) for side in sides)
-    plan = Plan(lanes, range(1, 2), 1, tmp_path)
+    plan = Plan(lanes, range(1, 2), 1, Journal(tmp_path))
     program = DrivenProgram(plan, [Turn(1, lane, binary) for lane in lanes], binary.names)
     program.begin()
     last = len(sides) - 1
@@ -46,7 +47,7 @@ def test_a_command_by_hand_has_all_options_of_the_driven_one(
 ) -> None:
     binary = Binary(Path("bench_gemm"), ("gemm/a", "gemm/b"), driven=True, total=2)
     lanes = tuple(Lane((binary,), (f"--side={side}",), side) for side in sides)
-    plan = Plan(lanes, range(1, 3), 1, tmp_path, gpu_arguments=("--device=1",))
+    plan = Plan(lanes, range(1, 3), 1, Journal(tmp_path), gpu_arguments=("--device=1",))
     turns = [Turn(number, lane, binary) for lane in lanes]
     whole = DrivenProgram(plan, turns, binary.names)
     whole.begin()

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_runner import Seen, lane
+from test_runner import Seen, lane, plan
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
 from warpgauge.measure import gpu_watch, runner
 from warpgauge.measure.gpu_watch import GpuWatch, User
+from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Plan
 from warpgauge.system.process import Ending
 
@@ -85,11 +87,11 @@ def test_it_is_asked_before_the_next_program_begins(
         def runs(self, benchmark: str) -> None:
             began.append(benchmark)
 
-    plan = Plan(
-        tuple(lane(tmp_path, side) for side in sides), range(1, 3), 1, tmp_path, deadline_s=0.5,
-        freed=lambda ending: asked.append(len(began)),
+    once = Plan(
+        tuple(lane(tmp_path, side) for side in sides), range(1, 3), 1, Journal(tmp_path),
+        deadline_s=0.5, freed=lambda ending: asked.append(len(began)),
     )  # fmt: skip
-    runner.run(plan, Begun())
+    list(runner.run(once, Begun()))
     assert len(asked) == asks
     # A process that was left behind is no fault: the driver goes on.
     assert fault == "child" or all(began[count - 1].startswith("gemm/") for count in asked)
@@ -97,8 +99,8 @@ def test_it_is_asked_before_the_next_program_begins(
 
 def test_a_hang_of_the_host_family_asks_nobody(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "host", HOST_TIMES, ill={"host/copy": "crash"})
-    plan = Plan((lane(tmp_path),), range(1, 2), 1, tmp_path, freed=lambda _: pytest.fail("asked"))
-    runner.run(plan, Seen())
+    once = plan(tmp_path, processes=1)
+    list(runner.run(replace(once, freed=lambda _: pytest.fail("asked")), Seen()))
 
 
 def test_a_bench_tells_who_still_holds_its_gpu(

@@ -9,28 +9,28 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from test_runner import SIDES, Seen, errors, plan
 
-import clocks
 import driver_of_tests
 import fake_binary
-from clone import GitRepository
 from kills import left_running
-from warpgauge.measure import drive, drive_lines, run_file, runner
+from warpgauge.measure import drive_lines, run_file, runner
 from warpgauge.measure.ab_run import Side
+from warpgauge.measure.drive_lines import Fault, Report
 from warpgauge.measure.journal import Journal
-from warpgauge.measure.plan import Plan, order
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Plan, TurnResult
 from warpgauge.system import process, process_tree
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 from warpgauge.system.process import Ending
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
@@ -85,10 +85,12 @@ def make(
         fake_binary.make(folder / side, "gemm", times, ill=own, **more)  # type: ignore[arg-type]
 
 
-def measured(folder: Path, *, deadline_s: float = 20.0, journal: Journal | None = None) -> Run:
+def measured(folder: Path, *, deadline_s: float = 20.0, journal: Path | None = None) -> Run:
     once = replace(plan(folder, processes=ROUNDS, sides=SIDES), deadline_s=deadline_s)
+    if journal is not None:
+        once = replace(once, journal=Journal(journal))
     seen = Seen()
-    outcomes = runner.run(once, seen, journal)
+    outcomes = list(runner.run(once, seen))
     assert left_running(str(folder)) == []
     return Run(once, outcomes, seen)
 
@@ -141,7 +143,7 @@ def test_the_seconds_of_the_programs_are_those_of_the_round(
     once = plan(folder, processes=ROUNDS, sides=SIDES)
     monkeypatch.setattr(process, "run", timed)
     monkeypatch.delenv(driver_of_tests.HANGS)  # by the real clock
-    outcomes = runner.run(once, Seen())
+    outcomes = list(runner.run(once, Seen()))
     assert all(one.seconds > 0 for one in outcomes)
     assert sum(one.seconds for one in outcomes) == pytest.approx(sum(rounds))
 
@@ -198,7 +200,7 @@ def test_a_driver_that_finds_no_room_on_the_disk_is_no_fault_of_a_benchmark(
     monkeypatch.setenv(drive_lines.VARIABLE, str(full))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(UserError, match="TMPDIR"):
-        runner.run(once, Seen())
+        list(runner.run(once, Seen()))
 
 
 @pytest.mark.parametrize("guilty", SIDES)
@@ -282,7 +284,7 @@ def test_sides_that_cannot_be_alive_together_alternate(folder: Path, driven: boo
         fact = ("exclusive", folder / "user") if driven else ("plain", True)
         told.write_text("{}{}\t{}\n".format(told.read_text(), *fact))
     once = plan(folder, processes=ROUNDS, sides=SIDES)
-    run = Run(once, runner.run(once, Seen()), Seen())
+    run = Run(once, list(runner.run(once, Seen())), Seen())
     for side in SIDES:
         assert [row["process_rounds"] for row in run.rows(side).values()] == [[1, 2, 3]] * 4
         assert not any(run.ratios(name, side) for name in TIMES)
@@ -341,85 +343,58 @@ def test_a_round_that_is_left_out_takes_its_ratio_along(folder: Path) -> None:
     assert run.ratios("gemm/a") == pytest.approx([1.1] * 2, rel=1e-3)
 
 
-@pytest.mark.parametrize("lost", [0, 1, 3])
-def test_a_run_that_goes_on_equals_one_that_was_not_interrupted(folder: Path, lost: int) -> None:
-    """Also where one side of a round was kept, and the other no more."""
-    ill = {"candidate": {"gemm/b": "no room beside another", "gemm/c": "crash"}}
-    make(folder, ill)
-    journal = Journal(folder / "x.journal")
-    whole = measured(folder, journal=journal)
-    kept = sorted(journal.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-    assert len(kept) == ROUNDS * 2
-    for path in kept[len(kept) - lost :]:
-        path.unlink()
-    before = (folder / "base" / "bench_gemm.count").stat().st_size
-    again = measured(folder, journal=journal)
-    for side in SIDES:
-        assert again.rows(side).keys() == whole.rows(side).keys()
-        assert errors(again.rows(side)) == errors(whole.rows(side))
-    for name in TIMES:
-        assert again.ratios(name) == pytest.approx(whole.ratios(name), rel=1e-2)
-    assert bool(lost) == ((folder / "base" / "bench_gemm.count").stat().st_size > before)
+def reports(journal: Path) -> Counter[tuple[str, str, int]]:
+    """How often the driver has reported each benchmark of each side in each round."""
+    found = Counter[tuple[str, str, int]]()
+    for path in journal.glob("*.plan"):
+        seed = json.loads(path.read_text())["seed"]
+        for line in drive_lines.recorded(path.with_suffix(".lines")):
+            if isinstance(line, Report):
+                found[seed, line.benchmark, line.side] += 1
+    return found
 
 
-def test_a_run_that_is_interrupted_between_pairs_goes_on(
-    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clone.commit({"sync": TIMES})
-    clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
-    deliver, delivered, stop_after = drive.deliver, 0, 2
-
-    def counted(*given: Any) -> Iterator[list[TurnResult]]:  # noqa: ANN401
-        nonlocal delivered
-        if delivered == stop_after:
-            raise KeyboardInterrupt
-        delivered += 1
-        return deliver(*given)
-
-    monkeypatch.setattr(drive, "deliver", counted)
-    with pytest.raises(KeyboardInterrupt):
-        clone.bench("--against", "HEAD~1", "--processes=5")
-    stop_after = -1
-    assert clone.resume() is ExitStatus.REGRESSION
-    _, candidate = (json.loads(path.read_text()) for path in clone.runs())
-    for row in candidate["benchmarks"]:
-        assert row["pair_ratios"] == pytest.approx([2.0] * delivered, rel=1e-3)
-
-
-class Interrupted(Seen):
-    """Ctrl-C while the second program of the first round runs."""
-
-    def __init__(self, folder: Path, second: str) -> None:
-        super().__init__()
-        self._folder, self._second = folder, second
-
-    def runs(self, benchmark: str) -> None:
-        if benchmark.startswith(f"{self._second}/"):
-            [lines] = self._folder.glob("**/*.lines")
-            clocks.wait_until(lambda: '"line":"end"' in lines.read_text())
-            raise KeyboardInterrupt
-
-
-def test_a_round_that_is_interrupted_keeps_the_programs_that_have_ended(folder: Path) -> None:
-    make(folder)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_that_is_cut_off_anywhere_goes_on_there(folder: Path, seed: int) -> None:
+    """Also twice. What the driver has reported of a whole benchmark is not measured again."""
+    make(folder, {"candidate": {"gemm/b": "no room beside another", "gemm/c": "crash"}})
     make_second(folder)
-    once = plan(folder, processes=1, sides=SIDES)
-    first, second = dict.fromkeys(turn.binary.family for turn in order(once)[0])
-    assert {first, second} == {"gemm", "sync"}
-    hangs = dict.fromkeys(TIMES if second == "gemm" else SECOND, "hang")
-    times = TIMES if second == "gemm" else SECOND
-    fake_binary.make(folder / "base", second, times, ill=hangs)
-    journal = Journal(folder / "x.journal")
-    with pytest.raises(KeyboardInterrupt):
-        runner.run(once, Interrupted(folder, second), journal)
-    assert left_running(str(folder)) == []
-    assert len([*journal.folder.glob("*.json")]) == len(SIDES)
-    before = (folder / "base" / f"bench_{first}.count").stat().st_size
-    fake_binary.make(folder / "base", second, times)
-    run = Run(once, runner.run(once, Seen(), journal), Seen())
-    assert (folder / "base" / f"bench_{first}.count").stat().st_size == before
-    for name in ("gemm/a", "sync/e"):
-        assert run.ratios(name) == [pytest.approx(1.1, rel=1e-3)]
+    journal, random_ = folder / "x.journal", random.Random(seed)
+    whole = measured(folder, journal=journal)
+    asked, reported = len([*journal.glob("*.plan")]), reports(journal)
+    processes = (folder / "base" / "bench_gemm.count").stat().st_size
+    again = measured(folder, journal=journal)
+    assert (folder / "base" / "bench_gemm.count").stat().st_size == processes
+    for last in sorted((random_.randint(1, asked) for _ in range(2)), reverse=True):
+        for path in journal.glob("*.plan"):
+            if int(path.stem) > last:
+                path.unlink()
+                path.with_suffix(".lines").unlink()
+        lines = journal / f"{last}.lines"
+        os.truncate(lines, random_.randint(0, lines.stat().st_size))
+        again = measured(folder, journal=journal)
+        assert reports(journal) == reported
+    for side in SIDES:
+        assert errors(again.rows(side)) == errors(whole.rows(side))
+        for name, row in whole.rows(side).items():
+            assert again.rows(side)[name].get("process_rounds") == row.get("process_rounds")
+            ratios = whole.ratios(name, side)
+            assert again.ratios(name, side) == pytest.approx(ratios, rel=1e-2)
+
+
+def test_a_fault_that_may_be_the_interruption_is_measured_again(folder: Path) -> None:
+    """Who kills everything may kill a program before its driver."""
+    make(folder)
+    journal = folder / "x.journal"
+    measured(folder, journal=journal)
+    [*_, last] = sorted(journal.glob("*.lines"))
+    lines = last.read_bytes().splitlines(keepends=True)
+    name = json.loads(lines[-2])["benchmark"]
+    fault = msgspec.json.encode(Fault(0, [name], 1, "run", "ended", -9, "", "")) + b"\n"
+    last.write_bytes(b"".join([*lines[:-4], fault, lines[-1]]))
+    run = measured(folder, journal=journal)
+    assert errors(run.rows("candidate")) == {}
+    run.require_right(set(TIMES))
 
 
 @pytest.mark.parametrize("ill", ["", "crash", "no room beside another"])
@@ -436,9 +411,8 @@ def test_what_only_one_side_is_to_measure_runs_alone(folder: Path, ill: str) -> 
         for lane in once.lanes
         if (side := lane.side)
     ]
-    journal = Journal(folder / "x.journal")
     once = replace(once, lanes=tuple(lanes))
-    run = Run(once, runner.run(once, Seen(), journal), Seen())
+    run = Run(once, list(runner.run(once, Seen())), Seen())
     assert left_running(str(folder)) == []
     for side, letters in asked.items():
         assert run.rows(side).keys() == {f"gemm/{letter}" for letter in letters}
@@ -450,7 +424,8 @@ def test_what_only_one_side_is_to_measure_runs_alone(folder: Path, ill: str) -> 
     assert errors(run.rows("base")) == {}
     # What the journal has is not measured again.
     before = (folder / "base" / "bench_gemm.count").stat().st_size
-    again = Run(once, runner.run(replace(once, apart=set()), Seen(), journal), Seen())
+    resumed = replace(once, apart=set(), journal=Journal(once.journal.folder))
+    again = Run(once, list(runner.run(resumed, Seen())), Seen())
     assert (folder / "base" / "bench_gemm.count").stat().st_size == before
     assert all(again.rows(side) == run.rows(side) for side in asked)
 
@@ -478,7 +453,7 @@ def test_random_signals_cost_no_more_than_the_row_that_ran(folder: Path, seed: i
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        run = Run(once, runner.run(once, Seen()), Seen())
+        run = Run(once, list(runner.run(once, Seen())), Seen())
     finally:
         ended.set()
         killer.join()

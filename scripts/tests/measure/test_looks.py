@@ -24,8 +24,7 @@ from warpgauge.measure.options import (
     LAST_LOOK,
     schedule,
 )
-from warpgauge.measure.plan import Lane
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.records.model import Clock as Timing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note

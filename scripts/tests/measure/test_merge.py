@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from warpgauge.measure import program_identity, run_file
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import TurnResult
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))

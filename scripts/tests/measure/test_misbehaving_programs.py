@@ -14,7 +14,7 @@ from test_runner import Seen, errors, merged, plan
 import fake_binary
 from forked import runs
 from warpgauge.measure import run_file, runner
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import TurnResult
 from warpgauge.system import process_tree
 from warpgauge.system.errors import UserError
 
@@ -68,7 +68,7 @@ def make(folder: Path, *, plain: bool = False, **more: Any) -> Path:  # noqa: AN
 
 def measured(folder: Path, *, deadline_s: float = 20.0) -> Run:
     once = replace(plan(folder, processes=ROUNDS), deadline_s=deadline_s)
-    outcomes = runner.run(once, Seen())
+    outcomes = list(runner.run(once, Seen()))
     return Run(merged(once, outcomes), outcomes)
 
 
@@ -217,7 +217,7 @@ def test_a_program_that_vanishes_is_an_error_of_all_its_benchmarks(
     fake_binary.make(folder / "bin", "sync", {"sync/a": 1e4})
     once = plan(folder)
     path.unlink()
-    rows = merged(once, runner.run(once, Seen()))
+    rows = merged(once, list(runner.run(once, Seen())))
     (said,) = {rows[name]["error_message"] for name in TIMES}
     assert said.startswith("in round 1: bench_gemm ")
     assert "No such file or directory" in said
@@ -228,7 +228,7 @@ def test_a_path_that_a_plan_cannot_hold_is_refused_by_its_name(tmp_path: Path) -
     folder = tmp_path / os.fsdecode(b"not \xff text")
     fake_binary.make(folder / "bin", "gemm", TIMES)
     with pytest.raises(UserError, match=r"not .* text/bin/bench_gemm.* is not UTF-8"):
-        runner.run(plan(folder), Seen())
+        list(runner.run(plan(folder), Seen()))
 
 
 def test_no_name_is_mistaken_for_another(folder: Path, plain: bool) -> None:

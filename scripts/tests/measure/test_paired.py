@@ -12,11 +12,11 @@ import pytest
 from test_runner import SIDES, Seen
 
 import fake_binary
-from warpgauge.measure import ab_run, discovery, run_file, runner, selection
+from warpgauge.measure import ab_run, discovery, journal, run_file, runner, selection
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, command, order
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.plan import Lane, Plan, TurnResult, command, order
 from warpgauge.records.sessions import are_paired, only_session
 
 GEMM = {"gemm/a": 1000.0, "gemm/b": 2000.0}
@@ -32,9 +32,11 @@ class Watched(Seen):
         self.commands: list[list[str]] = []
 
     def __call__(self, lanes: Sequence[Lane], rounds: range) -> list[TurnResult]:
-        plan = Plan(tuple(lanes), rounds, 1, self._folder / "runs")
-        self.commands += [command(plan, lane, binary) for lane in lanes for binary in lane.binaries]
-        return runner.run(plan, self)
+        plan = Plan(tuple(lanes), rounds, 1, journal.scratch(self._folder))
+        self.commands += [
+            command(lane, binary, (), binary.names) for lane in lanes for binary in lane.binaries
+        ]
+        return list(runner.run(plan, self))
 
     @property
     def ran(self) -> list[tuple[int, str, str]]:
@@ -81,7 +83,7 @@ def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
 
 def test_a_round_has_the_same_order_whichever_round_a_run_begins_with() -> None:
     lane = Lane(tuple(Binary(Path(f"bench_{family}"), (f"{family}/a",)) for family in "abcdef"))
-    whole, rest = (order(Plan((lane,), r, 5, Path())) for r in (range(1, 9), range(4, 9)))
+    whole, rest = (order(Plan((lane,), r, 5, Journal(Path()))) for r in (range(1, 9), range(4, 9)))
     assert whole[3:] == rest
     assert len({tuple(turn.binary.family for turn in turns) for turns in whole}) > 1
 

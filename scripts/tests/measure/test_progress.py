@@ -15,12 +15,12 @@ from rich.console import Console
 from clocks import Clock
 from warpgauge.measure import progress
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, Turn
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.journal import Journal
+from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
 LANE = Lane((SMALL, LARGE))
-PLAN = Plan((LANE,), range(1, 3), 1, Path())
+PLAN = Plan((LANE,), range(1, 3), 1, Journal(Path()))
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause(monkeypatch: pytest.Mo
 def test_short_rounds_do_not_fill_a_log() -> None:
     text = io.StringIO()
     console = Console(file=text)
-    plan = Plan((LANE,), range(1, 100), 1, Path())
+    plan = Plan((LANE,), range(1, 100), 1, Journal(Path()))
     with progress.RunProgress(plan, console, console) as shown:
         for number in plan.rounds:
             shown.begins(Turn(number, LANE, SMALL))

@@ -15,8 +15,8 @@ import pytest
 from warpgauge.commands.measuring_command import named_after
 from warpgauge.measure import run_file
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.plan import TurnResult
 from warpgauge.measure.run_file import rows
-from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records import load
 from warpgauge.records.model import Source
 from warpgauge.records.sessions import only_session

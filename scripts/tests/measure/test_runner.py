@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 import fake_binary
-from warpgauge.measure import discovery, run_file, runner, selection
+from warpgauge.measure import discovery, journal, run_file, runner, selection
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, Turn, command, order, sequence
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult, command, order, sequence
 
 
 @dataclass
@@ -45,7 +44,7 @@ def lane(folder: Path, side: str = "") -> Lane:
 
 def plan(folder: Path, *, processes: int = 2, seed: int = 1, sides: Sequence[str] = ("",)) -> Plan:
     lanes = tuple(lane(folder, side) for side in sides)
-    return Plan(lanes, range(1, processes + 1), seed, folder / "runs")
+    return Plan(lanes, range(1, processes + 1), seed, journal.scratch(folder))
 
 
 SIDES = ("base", "candidate")
@@ -76,7 +75,7 @@ def test_every_binary_runs_once_a_round(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "sync")
     fake_binary.make(tmp_path / "bin", "host")
     seen = Seen()
-    outcomes = runner.run(plan(tmp_path, processes=3), seen)
+    outcomes = list(runner.run(plan(tmp_path, processes=3), seen))
     begun = sorted((turn.round, turn.binary.family) for turn in seen.turns)
     assert begun == [(n, family) for n in (1, 2, 3) for family in ("host", "sync")]
     assert seen.outcomes == outcomes
@@ -90,7 +89,7 @@ def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_a
 ) -> None:
     for side in SIDES:
         fake_binary.make(tmp_path / side, "gemm", LETTERS)
-    outcomes = runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen())
+    outcomes = list(runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen()))
     ran = [(one.round, [row["name"] for row in one.report["benchmarks"]]) for one in outcomes]
     for number in (1, 2, 3):
         base, candidate = (names for round, names in ran if round == number)
@@ -102,7 +101,7 @@ def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_a
 def test_a_crash_in_a_shuffled_program_is_laid_to_the_benchmark_that_ran(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", LETTERS, ill={"gemm/c": "crash"})
     once = plan(tmp_path)
-    rows = merged(once, runner.run(once, Seen()))
+    rows = merged(once, list(runner.run(once, Seen())))
     assert errors(rows).keys() == {"gemm/c"}
     assert "SIGSEGV" in errors(rows)["gemm/c"]
     assert len(rows) == 8
@@ -111,7 +110,7 @@ def test_a_crash_in_a_shuffled_program_is_laid_to_the_benchmark_that_ran(tmp_pat
 def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: Path) -> None:
     for side in SIDES:
         fake_binary.make(tmp_path / side, "gemm", LETTERS, plain=side == "base")
-    outcomes = runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen())
+    outcomes = list(runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen()))
     ran = {tuple(row["name"] for row in one.report["benchmarks"]) for one in outcomes}
     assert ran == {tuple(LETTERS)}
     assert not any(outcome.faults for outcome in outcomes)
@@ -123,7 +122,7 @@ def test_pairs_measure_ceilings_in_the_first_round(tmp_path: Path, *, lock_steps
         fake_binary.make(tmp_path / side, "gemm", LETTERS, ceilings=True)
     once = plan(tmp_path, processes=3, sides=SIDES)
     once.apart.update(() if lock_steps else LETTERS)
-    outcomes = runner.run(once, Seen())
+    outcomes = list(runner.run(once, Seen()))
     assert all(bool(one.pair_ratios) is lock_steps for one in outcomes if one.side == "candidate")
     rows = [
         (one.side, one.round, "limit_fraction" in row)
@@ -137,7 +136,7 @@ def test_pairs_measure_ceilings_in_the_first_round(tmp_path: Path, *, lock_steps
 
 def test_a_process_alone_measures_ceilings_in_every_round(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", LETTERS, ceilings=True)
-    outcomes = runner.run(plan(tmp_path, processes=3), Seen())
+    outcomes = list(runner.run(plan(tmp_path, processes=3), Seen()))
     rows = [row for one in outcomes for row in one.report["benchmarks"]]
     assert len(rows) == 3 * len(LETTERS)
     assert all("limit_fraction" in row for row in rows)
@@ -148,29 +147,25 @@ def test_it_is_told_which_benchmark_runs(tmp_path: Path, clock_of_hangs: None) -
     fake_binary.make(tmp_path / "bin", "gemm", times, ill={"gemm/b": "hang"})
     seen = Seen()
     once = plan(tmp_path, processes=1)
-    runner.run(once, seen)
+    list(runner.run(once, seen))
     assert tuple(seen.benchmarks) == sequence(once, seen.turns[0])
 
 
 def test_a_command_has_gpu_arguments_for_gpu_binaries_and_a_filter_for_what_is_asked_for() -> None:
-    sync = Binary(Path("bench_sync"), ("a", "a+b", "c"))
-    host = Binary(Path("bench_host"), ("host",), needs_gpu=False)
-    sync = replace(sync, total=3)
-    lane = Lane((sync, host), ("--inject=a=2",))
-    both = Plan((lane,), range(1, 2), 1, Path(), ("--device=1",))
+    sync = Binary(Path("bench_sync"), ("a", "a+b", "c"), total=3)
+    host = Binary(Path("bench_host"), ("host",), needs_gpu=False, total=1)
+    lane, device = Lane((sync, host), ("--inject=a=2",)), ("--device=1",)
     more = ["--inject=a=2", "--device=1"]
-    assert command(both, lane, sync) == ["bench_sync", *more]
-    assert command(both, lane, replace(host, total=1)) == ["bench_host", "--inject=a=2"]
+    assert command(lane, sync, device, sync.names) == ["bench_sync", *more]
+    assert command(lane, host, device, host.names) == ["bench_host", "--inject=a=2"]
     chosen = r"--benchmark_filter=^(a\+b|c)$"
-    assert command(both, lane, sync, ("a+b", "c")) == ["bench_sync", *more, chosen]
-    some = replace(sync, names=("a+b", "c"))
-    assert command(both, lane, some) == ["bench_sync", *more, chosen]
+    assert command(lane, sync, device, ("a+b", "c")) == ["bench_sync", *more, chosen]
 
 
 def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", {"gemm/only": 1.0}, faults={"2": "crash"})
     the_plan = plan(tmp_path, processes=4)
-    outcomes = runner.run(the_plan, Seen())
+    outcomes = list(runner.run(the_plan, Seen()))
     asked = [(outcome.round, outcome.binary.names) for outcome in outcomes]
     assert asked == [(1, ("gemm/only",)), (2, ("gemm/only",)), (3, ()), (4, ())]
     assert (tmp_path / "bin" / "bench_gemm.count").read_text() == "xx"
@@ -181,7 +176,7 @@ def test_a_program_with_nothing_left_to_run_does_not_start(tmp_path: Path) -> No
 def test_what_fails_on_one_side_runs_on_the_other(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "base", "gemm", ill={"gemm/one": "crash"})
     fake_binary.make(tmp_path / "candidate", "gemm")
-    outcomes = runner.run(plan(tmp_path, processes=3, sides=SIDES), Seen())
+    outcomes = list(runner.run(plan(tmp_path, processes=3, sides=SIDES), Seen()))
     asked = {side: [one.binary.names for one in outcomes if one.side == side] for side in SIDES}
     both = ["gemm/one", "gemm/two"]
     in_order = {side: [sorted(names) for names in rounds] for side, rounds in asked.items()}
@@ -193,8 +188,8 @@ def test_a_report_of_another_run_is_not_taken_for_ones_own(tmp_path: Path, plain
     faults = {"2": "no start", "3": "no start"}
     fake_binary.make(tmp_path / "bin", "gemm", faults=faults, plain=plain)
     the_plan = plan(tmp_path, processes=1)
-    assert not errors(merged(the_plan, runner.run(the_plan, Seen())))
-    rows = merged(the_plan, runner.run(the_plan, Seen()))
+    assert not errors(merged(the_plan, list(runner.run(the_plan, Seen()))))
+    rows = merged(the_plan, list(runner.run(the_plan, Seen())))
     # It is unknown which benchmark a plain program would have begun with.
     assert list(errors(rows)) == (["gemm/one"] if plain else ["gemm/one", "gemm/two"])
 
@@ -214,6 +209,6 @@ def test_a_program_of_thousands_of_benchmarks_loses_one(
         (lane,) = once.lanes
         some = selection.only(lane.binaries, [*times][1:])
         once = replace(once, lanes=(replace(lane, binaries=tuple(some)),))
-    rows = merged(once, runner.run(once, Seen()))
+    rows = merged(once, list(runner.run(once, Seen())))
     assert errors(rows).keys() == {bad}
     assert [*rows] == [*times][0 if from_the_first_look else 1 :]

@@ -35,7 +35,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options, before = parse(argv), None
     if options.resume is not None:
         before = resume.interrupted(options, root / "build" / "runs")
-        argv, options = before.argv, before.options
+        argv, options = before.began.argv, before.options
     # If standard output has a format for programs, everything else goes to standard error.
     shown = Output(stderr=options.formats.shown is not TERMINAL)
     faults = Output(stderr=True)
@@ -143,8 +143,7 @@ class _All:
 
     def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
         """Run what the journal lacks, and report all GPUs."""
-        kept = {uuid: self.journal.status_of(uuid) for uuid in works}
-        statuses = {uuid: status for uuid, status in kept.items() if status is not None}
+        statuses = self._kept()
         left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
         try:
             for ended in self._ended(left):
@@ -193,7 +192,7 @@ class _All:
             self._warn(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(named(ended.name)).is_dir():
-            self.journal.keep_status(ended.name, status)
+            self.journal.keep(["gpu", ended.name], status)
         return status
 
     def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
@@ -206,10 +205,15 @@ class _All:
         for fault in faults:
             print_line(self.one.results, fault)
 
+    def _kept(self) -> dict[str, ExitStatus]:
+        """Return the exit statuses of the runs that have ended."""
+        kept = {uuid: self.journal.find(["gpu", uuid], ExitStatus) for uuid in self.gpus}
+        return {uuid: status for uuid, status in kept.items() if status is not None}
+
     def _tell_of_resuming(self) -> bool:
         """Return whether part of the run can be resumed, and say how."""
         unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
-        if unfinished or 0 < self.journal.size < len(self.gpus):
+        if unfinished or 0 < len(self._kept()) < len(self.gpus):
             self._warn(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
             return True
         return False

@@ -29,7 +29,6 @@ from warpgauge.system import interrupts, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
-from warpgauge.system.text import plural
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.why import explain
@@ -84,8 +83,7 @@ class Bench(MeasuringCommand):
             folder = share.journal if share else paths.journal
             journal = resume.journal_of(folder, facts, self.before)
             if self.before:
-                kept = plural(journal.size, "process is", "processes are")
-                measuring.note(f"Resuming {os.path.relpath(paths.run)}: {kept} kept.")
+                measuring.note(f"Resuming {os.path.relpath(paths.run)}.")
             measuring = replace(measuring, journal=journal)
             sides = AbRun(measuring, suite, built.source)
             with resume.goes_on(journal, measuring.warn, share.whole if share else None):
@@ -97,7 +95,7 @@ class Bench(MeasuringCommand):
                 else:
                     status = self._by_itself(sides, base, paths, show)
                 if share:  # before its own journal goes, or --resume would measure it again
-                    Journal(share.whole).keep_status(str(options.device), status)
+                    Journal(share.whole).keep(["gpu", str(options.device)], status)
             measuring.tell_budget()
             return status
 

@@ -18,7 +18,7 @@ from warpgauge.commands.profile_options import ProfileOptions, parse
 from warpgauge.measure import progress, selection, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import atomic, process, streams
@@ -165,10 +165,9 @@ class _Profiling:
         """Run the benchmark once under `prefix`; return how it ended and why it has no result."""
         device, scratch = self.options.device, self.measuring.scratch
         lane = Lane((self.binary,))
-        plan = Plan((lane,), range(1), 0, scratch, gpu_arguments(device))
         out = scratch / "row.json"
         words = [
-            *(*prefix, *command(plan, lane, self.binary, self.binary.names)),
+            *(*prefix, *command(lane, self.binary, gpu_arguments(device), self.binary.names)),
             *(f"--benchmark_out={out}", "--benchmark_out_format=json"),
         ]
         variables = {**gpu_environment(device), **environment}

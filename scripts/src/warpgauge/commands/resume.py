@@ -20,7 +20,6 @@ from warpgauge.measure.journal import Journal, Start
 from warpgauge.measure.selection import Suite
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import plural
 
 # Fields of a run that must not have changed, and their names in messages.
 _SAME = {
@@ -59,9 +58,8 @@ def called(argv: Sequence[str], seed: int, run: Path) -> Start:
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A run to resume: how it was called, and its journal."""
+    """A run to resume: its options, its journal, and how it was called."""
 
-    argv: Sequence[str]
     options: Options
     journal: Journal
     began: Start
@@ -78,7 +76,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
         raise UserError(f"{folder} belongs to a run in {began.folder}: resume it there")
     options = replace(parse(began.argv), seed=began.seed, out=Path(began.run))
     shown = replace(options, wait=given.wait, quiet=given.quiet, verbose=given.verbose)
-    return Interrupted(began.argv, shown, there, began)
+    return Interrupted(shown, there, began)
 
 
 def begun(folder: Path, options: Options) -> Interrupted | None:
@@ -86,7 +84,7 @@ def begun(folder: Path, options: Options) -> Interrupted | None:
     if not journal.is_begun(folder):
         return None
     there, began = journal.opened(folder)
-    return Interrupted(began.argv, options, there, began)
+    return Interrupted(options, there, began)
 
 
 def journal_of(folder: Path, now: Start, before: Interrupted | None) -> Journal:
@@ -111,11 +109,11 @@ def goes_on(
     try:
         yield
     except BaseException:
-        if there.size:
-            what = plural(there.size, "process is", "processes are")
-            say(f"{what} kept: `{command(named or there.folder)}` resumes from there.")
-        else:
+        if there.is_empty:
             there.remove()
+        else:
+            again = command(named or there.folder)
+            say(f"What was measured is kept: `{again}` resumes from there.")
         raise
     there.remove()
 

@@ -19,11 +19,10 @@ from warpgauge.measure import run_file, selection
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import LAST_LOOK
-from warpgauge.measure.plan import Lane
+from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.measure.run_file import Content
 from warpgauge.measure.selection import Suite
 from warpgauge.measure.throttle_guard import PersistentThrottling
-from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE

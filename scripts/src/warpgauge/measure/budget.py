@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from warpgauge.measure.plan import Lane
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.system.text import duration
 
 # By default, further looks may take three times as long as the first one, but at least 2 minutes.

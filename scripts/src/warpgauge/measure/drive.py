@@ -6,9 +6,10 @@ In lock-step both processes are alive, and one works at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -18,32 +19,32 @@ from warpgauge.measure.description import BAD_USAGE
 from warpgauge.measure.discovery import Names
 from warpgauge.measure.drive_lines import Begin, Line, Lines
 from warpgauge.measure.driven_program import DrivenProgram
-from warpgauge.measure.plan import Plan, Turn
-from warpgauge.measure.turn_result import Running, TurnResult, require_room
-from warpgauge.system import interrupts, process
+from warpgauge.measure.plan import Plan, Turn, TurnResult
+from warpgauge.system import process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import inert
 
-# Called with the turns of the program that begins.
-Begins = Callable[..., None]
-
-
-def alone(plan: Plan, turn: Turn, names: Names, running: Running) -> TurnResult:
-    """Measure `names` of one turn's program: each gets a row or a fault."""
-    [[found]] = deliver(plan, [([turn], names)], lambda *_: None, running)
-    return found
+# Bytes needed for the report of a large program.
+_ROOM = 128 * 1024
 
 
 def deliver(
-    plan: Plan, asked: Sequence[tuple[Sequence[Turn], Names]], begins: Begins, running: Running
-) -> Iterator[list[TurnResult]]:
+    plan: Plan,
+    asked: Sequence[tuple[Sequence[Turn], Names]],
+    begins: Callable[..., None],
+    running: Callable[[str], None],
+) -> list[list[TurnResult]]:
     """Measure programs of one round: of each, the turns (one, or both sides) and their benchmarks.
 
-    The first turn's process starts first. Yield one result per turn of each program, in order; if
-    interrupted, first those of programs that have ended well. A benchmark that both sides measured
-    gets a row and, in the candidate's result, a ratio; one in which a side failed gets a fault. All
-    others of a pair are missing (`TurnResult.missing`) and must be measured by themselves.
+    The first turn's process starts first. `begins` is called with the turns of a program, `running`
+    with the name of a benchmark. Return one result per turn of each program, in order. A benchmark
+    that both sides measured gets a row and, in the candidate's result, a ratio; one in which a side
+    failed gets a fault. All others of a pair are missing (`TurnResult.missing`) and must be
+    measured by themselves.
+
+    What the plan's journal has is not measured again. Where a run was interrupted within a round,
+    the next run of the driver measures the rest, as after a driver that left early.
     """
     programs = [DrivenProgram(plan, turns, names) for turns, names in asked]
     shown = set[str]()
@@ -55,15 +56,8 @@ def deliver(
         running(name)
 
     while left := [one for one in programs if one.left]:
-        run = _Run(plan, left, show)
-        try:
-            run.drive()
-        except BaseException:
-            whole = takewhile(lambda one: one.is_ended or not one.names, programs)
-            found = (one.results() for one in whole)
-            yield from takewhile(lambda turns: not any(one.missing for one in turns), found)
-            raise
-    yield from (one.results() for one in programs)
+        _Run(plan, left, show).drive()
+    return [one.results() for one in programs]
 
 
 @dataclass
@@ -75,46 +69,54 @@ class _Run:
     show: Callable[[DrivenProgram, str], None]
 
     def drive(self) -> None:
-        """Run the driver, and give its results to the programs. Raises UserError."""
-        folder = self.plan.folder / f"round{self.programs[0].turns[0].round}"
-        folder.mkdir(parents=True, exist_ok=True)
-        number = len([*folder.glob("*.plan")]) + 1
-        planned, told = folder / f"{number}.plan", folder / f"{number}.lines"
-        self._lines = Lines(told)
+        """Run the driver or read its lines, and give its results to the programs.
+
+        Raises UserError, also if an input of the programs was replaced meanwhile.
+        """
         for program in self.programs:
             program.begin()
-        before = sum(one.seconds for one in self.programs)
-        try:
-            ending = self._driven(planned, told)
-            self._take_and_show()
-        except BaseException:
-            self._take()
+        journal, plan = self.plan.journal, self._encoded()
+        recorded = journal.recorded(plan)
+        if recorded is not None:
+            self._take(recorded)
             for program in self.programs:
-                if program.is_ended:
-                    program.settle()
-            raise
+                program.settle()
+            return
+        before = sum(one.seconds for one in self.programs)
+        path, written = journal.begin(plan)
+        lines = Lines(written)
+        ending = self._driven(path, written, lambda: self._take(lines.new()))
+        self._take(lines.new())
         for program in self.programs:
             program.settle()
         of_programs = sum(one.seconds for one in self.programs) - before
         self.programs[0].seconds += ending.seconds - of_programs
-        self._judge(ending, folder)
+        self._judge(ending)
         self._free(ending)
+        try:
+            self.plan.unchanged()
+        except UserError:
+            journal.forget(-1)
+            raise
 
-    def _driven(self, planned: Path, told: Path) -> Ending:
-        plan, turns = self.plan, [side.turn for side in self.programs[0].sides]
+    def _encoded(self) -> bytes:
+        """Return what the driver is asked."""
         whole = drive_lines.Plan(
-            seed=f"{plan.seed} {turns[0].round}",
-            deadline_s=plan.deadline_s,
+            seed=f"{self.plan.seed} {self.programs[0].turns[0].round}",
+            deadline_s=self.plan.deadline_s,
             programs=[one.planned for one in self.programs],
         )
         try:
-            planned.write_bytes(msgspec.json.encode(whole))
+            return msgspec.json.encode(whole)
         except UnicodeEncodeError:  # JSON cannot hold it
             paths = ", ".join(sorted({inert(str(one.binary.path)) for one in self.programs}))
             raise UserError(f"{paths}: the path is not UTF-8: rename the folder") from None
+
+    def _driven(self, planned: Path, lines: Path, grown: Callable[[], None]) -> Ending:
+        plan, turns = self.plan, [side.turn for side in self.programs[0].sides]
         sides = " and ".join(turn.lane.side for turn in turns)
         # The driver ends late sides; each may be late in starting, preparing, measuring and ending,
-        # and those of the program before may be late in ending, too. A plain program tells of its
+        # and those of the program before may be late in ending, too. A plain program reports its
         # benchmarks at its end.
         silent = [len(one.asked) for one in self.programs if not one.binary.driven]
         return process.run(
@@ -122,33 +124,26 @@ class _Run:
             (6 * len(turns) + max(silent, default=0)) * plan.deadline_s + 60.0,
             planned.parent,
             plan.environment,
-            into=told,
-            grown=self._take_and_show,
+            into=lines,
+            grown=grown,
             told=f"round {turns[0].round}" + (f", {sides}" if sides else ""),
             by_hand=[words for one in self.programs for words in one.by_hand],
         )
 
-    def _take(self) -> list[Line]:
-        """Give new lines to the programs: all or, if interrupted before, none."""
-        with interrupts.postponed():
-            lines = self._lines.new()
-            for line in lines:
-                self.programs[line.program].take(line)
-        return lines
-
-    def _take_and_show(self) -> None:
-        for line in self._take():
+    def _take(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            program = self.programs[line.program]
+            program.take(line)
             if isinstance(line, Begin):
-                program = self.programs[line.program]
                 self.show(program, program.ours(line.benchmark))
 
-    def _judge(self, ending: Ending, folder: Path) -> None:
+    def _judge(self, ending: Ending) -> None:
         """Find out what a driver that ended too early costs. Raises UserError."""
         if ending.status in (BAD_USAGE, NOT_EXECUTABLE):
             raise UserError(f"{drive_lines.driver()}: {ending.described()}: {drive_lines.REMEDY}")
         is_bad = bool(ending.status or ending.ended_for)
         if is_bad:
-            require_room(folder)
+            _require_room(self.plan.journal.folder)
         first = next((one for one in self.programs if one.left), None)
         # After a fault the driver leaves the others, and what must wait, to its next run.
         has_progress = any(program.has_progress for program in self.programs)
@@ -175,3 +170,13 @@ class _Run:
             bad += [ending] * any(one.binary.needs_gpu for one in self.programs)
         if bad:
             self.plan.freed(bad[-1])
+
+
+def _require_room(folder: Path) -> None:
+    """Raise UserError if a full disk, rather than a benchmark, may have cost a report."""
+    with suppress(OSError):  # the folder may be gone
+        if shutil.disk_usage(folder).free < _ROOM:
+            raise UserError(
+                f"{folder} has too little space for what the programs report: free some, or use "
+                "another folder (--out, TMPDIR)"
+            )

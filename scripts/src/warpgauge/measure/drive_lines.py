@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -134,3 +135,12 @@ class Lines:
             return [_DECODER.decode(line) for line in whole.split(b"\n") if line]
         except ValueError as fault:
             raise UserError(f"{driver()} writes unknown lines ({fault}): {REMEDY}") from None
+
+
+def recorded(path: Path) -> list[Line]:
+    """Return the lines of a driver that has ended, up to the first that is damaged or cut off."""
+    lines: list[Line] = []
+    with suppress(FileNotFoundError, ValueError):
+        for line in path.read_bytes().split(b"\n"):
+            lines.append(_DECODER.decode(line))  # noqa: PERF401 - those before the damaged one stay
+    return lines

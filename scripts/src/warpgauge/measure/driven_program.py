@@ -9,14 +9,16 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from warpgauge.measure import drive_lines, selection
 from warpgauge.measure.description import BAD_USAGE, NOT_MEASURABLE
 from warpgauge.measure.discovery import Binary, Names
 from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio, Report
-from warpgauge.measure.driven_side import DrivenSide
-from warpgauge.measure.plan import Plan, Turn, called, command, of_round
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, of_round
+from warpgauge.records import program_report
+from warpgauge.records.counters import NOT_TRIED
+from warpgauge.system.document import Failure, failure_of
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
 
@@ -25,6 +27,66 @@ from warpgauge.system.text import plural, quoted
 _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 _MOST_HANGS = 2
 _PARTS = 8
+
+Row = dict[str, Any]
+
+
+@dataclass
+class DrivenSide:
+    """One turn and its results so far."""
+
+    turn: Turn
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    context: dict[str, object] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    reported: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)  # benchmarks whose reports are
+    of_process: list[str] = field(default_factory=list)  # what the present process has reported
+
+    def read(self, names: Names, text: str) -> None:
+        """Take the rows of benchmarks from their report, unless they were not tried."""
+        self.reported.update(names)
+        self.unreadable.difference_update(names)
+        self.of_process += names
+        if not (report := program_report.parsed(text)):
+            self.unreadable.update(names)
+            return
+        report = self.turn.binary.normalized(report)
+        self.context = {**report["context"], **self.context}
+        asked = {*names}
+        for row in report["benchmarks"]:
+            if row["name"] in asked and not _is_untried(row):
+                self.rows[row["name"]].append(row)
+
+    def require_row(self, name: str) -> None:
+        """Set a fault if a benchmark that was measured has no row."""
+        if not self.rows[name] and name not in self.faults:
+            self.faults[name] = self.lacks(name)
+
+    def lacks(self, name: str) -> str:
+        """Return why a benchmark that was measured has no row."""
+        how = "left no readable report" if name in self.unreadable else "did not report it"
+        return f"{self.turn.binary.path.name} {how}"
+
+    def failure(self, name: str) -> Failure | None:
+        """Return why a benchmark has no time; None if it has one or was not tried."""
+        return next(filter(None, map(failure_of, self.rows[name])), None)
+
+    def has_error(self) -> bool:
+        """Return whether the present process has reported one, which explains exit status 1."""
+        failures = filter(None, map(self.failure, self.of_process))
+        return not all(failure.skipped for failure in failures)
+
+    def result(self, names: Names, seconds: float) -> TurnResult:
+        rows = [row for name in names for row in self.rows.get(name, [])]
+        report = {"context": self.context, "benchmarks": rows} if self.context or rows else {}
+        binary, number = replace(self.turn.binary, names=names), self.turn.round
+        return TurnResult(binary, number, report, self.faults, seconds, self.turn.lane.side)
+
+
+def _is_untried(row: Row) -> bool:
+    """Return whether a row failed untried; a measured row may have a counter of that name."""
+    return failure_of(row) is not None and bool(row.get(NOT_TRIED))
 
 
 @dataclass
@@ -66,8 +128,11 @@ class DrivenProgram:
     @property
     def by_hand(self) -> list[list[str]]:
         """The commands that measure what is asked outside the driver."""
-        plan, turns = self.plan, (side.turn for side in self.sides)
-        return [[*command(plan, t.lane, t.binary, self.asked), *of_round(plan, t)] for t in turns]
+        plan, device = self.plan, self.plan.gpu_arguments
+        return [
+            [*command(turn.lane, turn.binary, device, self.asked), *of_round(plan, turn)]
+            for turn in (side.turn for side in self.sides)
+        ]
 
     def begin(self) -> None:
         """Prepare a run of the driver."""
@@ -104,7 +169,8 @@ class DrivenProgram:
 
     def _driven(self, turn: Turn) -> list[str]:
         """Return the command of a process that the driver tells what to measure."""
-        return [*called(self.plan, turn.lane, turn.binary), *of_round(self.plan, turn)]
+        plan = self.plan
+        return [*called(turn.lane, turn.binary, plan.gpu_arguments), *of_round(plan, turn)]
 
     def ours(self, name: str) -> str:
         """Return a benchmark's name in the run file; `name` is the program's own."""

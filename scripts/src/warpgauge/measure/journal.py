@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the results of a run on disk, so that an interrupted run can be resumed.
+"""Keeps what a run has measured on disk, so that an interrupted run can be resumed.
 
-Each turn has one file, complete or absent. Its name is a digest of what was run.
+A journal is a folder. The driver writes its lines into it (N.lines), beside what it is asked
+(N.plan). A resumed run does the same as the first time: where it would ask the driver the same, it
+reads those lines instead. Other documents are kept under a digest of their key.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from warpgauge.measure import drive_lines
+from warpgauge.measure.drive_lines import Begin, End, Fault, Line
 from warpgauge.system import contract
 from warpgauge.system.atomic import replace_all
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
 
 SUFFIX = ".journal"
@@ -46,23 +53,50 @@ class Start(contract.Document, frozen=True, tag="journal/1"):
     faults: tuple[str, ...] = ()
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """A turn's result without the fields that the turn itself provides."""
-
-    report: dict[str, Any]
-    faults: dict[str, str]
-    seconds: float
-    remarks: tuple[str, ...]
-    pair_ratios: dict[str, float] = msgspec.field(default_factory=dict)
-
-
-class _Ended(msgspec.Struct, frozen=True):
-    status: ExitStatus
-
-
-@dataclass(frozen=True)
+@dataclass
 class Journal:
     folder: Path
+    used: list[Path] = field(default_factory=list)  # plans, in the order in which they were asked
+    is_replayed: bool = False  # the last one was recorded, and more are
+
+    @cached_property
+    def _left(self) -> list[Path]:
+        """The plans of the interrupted run that this one has not asked yet."""
+        plans = sorted(self.folder.glob("*.plan"), key=lambda path: int(path.stem))
+        if plans:
+            _cut(plans[-1].with_suffix(".lines"))
+        return plans
+
+    def recorded(self, plan: bytes) -> list[Line] | None:
+        """Return what the driver has reported for this plan; None if it must be asked."""
+        path = next((one for one in self._left if one.read_bytes() == plan), None)
+        if path is None:
+            return None
+        self._left.remove(path)
+        self.used.append(path)
+        self.is_replayed = bool(self._left)
+        return drive_lines.recorded(path.with_suffix(".lines"))
+
+    def begin(self, plan: bytes) -> tuple[Path, Path]:
+        """Write a plan for the driver; return its path, and that of the lines."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        last = max((int(path.stem) for path in self.folder.glob("*.plan")), default=0)
+        path = self.folder / f"{last + 1}.plan"
+        path.write_bytes(plan)
+        self.used.append(path)
+        self.is_replayed = False
+        return path, path.with_suffix(".lines")
+
+    def forget(self, first: int) -> None:
+        """Remove `used[first:]`, which a resumed run must measure anew."""
+        for path in self.used[first:]:
+            path.unlink()
+            path.with_suffix(".lines").unlink(missing_ok=True)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the driver has reported nothing."""
+        return not any(path.stat().st_size for path in self.folder.glob("*.lines"))
 
     def find(self, key: Sequence[str], kind: type[T]) -> T | None:
         """Return what was kept under this key; None if absent or unreadable."""
@@ -71,27 +105,13 @@ class Journal:
         except (OSError, ValueError):
             return None
 
-    def keep(self, key: Sequence[str], delivered: msgspec.Struct) -> None:
-        """Write a result to disk before returning. Raises UserError."""
-        _write(self._path(key), delivered)
-
-    def keep_status(self, device: str, status: ExitStatus) -> None:
-        """Keep the exit status of the run on one of several GPUs. Raises UserError."""
-        self.keep(["gpu", device], _Ended(status))
-
-    def status_of(self, device: str) -> ExitStatus | None:
-        """Return the exit status of the run on one of several GPUs; None if it has not ended."""
-        ended = self.find(["gpu", device], _Ended)
-        return None if ended is None else ended.status
+    def keep(self, key: Sequence[str], document: msgspec.Struct | Enum) -> None:
+        """Write a document to disk before returning. Raises UserError."""
+        _write(self._path(key), document)
 
     def of(self, what: str) -> Path:
         """Return the folder of the nested journal `what`, which may not exist."""
         return self.folder / f"{what}{SUFFIX}"
-
-    @property
-    def size(self) -> int:
-        """The number of turns kept."""
-        return sum(path.name != _START for path in self.folder.glob("*.json"))
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -101,6 +121,26 @@ class Journal:
         return self.folder / f"{digest[:24]}.json"
 
 
+def _cut(path: Path) -> None:
+    """Remove the lines of a benchmark that was interrupted.
+
+    A fault may be the interruption itself: who killed the driver killed its programs, too.
+    """
+    lines = drive_lines.recorded(path)
+    begins = (number for number, line in enumerate(lines) if isinstance(line, Begin))
+    begun = max(begins, default=0)
+    rest = lines[begun:]
+    has_ended = rest and isinstance(rest[-1], End) and rest[-1].program == rest[0].program
+    if not has_ended or any(isinstance(line, Fault) for line in rest):
+        whole = path.read_bytes().split(b"\n")[:begun] if lines else []
+        replace_all({path: b"".join(line + b"\n" for line in whole)})
+
+
+def scratch(folder: Path) -> Journal:
+    """Return a new journal in `folder`, of a run that is not to be resumed."""
+    return Journal(Path(tempfile.mkdtemp(dir=folder)))
+
+
 def begin(folder: Path, start: Start) -> Journal:
     journal = Journal(folder)
     journal.remove()
@@ -108,8 +148,8 @@ def begin(folder: Path, start: Start) -> Journal:
     return journal
 
 
-def _write(path: Path, kept: msgspec.Struct) -> None:
-    replace_all({path: json.dumps(msgspec.to_builtins(kept))})
+def _write(path: Path, document: msgspec.Struct | Enum) -> None:
+    replace_all({path: json.dumps(msgspec.to_builtins(document))})
 
 
 def is_begun(folder: Path) -> bool:

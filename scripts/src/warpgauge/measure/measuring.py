@@ -17,6 +17,7 @@ from warpgauge.measure import (
     build,
     discovery,
     drive_lines,
+    journal,
     machine_context,
     manifest,
     progress,
@@ -29,9 +30,8 @@ from warpgauge.measure.gpu_watch import GpuWatch
 from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
-from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
 from warpgauge.measure.selection import Suite
-from warpgauge.measure.turn_result import TurnResult
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system import environment, process, worktree
@@ -63,7 +63,7 @@ class Measuring:
     notes: Console
     faults: Console  # same as `notes` unless --quiet: what changes a result is always shown
     budget: Budget = field(default_factory=Budget)
-    journal: Journal | None = None  # keeps the results
+    journal: Journal | None = None  # of a run that can be resumed
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # set once the GPU is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
@@ -245,7 +245,7 @@ class Measuring:
             lanes=tuple(lanes),
             rounds=rounds,
             seed=self.options.seed,
-            folder=self.scratch,
+            journal=self.journal or journal.scratch(self.scratch),
             gpu_arguments=gpu_arguments(self.options.device),
             deadline_s=self.options.timeout_s,
             environment=gpu_environment(self.options.device),
@@ -257,14 +257,14 @@ class Measuring:
         for lane in lanes:
             for binary in lane.binaries:
                 device = [f"{key}={value}" for key, value in plan.environment.items()]
-                self.echo(f"$ {shlex.join([*device, *command(plan, lane, binary)])}")
+                words = command(lane, binary, plan.gpu_arguments, binary.names)
+                self.echo(f"$ {shlex.join([*device, *words])}")
         for line in progress.new_faults(lanes, self.reported):
             self.warn(line)
         with progress.build_status(self.notes) as say:
             drive_lines.provide(self.note, say, self.echo)
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
-            outcomes = runner.one_by_one(plan, observer, self.journal)
-            yield from self.budget.timed(outcomes)
+            yield from self.budget.timed(runner.run(plan, observer))
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

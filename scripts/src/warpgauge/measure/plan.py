@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: programs, their command lines, rounds and order."""
+"""The plan of a run: programs, their command lines, rounds and order; and what comes of a turn."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
 from warpgauge.measure import selection
 from warpgauge.measure.discovery import Binary, Names
+from warpgauge.measure.journal import Journal
+from warpgauge.records import program_report
+from warpgauge.records.program_report import Report
+from warpgauge.system.document import Failure
 from warpgauge.system.process import Ending
 
 
@@ -32,7 +36,7 @@ class Plan:
     lanes: tuple[Lane, ...]
     rounds: range
     seed: int
-    folder: Path  # for the plans of the driver and its lines
+    journal: Journal  # what it has is not measured again
     gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
     deadline_s: float = 120.0  # per benchmark
     environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
@@ -51,6 +55,40 @@ class Turn:
     binary: Binary
 
 
+@dataclass(frozen=True)
+class TurnResult:
+    """A row or a fault, or both, for each benchmark of `binary`; a fault takes precedence.
+
+    `pair_ratios` are times relative to the first lane's, by benchmark, if measured in lock-step.
+    """
+
+    binary: Binary
+    round: int
+    report: Report
+    faults: Mapping[str, str]
+    seconds: float
+    side: str = ""
+    remarks: Sequence[str] = ()  # problems that cost no benchmark
+    pair_ratios: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> Names:
+        """The benchmarks with neither row nor fault."""
+        known = {row["name"] for row in self.report.get("benchmarks", [])} | self.faults.keys()
+        return tuple(name for name in self.binary.names if name not in known)
+
+    @cached_property
+    def failures(self) -> Mapping[str, Failure]:
+        """Why benchmarks have no result in this turn: faults, errors and skips."""
+        found: dict[str, Failure] = {}
+        for row in self.report.get("benchmarks", []):
+            why = program_report.fault_of(row) if program_report.is_run(row) else None
+            known = found.get(row["name"])
+            if why is not None and (known is None or known.skipped):  # an error outranks a skip
+                found[row["name"]] = why
+        return {**found, **{name: Failure(why) for name, why in self.faults.items()}}
+
+
 def gpu_arguments(device: int | str | None) -> tuple[str, ...]:
     """Return the option that selects the GPU with this index."""
     return (f"--device={device}",) if isinstance(device, int) else ()
@@ -61,23 +99,25 @@ def gpu_environment(device: int | str | None) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": device} if isinstance(device, str) else {}
 
 
-def called(plan: Plan, lane: Lane, binary: Binary) -> list[str]:
-    """Return a program's command line, without what to measure and where to report it."""
-    device = plan.gpu_arguments if binary.needs_gpu else ()
-    return [str(binary.path), *binary.arguments, *lane.arguments, *device]
+def called(lane: Lane, binary: Binary, device: Sequence[str]) -> list[str]:
+    """Return a program's command line, without what to measure and where to report it.
+
+    `device` are the options that select the GPU.
+    """
+    own = [str(binary.path), *binary.arguments, *lane.arguments]
+    return [*own, *device] if binary.needs_gpu else own
 
 
-def command(plan: Plan, lane: Lane, binary: Binary, names: Names | None = None) -> list[str]:
-    """Return the command that measures `names` (default: the selected ones) by hand.
+def command(lane: Lane, binary: Binary, device: Sequence[str], names: Names) -> list[str]:
+    """Return the command that measures `names` by hand.
 
     It has no filter if these are all, or too many for one argument.
     """
-    names = binary.names if names is None else names
     chosen = selection.exactly(binary.own(names))
     is_whole = len(names) == binary.total
     is_long = len(chosen.encode(errors="surrogateescape")) > selection.LONGEST_FILTER
     filtered = [] if is_whole or is_long else [f"--benchmark_filter={chosen}"]
-    return [*called(plan, lane, binary), *filtered]
+    return [*called(lane, binary, device), *filtered]
 
 
 def order(plan: Plan) -> list[list[Turn]]:

@@ -13,8 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, Turn
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import cut, inert, plural
 

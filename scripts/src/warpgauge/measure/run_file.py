@@ -12,7 +12,7 @@ from typing import Any
 
 from warpgauge.measure import program_identity
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import TurnResult
 from warpgauge.records import fields
 from warpgauge.records.counters import (
     FLAWS,

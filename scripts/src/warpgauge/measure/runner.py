@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan's turns in fresh processes or from the journal, and repeats disturbed ones."""
+"""Runs a plan's turns in fresh processes, and repeats disturbed benchmarks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Protocol
 
-import msgspec
-
 from warpgauge.measure import drive
 from warpgauge.measure.discovery import Names
-from warpgauge.measure.journal import Journal, Kept
-from warpgauge.measure.plan import Plan, Turn, command, order, sequence
-from warpgauge.measure.throttle_guard import ThrottleGuard
-from warpgauge.measure.turn_result import TurnResult
+from warpgauge.measure.plan import Plan, Turn, TurnResult, order, sequence
+from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
 from warpgauge.records.counters import is_disturbed
 from warpgauge.records.fields import counters_of
 from warpgauge.records.program_report import Report
@@ -38,41 +34,40 @@ class Observer(Protocol):
     def repeated(self, outcome: TurnResult) -> None: ...
 
 
-def run(plan: Plan, observer: Observer, journal: Journal | None = None) -> list[TurnResult]:
-    """Run the plan and return one result per turn.
+def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
+    """Run the plan, and yield one result per turn when its program has ended.
 
-    A benchmark that failed in a lane does not run there again: its row is an error anyway, and a
-    hang would cost its deadline in every round. A disturbed benchmark is repeated once in all
-    lanes, as long as repeating helps.
+    In lock-step that is when the round has ended; only then is it seen whether it was disturbed,
+    or the GPU stays slow. A benchmark that failed in a lane does not run there again: its row is an
+    error anyway, and a hang would cost its deadline in every round. A disturbed benchmark is
+    repeated once in all lanes, as long as repeating helps.
+
+    Raises UserError if the journal cannot be written, and PersistentThrottling if the GPU stays
+    slow: a resumed run measures those rounds anew.
     """
-    return list(one_by_one(plan, observer, journal))
-
-
-def one_by_one(
-    plan: Plan, observer: Observer, journal: Journal | None = None
-) -> Iterator[TurnResult]:
-    """Like `run`, but yield the results of each program as soon as they are in the journal.
-
-    That is when its turns have ended; in lock-step, when the round has ended or is interrupted, and
-    only then is it seen whether they were disturbed, or the GPU stays slow. Results in the journal
-    do not run again unless they were disturbed. Raises UserError if the journal cannot be written,
-    and PersistentThrottling if the GPU stays slow.
-    """
-    rounds = order(plan)
+    rounds, journal = order(plan), plan.journal
     budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
     failed: dict[tuple[str, str], set[str]] = defaultdict(set)
-    run = _Run(plan, observer, journal)
+    run = _Run(plan, observer)
+    rested = 0  # length of journal.used before the first round in which the GPU is slow
 
     def asked(turn: Turn) -> tuple[Turn, Names]:
         gone = failed[turn.lane.side, turn.binary.family]
         return turn, tuple(name for name in sequence(plan, turn) if name not in gone)
 
     for turns in rounds:
+        before = len(journal.used)
         by_program = groupby(turns, key=lambda turn: turn.binary.family)
         programs = [[*map(asked, of_program)] for _, of_program in by_program]
         measured = run.measured(programs)
         for program in programs:
-            throttle_guard.require_rested()
+            if throttle_guard.is_rested:
+                rested = before
+            try:
+                throttle_guard.require_rested()
+            except PersistentThrottling:
+                journal.forget(rested)
+                raise
             best = _undisturbed(run, program, next(measured), budget)
             for outcome in best:
                 failed[outcome.side, outcome.binary.family].update(outcome.failures)
@@ -87,7 +82,8 @@ def _undisturbed(
     names = disturbed(outcome.report for outcome in outcomes)
     if not names or not budget.is_left:
         return outcomes
-    run.plan.settle(names)
+    if not run.plan.journal.is_replayed:  # otherwise the repetition is recorded, too
+        run.plan.settle(names)
     asked = [
         (turn, tuple(name for name in outcome.binary.names if name in names))
         for (turn, _), outcome in zip(program, outcomes, strict=True)
@@ -99,24 +95,25 @@ def _undisturbed(
     return better
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Run:
     """Measures programs, in lock-step where possible."""
 
     plan: Plan
     observer: Observer
-    journal: Journal | None
 
     def measured(self, programs: Sequence[Asked], attempt: int = 1) -> Iterator[list[TurnResult]]:
-        """Yield one outcome per turn of each program. Raises UserError if one cannot be kept.
+        """Yield one outcome per turn of each program.
 
         Programs in lock-step that follow each other are all measured before the first is yielded.
         """
+        tell = self.observer.ended if attempt == 1 else self.observer.repeated
         for in_lock_step, some in groupby(programs, key=lambda one: bool(self._together(one))):
-            if in_lock_step:
-                yield from self._in_lock_step([*some], attempt)
-            else:
-                yield from ([self._alone(one, attempt) for one in program] for program in some)
+            measure = self._in_lock_step if in_lock_step else self._in_turns
+            for outcomes in measure([*some], attempt):
+                for outcome in outcomes:
+                    tell(outcome)
+                yield outcomes
 
     def _together(self, program: Asked) -> Names:
         """Return what is measured in lock-step: what both turns have, in the order of the first."""
@@ -126,88 +123,34 @@ class _Run:
         able = {*second} - self.plan.apart
         return tuple(name for name in first if name in able)
 
-    def _alone(self, one: tuple[Turn, Names], attempt: int) -> TurnResult:
-        turn, names = one
-        if attempt == 1:
-            self.observer.begins(turn)
-        outcomes = self._found([one], attempt)
-        if not outcomes:
-            outcomes = [self._by_itself(turn, names)]
-            self._keep([one], outcomes, attempt)
-        self._tell(outcomes, attempt)
-        return outcomes[0]
+    def _in_turns(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
+        for program in programs:
+            yield [self._alone(turn, names, is_new=attempt == 1) for turn, names in program]
 
-    def _by_itself(self, turn: Turn, names: Names) -> TurnResult:
-        return drive.alone(self.plan, turn, names, self.observer.runs)
+    def _alone(self, turn: Turn, names: Names, *, is_new: bool = True) -> TurnResult:
+        if is_new:
+            self.observer.begins(turn)
+        [[outcome]] = drive.deliver(
+            self.plan, [([turn], names)], lambda *_: None, self.observer.runs
+        )
+        return outcome
 
     def _in_lock_step(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
-        known = [self._found(program, attempt) for program in programs]
-        new = [program for program, found in zip(programs, known, strict=True) if not found]
-        delivered = iter(self._delivered(new, attempt) if new else [])
-        for program, found in zip(programs, known, strict=True):
-            if found and attempt == 1:
-                self.observer.begins(*(turn for turn, _ in program))
-            outcomes = found or next(delivered)
-            measured = chain.from_iterable(outcome.pair_ratios for outcome in outcomes)
-            self.plan.apart.update({*self._together(program)}.difference(measured))
-            self._tell(outcomes, attempt)
-            yield outcomes
-
-    def _delivered(self, programs: Sequence[Asked], attempt: int) -> list[list[TurnResult]]:
         """Measure programs in lock-step, and what is missing then by itself."""
-        observer = self.observer
         together = [([turn for turn, _ in one], self._together(one)) for one in programs]
-        begins = observer.begins if attempt == 1 else lambda *_: None
-        found = drive.deliver(self.plan, together, begins, observer.runs)
-        whole = []
-        for program, outcomes in zip(programs, found, strict=True):
-            whole.append([*map(self._completed, program, outcomes)])
-            self._keep(program, whole[-1], attempt)
-        return whole
+        begins = self.observer.begins if attempt == 1 else lambda *_: None
+        found = drive.deliver(self.plan, together, begins, self.observer.runs)
+        for program, (_, names), outcomes in zip(programs, together, found, strict=True):
+            whole = [*map(self._completed, program, outcomes)]
+            measured = chain.from_iterable(outcome.pair_ratios for outcome in whole)
+            self.plan.apart.update({*names}.difference(measured))
+            yield whole
 
     def _completed(self, one: tuple[Turn, Names], outcome: TurnResult) -> TurnResult:
         turn, names = one
         outcome = replace(outcome, binary=replace(turn.binary, names=names))
-        if not (left := outcome.missing):
-            return outcome
-        self.observer.begins(turn)
-        return with_repeated(outcome, self._by_itself(turn, left))
-
-    def _keep(self, program: Asked, outcomes: Sequence[TurnResult], attempt: int) -> None:
-        self.plan.unchanged()  # otherwise the inputs of these results are unknown
-        for (turn, names), outcome in zip(program, outcomes, strict=True):
-            if self.journal is not None:
-                kept = msgspec.convert(outcome, Kept, from_attributes=True)
-                self.journal.keep(self._key(turn, names, attempt), kept)
-
-    def _tell(self, outcomes: Sequence[TurnResult], attempt: int) -> None:
-        for outcome in outcomes:
-            (self.observer.ended if attempt == 1 else self.observer.repeated)(outcome)
-
-    def _key(self, turn: Turn, names: Names, attempt: int) -> list[str]:
-        """Return the key of a result in the journal."""
-        called = command(self.plan, turn.lane, replace(turn.binary, names=names))
-        return [str(turn.round), str(attempt), turn.lane.side, *called, *names]
-
-    def _found(self, program: Asked, attempt: int) -> list[TurnResult]:
-        """Return the journal's results if it has all and none is disturbed; otherwise none."""
-        if self.journal is None:
-            return []
-        found = [
-            self.journal.find(self._key(turn, names, attempt), Kept) for turn, names in program
-        ]
-        whole = [kept for kept in found if kept is not None]
-        if len(whole) < len(program) or disturbed(kept.report for kept in whole):
-            return []
-        return [
-            TurnResult(
-                replace(turn.binary, names=names),
-                turn.round,
-                side=turn.lane.side,
-                **msgspec.structs.asdict(kept),
-            )
-            for (turn, names), kept in zip(program, whole, strict=True)
-        ]
+        left = outcome.missing
+        return with_repeated(outcome, self._alone(turn, left)) if left else outcome
 
 
 # Repetition stops after this many consecutive repetitions that did not help.

@@ -56,6 +56,11 @@ class ThrottleGuard:
         else:
             self._programs, self._slow = 0, []
 
+    @property
+    def is_rested(self) -> bool:
+        """Whether the last program on the GPU ran at full clock."""
+        return self._programs == 0
+
     def require_rested(self) -> None:
         """Raise PersistentThrottling if the GPU stays slow."""
         if self._programs < _IN_A_ROW:

@@ -19,7 +19,7 @@ from warpgauge.measure import cubins
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.plan import Lane, Plan, command, gpu_arguments, gpu_environment
+from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records.model import Clock, Record, Row
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
@@ -85,8 +85,7 @@ class Gathering:
         if not binary.needs_gpu:
             return found
         lane = Lane((binary,))
-        plan = Plan((lane,), range(1), 0, self.scratch, gpu_arguments(self.device))
-        words = command(plan, lane, binary, (name,))
+        words = command(lane, binary, gpu_arguments(self.device), (name,))
         trace, kernels = self._unless_missing(what, "traced", lambda: self._trace(words)), None
         if trace is not None:
             if self.traces is not None:
