@@ -22,7 +22,7 @@ from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found, Tests
-from warpgauge.statistics.pairs import Design
+from warpgauge.statistics.pairs import Order
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
 
@@ -63,8 +63,7 @@ def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDE
     share = 0.5**looks
     found = pairs.found(
         [_log_ratios(*one) for one in zip(pairings, rounds, sides, strict=True)],
-        [Design(tuple(number % 2 == 1 for number in numbers)) for numbers in rounds],
-        [(pairing.candidate.family, pairing.candidate.clock) for pairing in pairings],
+        [*map(_order, rounds)],
         np.array([_step(*both) for both in sides]),
         (1.0 - bound_confidence) * share,
     )
@@ -85,11 +84,14 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
     ratios = [_log_ratios(one, rounds, logs) for one, logs in zip(pairings, sides, strict=True)]
     return pairs.found(
         [np.mean(ratios, axis=0).tolist()],
-        [Design(tuple(number % 2 == 1 for number in rounds))],
-        ["mean"],
+        [_order(rounds)],
         np.array([np.mean([_step(*both) for both in sides])]),
         np.array([1.0 - BOUND_CONFIDENCE]),
     )
+
+
+def _order(rounds: Sequence[int]) -> Order:
+    return tuple(number % 2 == 1 for number in rounds)
 
 
 def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:
