@@ -23,6 +23,7 @@ from warpgauge.reports import comparison_json
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.locks import alone
+from warpgauge.verdict.rule import exit_status
 
 EXAMPLE = workflows.GITHUB / "examples" / "adopter"
 GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())
@@ -132,7 +133,7 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     left = job.uploaded["warpgauge-nvidia-h200"]
     assert (left / "comparison.json").exists(), job.log
     found = comparison_json.load((left / "comparison.json").read_text())
-    assert found.exit_status is ExitStatus.REGRESSION, job.log
+    assert exit_status(found) is ExitStatus.REGRESSION, job.log
     assert {one.name for one in found.verdicts} == set(WORST)
     sides = (found.baseline, pull_request.base), (found.candidate, pull_request.head)
     for side, commit in sides:

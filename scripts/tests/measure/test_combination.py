@@ -14,6 +14,7 @@ from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.rule import exit_status
 
 SIBLINGS = Note(
     Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=2.5e-7
@@ -96,7 +97,7 @@ def test_what_the_pair_lacks_or_refuses_stays(refusal: str | None, method: str) 
     left = Outcome.INVALID if refusal else Outcome.INCONCLUSIVE
     found = settled(screened, replace(comparison(b=left), refusal=refusal))
     assert outcomes(found) == outcomes(screened)
-    assert found.exit_status is ExitStatus.REGRESSION
+    assert exit_status(found) is ExitStatus.REGRESSION
     flags = "Screened against the baseline: 2 of 2 benchmarks flagged."
     assert str(found.method).startswith(f"{flags} {method}")
 
@@ -159,5 +160,5 @@ def test_pairs_from_the_start_make_no_refused_comparison_a_pass() -> None:
     assert unscreened(refused, both) is refused
     refuses = replace(both, found=replace(both.found, refusal="Both are Debug builds."))
     found = unscreened(comparison(a=Outcome.INCONCLUSIVE), refuses)
-    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert exit_status(found) is ExitStatus.NOT_MEASURED
     assert "in pairs with its commit: Both are Debug builds." in str(found.method)

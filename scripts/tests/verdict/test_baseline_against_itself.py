@@ -13,7 +13,7 @@ import pytest
 from simulation import size
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Row, Session, Source
-from warpgauge.verdict import controls
+from warpgauge.verdict import pairing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.judge import judge
 
@@ -60,7 +60,7 @@ def judgeable(comparison: Comparison) -> list[Verdict]:
     return [
         verdict
         for verdict in comparison.verdicts
-        if verdict.family != controls.FAMILY and verdict.outcome not in nothing_beside
+        if verdict.family != pairing.FAMILY and verdict.outcome not in nothing_beside
     ]
 
 

@@ -23,6 +23,7 @@ from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
+from warpgauge.verdict.rule import exit_status
 
 ROWS = [row("a/b"), row("a/c")]
 HIGH, LOW = {"sm_clock_target_hz": "1980000000"}, {"sm_clock_target_hz": "1755000000"}
@@ -225,7 +226,7 @@ L2, HOST, BEYOND = {"l2_set_aside": 33554432.0}, {"host_nodes": 2.0}, {"beyond_c
 def only(comparison: Comparison) -> Verdict:
     (verdict,) = comparison.verdicts
     if verdict.outcome is Outcome.INVALID:
-        assert comparison.exit_status is ExitStatus.NOT_MEASURED
+        assert exit_status(comparison) is ExitStatus.NOT_MEASURED
     return verdict
 
 
@@ -301,7 +302,7 @@ def test_a_disturbance_is_told_of_times_alone(
     comparison = judge(loaded(run(base)), loaded(run(cand, **HIGH)))
     assert " ".join(one.outcome.value for one in comparison.verdicts) == outcomes
     if "INVALID" in outcomes:
-        assert comparison.exit_status is ExitStatus.NOT_MEASURED
+        assert exit_status(comparison) is ExitStatus.NOT_MEASURED
 
 
 def test_a_plain_file_of_a_benchmark_binary_is_held_to_it_too(loaded: Loader) -> None:

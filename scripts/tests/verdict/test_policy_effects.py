@@ -22,6 +22,7 @@ from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Entry, Expected, MinimumEffect, Policy, Required, Tolerance
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
+from warpgauge.verdict.rule import exit_status
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)
@@ -306,7 +307,7 @@ def test_a_change_that_it_holds_back_says_why_and_regresses_by_its_resources_alo
     assert slower.accepted == WHY
     assert (same.outcome, same.accepted) == (Outcome.PASS, "")
     assert found.notes[0] == NOTE
-    assert found.exit_status is (ExitStatus.REGRESSION if gated else ExitStatus.OK)
+    assert exit_status(found) is (ExitStatus.REGRESSION if gated else ExitStatus.OK)
     if gated:
         assert "minimum effect of 25" in markdown.render(found).split("**Regressions**")[1]
 

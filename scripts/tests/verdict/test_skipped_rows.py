@@ -19,6 +19,7 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
 from warpgauge.verdict.policy import Expected, Policy, Required
+from warpgauge.verdict.rule import exit_status
 
 QUIET = ComparisonSettings(process_scatter=1e-4)
 SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
@@ -80,7 +81,7 @@ def test_a_skip_is_no_error_and_silent_nowhere(
     assert outcomes == {"a/b": Outcome.PASS, "a/skip": outcome}
     assert any(note.kind is Kind.SKIPPED for note in found.notes) is (outcome is Outcome.SKIPPED)
     passes = outcome in (Outcome.SKIPPED, Outcome.NEW)
-    assert found.exit_status is (ExitStatus.OK if passes else ExitStatus.NOT_MEASURED)
+    assert exit_status(found) is (ExitStatus.OK if passes else ExitStatus.NOT_MEASURED)
 
 
 def test_skips_are_told_once_a_reason(loaded: Loader) -> None:
@@ -100,13 +101,13 @@ def test_skips_are_told_once_a_reason(loaded: Loader) -> None:
 
 def test_nothing_but_skips_is_no_comparison(loaded: Loader) -> None:
     both = loaded(run([SKIP]))
-    assert judge(both, both).exit_status is ExitStatus.NOT_MEASURED
+    assert exit_status(judge(both, both)) is ExitStatus.NOT_MEASURED
 
 
 def test_a_policy_requires_a_time_of_what_was_skipped(loaded: Loader) -> None:
     settings = ComparisonSettings(policy=policy("a/skip"), today=date(2027, 1, 1))
     found = judge(loaded(recorded("a/b")), loaded(run([STEADY, SKIP])), settings)
-    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert exit_status(found) is ExitStatus.NOT_MEASURED
     assert found.count(Outcome.MISSING) == 1
 
 
@@ -176,7 +177,7 @@ def test_a_policy_asks_nothing_of_what_the_suite_left_out(
     base = loaded(recorded("a/b", "a/skip", **FULL))
     settings = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
     found = judge(base, loaded(run([STEADY], **suite)), settings)
-    assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
+    assert (exit_status(found) is ExitStatus.NOT_MEASURED) is missing
     assert any("expected entry 1" in str(note) for note in found.notes) is unused
 
 
@@ -192,5 +193,5 @@ def test_a_policy_asks_nothing_of_what_does_not_run_on_several_gpus(
     settings = ComparisonSettings(policy=policy(pattern), today=date(2027, 1, 1))
     base = loaded(baseline(rows, {"s": context(**keys)}, two))
     found = judge(base, loaded(run([STEADY], **keys)), settings)
-    assert (found.exit_status is ExitStatus.NOT_MEASURED) is missing
+    assert (exit_status(found) is ExitStatus.NOT_MEASURED) is missing
     assert any("expected entry 1" in str(note) for note in found.notes) is unused

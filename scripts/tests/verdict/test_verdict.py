@@ -15,6 +15,7 @@ from warpgauge.verdict.comparison import SAME_CODE, Comparison, ContextDifferenc
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.rule import exit_status
 
 DEFAULT = ComparisonSettings()
 SAME: dict[str, str] = {}
@@ -194,7 +195,7 @@ def test_a_regression_outranks_what_was_not_measured(
     loaded: Loader, base: list[Json], cand: list[Json], status: ExitStatus
 ) -> None:
     found = runs(loaded, base, cand)
-    assert found.exit_status is status
+    assert exit_status(found) is status
     new = {one["name"] for one in cand} - {one["name"] for one in base}
     assert {one.name for one in found.verdicts if one.outcome is Outcome.NEW} == new
 
@@ -280,7 +281,7 @@ def test_resources_fail_alone_where_that_is_asked_for(
     assert outcome(gated) is (Outcome.REGRESSION if worse else Outcome.PASS)
     if worse:
         assert gated.verdicts[0].reason == "fails on its resources; judged by its time: PASS"
-        assert gated.exit_status is ExitStatus.REGRESSION
+        assert exit_status(gated) is ExitStatus.REGRESSION
 
 
 def test_a_row_that_failed_still_tells_its_line_and_no_rates(loaded: Loader) -> None:

@@ -19,12 +19,13 @@ from warpgauge.verdict.comparison import ContextDifference, Outcome
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.rule import exit_status
 
 
 def refused(loaded: Loader, base: Json, cand: Json) -> str | None:
     comparison = judge(loaded(base), loaded(cand))
     if comparison.refusal is not None:
-        assert comparison.exit_status is ExitStatus.NOT_MEASURED
+        assert exit_status(comparison) is ExitStatus.NOT_MEASURED
         assert {verdict.outcome for verdict in comparison.verdicts} == {Outcome.INVALID}
     return comparison.refusal
 
@@ -75,7 +76,7 @@ def test_anything_but_release_is_refused(loaded: Loader, side: str, build: str |
 def test_an_injected_candidate_is_judged_and_named(loaded: Loader) -> None:
     slower = [row("a/b", scaled(1.05)), row("a/c")]
     comparison = judge(loaded(run(ROWS)), loaded(run(slower, inject="a/b=1.05")))
-    assert comparison.exit_status is ExitStatus.REGRESSION
+    assert exit_status(comparison) is ExitStatus.REGRESSION
     assert any("a/b=1.05" in str(note) for note in comparison.notes)
 
 
@@ -115,7 +116,7 @@ def test_what_was_not_asked_for_is_counted(loaded: Loader) -> None:
     comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="sync"))
     assert comparison.notes == (Note(Kind.FILTERED, benchmarks=2, filter="sync"),)
     comparison = judge(loaded(run(MANY)), loaded(run(MANY)), ComparisonSettings(filter="nothing"))
-    assert comparison.exit_status is ExitStatus.NOT_MEASURED
+    assert exit_status(comparison) is ExitStatus.NOT_MEASURED
     assert comparison.refusal is not None
     assert "filter nothing" in comparison.refusal
     for bad in ("(", "*", "-["):
@@ -128,7 +129,7 @@ def test_differences_of_the_context_are_told(loaded: Loader) -> None:
     cand = loaded(run(ROWS, driver_version="590", commit="a", host_name="two"))
     comparison = judge(base, cand)
     assert comparison.differences == (ContextDifference("driver_version", "580", "590"),)
-    assert comparison.exit_status is ExitStatus.OK
+    assert exit_status(comparison) is ExitStatus.OK
 
 
 def test_hosts_of_plain_files_are_told_apart(loaded: Loader) -> None:

@@ -21,7 +21,15 @@ from warpgauge.baselines.recordable import of_names, refuse, require_run
 from warpgauge.records.benchmark_filter import found
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
-from warpgauge.records.model import Record, Session, Source, skips
+from warpgauge.records.model import (
+    BASELINES,
+    BUILD_DIR,
+    MANIFEST,
+    Record,
+    Session,
+    Source,
+    skips,
+)
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
@@ -31,7 +39,6 @@ from warpgauge.system.json_file import Object
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, quoted
 from warpgauge.verdict import staleness
-from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST
 
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 

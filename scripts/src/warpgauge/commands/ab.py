@@ -19,13 +19,13 @@ from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.model import PROGRAMS
 from warpgauge.reports import provenance
 from warpgauge.reports.formats import TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind, Note
 

@@ -17,6 +17,7 @@ from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
+from warpgauge.verdict.rule import exit_status
 
 if TYPE_CHECKING:
     from warpgauge.records.model import Record
@@ -76,11 +77,11 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
         baseline, candidate = map(load_processes, options.processes)
     elif options.candidate is None:
         again = _judged_before(options)
-        return formats.deliver(again, lambda: _show(again, options))
+        return formats.deliver(again, exit_status(again), lambda: _show(again, options))
     else:
         baseline, candidate = load(options.baseline), load(options.candidate)
     comparison = judged(baseline, candidate, options, baselines)
-    return formats.deliver(comparison, lambda: _show(comparison, options))
+    return formats.deliver(comparison, exit_status(comparison), lambda: _show(comparison, options))
 
 
 def judged(

@@ -68,7 +68,9 @@ class _EvaluateCommand(MeasuringCommand):
             pairs = AbRun(measuring, suite, built.source)
             looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
             found = self._evaluated(looks.found, both, common)
-            status = options.formats.deliver(found, lambda: report.render(found, self.results))
+            status = options.formats.deliver(
+                found, found.exit_status, lambda: report.render(found, self.results)
+            )
             measuring.tell_budget()
             if looks.stop is not None:
                 raise looks.stop

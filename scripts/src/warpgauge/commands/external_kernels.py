@@ -16,9 +16,9 @@ from warpgauge.measure import machine_context
 from warpgauge.measure import manifest as programs
 from warpgauge.measure.manifest import Program
 from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.records.model import BASELINES, MANIFEST
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed
-from warpgauge.verdict.comparability import BASELINES, MANIFEST
 
 # Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")

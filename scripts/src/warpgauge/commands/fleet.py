@@ -20,4 +20,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     formats.check(root / "baselines", [given.folder])
     measured = reading.read(given.folder).matching(given.filter)
     report = judging.judged(measured, given.factors)
-    return formats.deliver(report, lambda: text.render(report, Output(highlight=False)))
+    return formats.deliver(
+        report, report.exit_status, lambda: text.render(report, Output(highlight=False))
+    )

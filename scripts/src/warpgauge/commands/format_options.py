@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.drawing import picture
@@ -22,15 +21,9 @@ from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair, skip_notes
+from warpgauge.verdict.rule import exit_status
 
 AnyFormat = Format[str] | Format[bytes]
-
-
-class Found(Protocol):
-    """What a format renders."""
-
-    @property
-    def exit_status(self) -> ExitStatus: ...
 
 
 @dataclass(frozen=True)
@@ -111,8 +104,10 @@ class Formats:
         for one, path in (*self.files, *self.exports):
             check_report(path, baselines, inputs, one.own, one.kind)
 
-    def deliver(self, found: Found, show: Callable[[], None]) -> ExitStatus:
-        """Write all formats and exports, and return the exit status; `show` prints to a terminal.
+    def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
+        """Write all formats and exports; `show` prints to a terminal. Return the exit status.
+
+        That is `status`, the one of what was found, unless an export is incomplete.
 
         Benchmarks missing from an export are reported, and count as not measured. Raises UserError
         after writing the rest if something cannot be written; its status never hides a regression.
@@ -132,7 +127,6 @@ class Formats:
             exported = {path: one.render(found) for one, path in self.exports}
             left_out = {path: one.left_out(found) for one, path in self.exports}
         faults += _written({**texts, **{path: text for path, text in exported.items() if text}})
-        status = found.exit_status
         if faults:
             regressed = status is ExitStatus.REGRESSION
             raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
@@ -148,7 +142,7 @@ class Formats:
 
     def export(self, found: Comparison) -> ExitStatus:
         """Write only the exports, of a run without a comparison; otherwise like `deliver`."""
-        return Formats(exports=self.exports).deliver(found, lambda: None)
+        return Formats(exports=self.exports).deliver(found, exit_status(found), lambda: None)
 
 
 def _untaken(file: str, taken: Collection[Path]) -> Path:

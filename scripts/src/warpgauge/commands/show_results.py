@@ -29,6 +29,7 @@ from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Policy
+from warpgauge.verdict.rule import exit_status
 
 
 @dataclass
@@ -88,7 +89,9 @@ class Conclusion:
     def compared(self, comparison: Comparison) -> ExitStatus:
         """Show a comparison. Raises UserError for a report that cannot be written."""
         try:
-            return self.formats.deliver(comparison, lambda: self._render(comparison))
+            return self.formats.deliver(
+                comparison, exit_status(comparison), lambda: self._render(comparison)
+            )
         finally:
             if self.report is not None:
                 self.report.write(comparison)

@@ -56,7 +56,9 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
         found = _Why(one, options, measuring).found()
-    return options.formats.deliver(found, lambda: streams.write(reason.plain(found)))
+    return options.formats.deliver(
+        found, found.exit_status, lambda: streams.write(reason.plain(found))
+    )
 
 
 @dataclass(frozen=True)

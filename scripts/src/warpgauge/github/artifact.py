@@ -21,7 +21,7 @@ from warpgauge.github.gpus import Gpu
 from warpgauge.github.terms import Terms
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.fields import CONTEXT_LIMIT, is_name
-from warpgauge.records.model import Source
+from warpgauge.records.model import PROGRAMS, Source
 from warpgauge.reports import comparison_json, json_document
 from warpgauge.reports.provenance import gpu_name
 from warpgauge.system import zip_file
@@ -31,7 +31,6 @@ from warpgauge.system.json_file import VALUES_LIMIT, parsed
 from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 from warpgauge.system.zip_file import MissingEntry
-from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind
 

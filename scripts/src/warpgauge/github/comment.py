@@ -37,6 +37,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, plural
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict
+from warpgauge.verdict.rule import exit_status
 
 LENGTH_LIMIT = 65_536  # GitHub's limit
 _LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated
@@ -65,7 +66,7 @@ class Part:
     @property
     def status(self) -> ExitStatus:
         nothing = ExitStatus.NOT_MEASURED
-        return nothing if isinstance(self.found, str) else self.found.exit_status
+        return nothing if isinstance(self.found, str) else exit_status(self.found)
 
     @property
     def top(self) -> list[str]:

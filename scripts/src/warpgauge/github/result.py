@@ -22,6 +22,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.recomputed import recomputed
+from warpgauge.verdict.rule import exit_status
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"
@@ -187,10 +188,10 @@ class Result:
         clocks = {name: row.clock for name, row in known.items()}
         with refusing(artifact.DAMAGED):
             found = recomputed(told, settings, clocks)
-        if not job.fits(found.exit_status):
+        if not job.fits(exit_status(found)):
             misfit = UserError(
                 f"the job of {gpu.name} ended with {job.conclusion}, but its result has exit "
-                f"status {found.exit_status.value}"
+                f"status {exit_status(found).value}"
             )
             raise Refused("Its result was refused: it does not match how its job ended", misfit)
         there = {verdict.name for verdict in told.verdicts}

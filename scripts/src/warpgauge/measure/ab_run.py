@@ -31,7 +31,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, plural
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.paired_tests import LOOKS
 
 # Context fields of run files: the seed of the order, and in pairs the measuring time so far.
@@ -283,4 +282,4 @@ def _while_it_fits(
 def open_rows(found: Comparison) -> list[str]:
     """Return the undecided benchmarks, without the host's controls, which decide nothing."""
     undecided = (row for row in found.verdicts if row.outcome is Outcome.INCONCLUSIVE)
-    return [row.name for row in undecided if not is_control(row)]
+    return [row.name for row in undecided if not row.control]

@@ -15,15 +15,15 @@ from pathlib import Path
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.selection import exactly
-from warpgauge.records.model import Clock, Record, Session
+from warpgauge.records.model import BUILD_DIR, MANIFEST, Clock, Record, Session
 from warpgauge.records.sessions import newest, newest_last
 from warpgauge.system import worktree
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import plural
-from warpgauge.verdict.comparability import BUILD_DIR, MANIFEST, references, same_model
+from warpgauge.verdict.comparability import references, same_model
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import is_control, judged
+from warpgauge.verdict.controls import judged
 from warpgauge.verdict.note import Kind, Note
 
 
@@ -134,7 +134,7 @@ def flagged(screened: Comparison) -> tuple[Verdict, ...]:
     if screened.refusal is not None:
         return ()
     flags = (row for row in screened.verdicts if row.outcome in _FLAGS)
-    return tuple(row for row in flags if not is_control(row))
+    return tuple(row for row in flags if not row.control)
 
 
 def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
@@ -177,7 +177,7 @@ def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
         return unconfirmed(alone, paired.refusal)
     left = (row for row in alone.verdicts if row.outcome not in _OF_THE_BASELINE)
     notes = tuple(note for note in alone.notes if note.kind not in _SUPERSEDED)
-    rows = [row for row in left if not is_control(row)]
+    rows = [row for row in left if not row.control]
     merged, _ = _merged(replace(alone, notes=notes), paired, rows)
     return replace(merged, method=Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds))
 

@@ -34,13 +34,13 @@ from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_argument
 from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
+from warpgauge.records.model import BASELINES, BUILD_DIR
 from warpgauge.system import environment, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, typed
-from warpgauge.verdict.comparability import BASELINES, BUILD_DIR
 
 _COOLING_S = 3.0
 

@@ -35,9 +35,9 @@ from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import FAMILY as CONTROLS
 from warpgauge.verdict.controls import judged
 from warpgauge.verdict.paired_tests import LOOKS
+from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
 FORMAT = "self-check/4"
 

@@ -16,6 +16,12 @@ from warpgauge.system.text import plural
 
 DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 
+# Keys of the context of another project's measurements: the folder of its programs (`warpgauge ab`;
+# they need not state their build type), its build folder (scripts/bench --build-dir), the manifest
+# of its kernels (--kernels), and the folder of its baselines.
+PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
+
+
 _AXIS = re.compile(r"([^:/]+):([A-Za-z0-9_.+-]+)")
 # A number in a name. It means the same in Python's regular expressions and in POSIX extended ones.
 NUMBER = r"-?[0-9]{1,22}(\.[0-9]{1,22})?(e[+-]?[0-9]{1,3})?"

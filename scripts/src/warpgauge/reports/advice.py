@@ -10,16 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records import counters
-from warpgauge.records.model import FULL_SUITE, Clock, Source
+from warpgauge.records.model import (
+    BASELINES,
+    BUILD_DIR,
+    FULL_SUITE,
+    MANIFEST,
+    PROGRAMS,
+    Clock,
+    Source,
+)
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project
 from warpgauge.system.git import is_full, short
-from warpgauge.verdict.comparability import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-from warpgauge.verdict.controls import FAMILY as CONTROLS
+from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
 # Each of the first _COMMANDS changed rows gets a command.

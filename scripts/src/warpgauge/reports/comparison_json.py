@@ -29,6 +29,7 @@ from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.rule import exit_status
 
 _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give the output of --format json of the same warpgauge"
@@ -58,7 +59,7 @@ def document(comparison: Comparison) -> json_document.Comparison:
     slowest = worst(comparison)
     return json_document.Comparison(
         headline=str(headline(comparison)),
-        exit_status=comparison.exit_status,
+        exit_status=exit_status(comparison),
         refusal=comparison.refusal,
         alpha=comparison.alpha,
         counts={outcome: comparison.count(outcome) for outcome in Outcome},

@@ -89,8 +89,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reason for not counting a change, else empty. `resources`: resources of an operation that
     differ, likely causes that have no noise. `same_machine_code`: whether both sides run the same
     kernels, launched alike. If so, the cause is outside them, and the outcome stands; null if
-    unknown. `why`: the cause of a regression that was investigated (--why), else null.
-    `counters` are the candidate's, each in the unit that ends its name (bytes_per_second,
+    unknown. `control`: it measures the machine, not the code, and is not judged. `why`: the cause
+    of a regression that was investigated (--why), else null. `counters` are the candidate's, each in the unit that ends its name (bytes_per_second,
     sm_clock_hz); limit_fraction is a fraction. `baseline_counters` are the baseline's, empty if
     nothing was compared.
     """
@@ -113,6 +113,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     accepted: str = ""
     resources: tuple[ResourceChange, ...] = ()
     same_machine_code: bool | None = None
+    control: bool = False
     why: Why | None = None
     counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
     baseline_counters: dict[str, Number | None] = msgspec.field(default_factory=dict)

@@ -8,12 +8,11 @@ from dataclasses import astuple
 from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import PROGRAMS, Record, Source
 from warpgauge.records.processes import PROCESSES
 from warpgauge.records.sessions import newest
 from warpgauge.system.git import short
 from warpgauge.system.text import inert
-from warpgauge.verdict.comparability import PROGRAMS
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Verdict
 
 

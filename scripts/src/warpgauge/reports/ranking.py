@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from warpgauge.reports.decision_text import at_most
 from warpgauge.system.text import plural, span
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.controls import is_control
 
 _ORDER = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
@@ -42,7 +41,7 @@ class Fold:
     @property
     def counts(self) -> list[str]:
         """Counts such as ``38 unchanged, at most +0.40 %``; controls are counted separately."""
-        controls = [*filter(is_control, self.members)]
+        controls = [one for one in self.members if one.control]
         bounds = [one.bound for one in self.members if one.bound is not None]
         told = []
         if count := len(self.members) - len(controls):

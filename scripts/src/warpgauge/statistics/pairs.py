@@ -139,9 +139,7 @@ def _correlation(tables: Mapping[Order, Array]) -> float:
     return round(fit * pairs / (pairs + _UNCORRELATED_PAIRS), 2)
 
 
-def _tested(
-    table: Array, order: Order, correlation: float, steps: Array, chance: Array
-) -> Found:
+def _tested(table: Array, order: Order, correlation: float, steps: Array, chance: Array) -> Found:
     """Test rows of one order."""
     middle = table.mean(axis=1)
     residuals = table - middle[:, None]
@@ -203,8 +201,9 @@ def _by_ranks(table: Array, worse: float, steps: Array, chance: Array) -> Found:
         """Return the end of an interval that leaves out `level` on this side."""
         within = special.ndtr(special.ndtri(level) * worse)
         left_out = np.searchsorted(chances, within, "right") - 1
-        place = np.maximum(left_out, 0) if side < 0 else means.shape[1] - 1 - np.maximum(left_out, 0)
-        values = np.take_along_axis(means, place[:, None], axis=1)[:, 0] + side * steps
+        from_end = np.maximum(left_out, 0)[:, None]
+        place = from_end if side < 0 else means.shape[1] - 1 - from_end
+        values = np.take_along_axis(means, place, axis=1)[:, 0] + side * steps
         return np.asarray(np.where(left_out >= 0, values, side * np.inf))
 
     tail = np.full(len(means), (1.0 - CONFIDENCE) / 4)

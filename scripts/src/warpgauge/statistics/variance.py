@@ -76,18 +76,6 @@ class Variances:
                 worth[at] = _worth(self.freedom[at], agreement, alike[at])
         return self._with(Variances.of(lent, worth))
 
-    def as_typical(self, similar: Sequence[Hashable], worth: float) -> Array:
-        """Return the values if `worth` more degrees of freedom had shown the quiet ones' variance.
-
-        That is the lower quartile of similar benchmarks, which disturbed ones do not move. Where
-        benchmarks have two states, a few times may be equal by chance.
-        """
-        typical, group = np.empty_like(self.value), numbered(similar)
-        for number in range(int(group.max(initial=-1)) + 1):
-            typical[group == number] = np.quantile(self.value[group == number], 0.25)
-        total = self.freedom * self.value + worth * typical
-        return np.asarray(total / (self.freedom + worth))
-
     def or_assumed(self, sd: Array) -> Variances:
         """Use the assumed standard deviation `sd` if nothing is known, and mix it in if little is.
 

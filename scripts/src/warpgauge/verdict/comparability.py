@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from enum import IntEnum
 
 from warpgauge.records.counters import KERNELS, Counters
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.model import PROGRAMS, Clock, Record, Session, Source
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
@@ -19,14 +19,6 @@ WIDENING_KEYS = {
     Clock.DEVICE: _SOFTWARE,
     Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
 }
-
-# The folder of another project's programs (`warpgauge ab`); they need not state their build type.
-PROGRAMS = "programs"
-
-# The build folder of another project (scripts/bench --build-dir) and the folder of its baselines.
-BUILD_DIR, BASELINES = "build_dir", "baselines"
-# The manifest of scripts/bench --kernels; the baselines of these kernels lie beside it.
-MANIFEST = "manifest"
 
 # Differences that may explain a change, in the order in which they are shown.
 TOLD_KEYS = (

@@ -9,7 +9,6 @@ from enum import Enum
 
 from warpgauge.records.model import Clock, Record, Source
 from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.note import Note
 
 
@@ -105,8 +104,8 @@ class Verdict:
     `by_time` is the outcome by time alone, if resources made it a regression. `accepted` is a
     policy's reason for not counting a change. `required` is true if a policy requires the benchmark
     and it was not measured. `same_machine_code` covers the kernels and their launches; None if a
-    side does not state it. `why` is set for a regression that was investigated. `counters` are the
-    candidate's.
+    side does not state it. A `control` measures the machine, not the code. `why` is set for a
+    regression that was investigated. `counters` are the candidate's.
     """
 
     name: str
@@ -127,6 +126,7 @@ class Verdict:
     required: bool = False
     resources: tuple[ResourceChange, ...] = ()
     same_machine_code: bool | None = None
+    control: bool = False
     why: Why | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     baseline_counters: Mapping[str, float] = field(default_factory=dict)
@@ -206,12 +206,3 @@ class Comparison:
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
-
-    @property
-    def exit_status(self) -> ExitStatus:
-        """The exit status. A regression outranks anything that was not measured."""
-        if self.count(Outcome.REGRESSION):
-            return ExitStatus.REGRESSION
-        if self.refusal is not None or self.count(*UNMEASURED):
-            return ExitStatus.NOT_MEASURED
-        return ExitStatus.OK

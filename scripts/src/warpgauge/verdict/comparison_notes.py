@@ -20,7 +20,7 @@ from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
-from warpgauge.verdict.controls import Controls, is_control
+from warpgauge.verdict.controls import Controls
 from warpgauge.verdict.note import MOST, Kind, Note
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing
@@ -74,7 +74,7 @@ def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
             for one in pairings
             if one.comparability is Comparability.OTHER_SYSTEM
             and one.candidate.clock is clock
-            and not is_control(one.candidate)
+            and not one.is_control
         ]
         if not met:
             continue

@@ -11,7 +11,6 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparability import TOLERANCE
-from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
@@ -79,16 +78,6 @@ class ComparisonSettings:
         Half of the tolerance: a change of the tolerance's size measures below it half of the time.
         """
         return min(self.tolerance(name, clock), TOLERANCE[clock]) / 2
-
-    def outcome(
-        self, p: float, ratio: float, bound: float, minimum_effect: float, tolerance: float
-    ) -> Outcome:
-        """Judge a relative change `ratio`; `bound` is the largest slowdown left possible."""
-        if p < self.alpha and ratio >= minimum_effect:
-            return Outcome.REGRESSION
-        if p < self.alpha and ratio <= -minimum_effect:
-            return Outcome.IMPROVED
-        return Outcome.PASS if bound <= tolerance else Outcome.INCONCLUSIVE
 
     def excuse(self, name: str) -> str:
         """Return why a change passes under a policy's minimum effect; empty without an entry."""

@@ -13,12 +13,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpgauge.records.counters import HOST_CLOCK
 from warpgauge.records.model import Row
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
-
-FAMILY = "host"
 
 # Only benchmarks that move memory have this counter. Half of the controls do.
 _MEMORY = "bytes_per_second"
@@ -61,11 +58,6 @@ class Controls:
 NO_CONTROLS = Controls({}, {})
 
 
-def is_control(one: Row | Verdict) -> bool:
-    # A plain Google Benchmark file may have a family of this name; its rows lack the counter.
-    return bool(one.counters.get(HOST_CLOCK)) and one.family == FAMILY
-
-
 def judged(comparison: Comparison) -> int:
     """Return how many benchmarks were judged: not new or skipped ones, nor the host's controls."""
     rest = comparison.count(Outcome.NEW, Outcome.SKIPPED) + sum(map(is_quiet, comparison.verdicts))
@@ -74,14 +66,14 @@ def judged(comparison: Comparison) -> int:
 
 def is_quiet(verdict: Verdict) -> bool:
     """Return whether both sides measured this control; a failed or missing control is a fault."""
-    return is_control(verdict) and verdict.outcome is Outcome.PASS
+    return verdict.control and verdict.outcome is Outcome.PASS
 
 
 def controls(pairings: Sequence[Pairing]) -> Controls:
     """Return the movements of all controls measured on both sides, except the storage one."""
     found = Controls({}, {})
     for one in pairings:
-        if not is_control(one.candidate) or one.candidate.name == _STORAGE:
+        if not one.is_control or one.candidate.name == _STORAGE:
             continue
         largest = found.of(one.candidate)
         for session in one.references:

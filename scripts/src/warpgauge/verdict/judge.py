@@ -18,7 +18,6 @@ from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.verdict import (
     comparability,
     comparison_notes,
-    outcomes,
     paired_tests,
     policy_effects,
     screening,
@@ -26,9 +25,9 @@ from warpgauge.verdict import (
 )
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.controls import controls, is_control
-from warpgauge.verdict.outcomes import Confirming, Screening
+from warpgauge.verdict.controls import controls
 from warpgauge.verdict.pairing import Pairing, pair, skip_notes
+from warpgauge.verdict.rule import Confirming, Screening, judged
 
 _DEFAULT = ComparisonSettings()
 
@@ -58,9 +57,9 @@ def judge(
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
         rule = Screening(settings, controls(pairings))
-    judged = outcomes.judged(pairings, tests, rule)
-    verdicts = {verdict.name: verdict for verdict in (*unpaired, *judged)}
-    met, unasked = list(zip(pairings, judged, strict=True)), len(rows) - len(names)
+    outcomes = judged(pairings, tests, rule)
+    verdicts = {verdict.name: verdict for verdict in (*unpaired, *outcomes)}
+    met, unasked = list(zip(pairings, outcomes, strict=True)), len(rows) - len(names)
     comparison = Comparison(
         baseline,
         candidate,
@@ -120,7 +119,7 @@ def _nothing_in_common(
 
 def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
     """Return a refusal if only controls were compared. Controls always pass; this must not."""
-    if not pairings or not all(is_control(one.candidate) for one in pairings):
+    if not pairings or not all(one.is_control for one in pairings):
         return None
     return (
         "Only the host's controls were measured on both sides, and they say nothing about the "

@@ -7,8 +7,17 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from warpgauge.records.counters import FULL_SUITE, SOURCE_LINE
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE
+from warpgauge.records.model import (
+    BUILD_DIR,
+    MANIFEST,
+    PROGRAMS,
+    Clock,
+    Record,
+    Row,
+    Session,
+    Source,
+)
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import disturbance
@@ -16,6 +25,9 @@ from warpgauge.verdict.comparability import Comparability, references, same_cloc
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
+
+# The family of the controls.
+FAMILY = "host"
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,20 @@ class Pairing:
     known: tuple[Session, ...]
     session: Session
     comparability: Comparability
+
+    @property
+    def is_control(self) -> bool:
+        return is_control(self.candidate, self.session)
+
+
+def is_control(row: Row, session: Session) -> bool:
+    """Return whether a row of this session measures the machine, not the code.
+
+    A family of this name may be another project's, and a plain Google Benchmark program's, whose
+    rows lack the counter.
+    """
+    foreign = {PROGRAMS, BUILD_DIR, MANIFEST} & session.context.keys()
+    return row.family == FAMILY and bool(row.counters.get(HOST_CLOCK)) and not foreign
 
 
 def pair(

@@ -19,12 +19,11 @@ import msgspec
 from msgspec import Meta
 
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import PROGRAMS, Record, Source
 from warpgauge.records.sessions import are_paired
 from warpgauge.system import toml_file
 from warpgauge.system.location import Place
 from warpgauge.system.toml_file import Words, converted, refuse_unknown
-from warpgauge.verdict.comparability import PROGRAMS
 
 FILE_NAME = "policy.toml"
 LARGEST_PERCENT = 1000

@@ -15,7 +15,7 @@ from warpgauge.records.model import Clock, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import quoted
-from warpgauge.verdict import comparability, disturbance, policy_effects
+from warpgauge.verdict import comparability, disturbance, policy_effects, rule
 from warpgauge.verdict.comparison import (
     CHANGED,
     Change,
@@ -25,7 +25,6 @@ from warpgauge.verdict.comparison import (
     Verdict,
 )
 from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
-from warpgauge.verdict.controls import is_control
 from warpgauge.verdict.note import Kind
 from warpgauge.verdict.pairing import skip_notes
 from warpgauge.verdict.resource_changes import KERNEL, resource_changes
@@ -61,7 +60,7 @@ def recomputed(
         else one
         for one in verdicts
     ]
-    if all(one.change is None or is_control(one) for one in verdicts):
+    if all(one.change is None or one.control for one in verdicts):
         told = replace(told, refusal=_NOTHING)
     there = {verdict.name for verdict in verdicts if verdict.outcome is not Outcome.SKIPPED}
     lost = {
@@ -97,7 +96,7 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
         if disturbed := disturbance.of(whole, side.sessions):
             return replace(_untimed(verdict, Outcome.INVALID), reason=disturbed.fault)
     change, p, bound = verdict.change, verdict.p, verdict.bound
-    if is_control(verdict):
+    if verdict.control:
         quiet = replace(verdict, outcome=Outcome.PASS, by_time=None, reason="", accepted="")
         return replace(quiet, bound=None, tolerance=None)
     if change is None or p is None or bound is None or verdict.baseline_seconds is None:
@@ -110,13 +109,13 @@ def _judged(told: Comparison, verdict: Verdict, settings: ComparisonSettings) ->
     usual = settings.paired_effect(verdict.name, verdict.clock)
     effect = usual if entry is None else entry.fraction
     tolerance = settings.tolerance(verdict.name, verdict.clock)
-    numbers = (p, change.ratio, bound)
-    outcome, reason = settings.outcome(*numbers, effect, tolerance), ""
+    numbers = (p < settings.alpha, change.ratio, bound)
+    outcome, reason = rule.outcome(*numbers, effect, tolerance), ""
     if outcome in CHANGED and min(verdict.processes) < FEWEST_OF_A_CHANGE:
         outcome, reason = Outcome.INCONCLUSIVE, TOO_FEW_PAIRS
     accepted = ""
     if outcome is Outcome.PASS and entry is not None:
-        without = settings.outcome(*numbers, usual, tolerance)
+        without = rule.outcome(*numbers, usual, tolerance)
         accepted = settings.excuse(verdict.name) if without is Outcome.REGRESSION else ""
     by_time = None
     resources = _resources(verdict, base, cand)

@@ -26,6 +26,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import plural
+from warpgauge.verdict.rule import exit_status
 
 # Families that get a page, unless their file name is already taken by the site.
 _FAMILY = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
@@ -62,7 +63,7 @@ def _write_gpu(out: Path, nights: Sequence[Night], gpu: Gpu, newest: Newest | No
     row = site.Gpu(gpu.slug, gpu.name, count)
     folder = out / gpu.slug
     if newest is not None:
-        told = (check_word(newest.found.exit_status), newest.day, short(newest.commit), newest.url)
+        told = (check_word(exit_status(newest.found)), newest.day, short(newest.commit), newest.url)
         row = site.Gpu(gpu.slug, gpu.name, count, *told)
         _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
     for family, those in families.items():

@@ -22,6 +22,7 @@ from warpgauge.reports.html.rows import Rows
 from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
 from warpgauge.reports.workflow_commands import check_word
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.rule import exit_status
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
@@ -33,7 +34,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
     rows = Rows(comparison)
     rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
-    word, line = check_word(comparison.exit_status), str(headline.headline(comparison))
+    word, line = check_word(exit_status(comparison)), str(headline.headline(comparison))
     views = [
         *_top(comparison, word, line),
         *rows.changed(),
@@ -62,7 +63,7 @@ def _file(name: str) -> str:
 
 
 def _top(comparison: Comparison, word: str, line: str) -> Iterator[str]:
-    status, gpu = comparison.exit_status, gpu_name(comparison.candidate)
+    status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
     kind = word.split()[0].lower()
     yield f'<header>\n<h1><span class="badge {kind}">{word}</span> {shown(line)}</h1>'
     told = [*filter(None, (gpu and f"On {gpu}.", headline.how_found(comparison)))]

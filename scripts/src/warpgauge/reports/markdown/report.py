@@ -33,6 +33,7 @@ from warpgauge.reports.ranking import Fold, rank
 from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
 from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
+from warpgauge.verdict.rule import exit_status
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
 LIMIT = 60_000
@@ -62,7 +63,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
     """Return the report without the mark."""
     gpu = gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
-    verdict = f"**{check_word(comparison.exit_status)}** · {told}{_BETWEEN}"
+    verdict = f"**{check_word(exit_status(comparison))}** · {told}{_BETWEEN}"
     return f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}"
 
 

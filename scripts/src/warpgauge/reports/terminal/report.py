@@ -30,6 +30,7 @@ from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.rule import exit_status
 
 __all__ = ["plain", "render", "render_values"]
 
@@ -88,7 +89,7 @@ def plain(comparison: Comparison) -> str:
 
 def _verdict_line(comparison: Comparison) -> Text:
     line = headline(comparison)
-    style = {0: "bold green", 1: "bold red"}.get(comparison.exit_status, "bold yellow")
+    style = {0: "bold green", 1: "bold red"}.get(exit_status(comparison), "bold yellow")
     text = Text(str(line))
     text.stylize(style, 0, len(line.verdict))
     return text

@@ -19,7 +19,6 @@ from warpgauge.reports.ranking import Fold, rank
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import LONGEST_NAME, cut, inert, plural
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
-from warpgauge.verdict.controls import is_control
 
 _STYLES = dict.fromkeys(UNMEASURED, "yellow") | {
     Outcome.REGRESSION: "bold red",
@@ -89,7 +88,7 @@ def _cells(verdict: Verdict, extras: Sequence[str]) -> Cells:
     # The block's heading already shows the family.
     _, slash, rest = verdict.name.partition("/")
     word = bound_words(verdict) if verdict.outcome is Outcome.PASS else ""
-    if is_control(verdict) and verdict.is_unchanged:
+    if verdict.control and verdict.is_unchanged:
         word = "control"
     return Cells(
         inert(f"  {rest or verdict.name}" if slash else verdict.name),

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a test's result into an outcome: slower, faster, bounded or none of these. Pure."""
+"""The rule: from what a test found to an outcome (slower, faster, bounded or none of these). Pure.
+
+A benchmark has changed if chance does not explain its change, over all benchmarks together, and the
+change reaches the minimum effect. It passes if it is slower by no more than the tolerance, with
+99 % confidence.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,21 @@ from typing import ClassVar
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.log_ratios import Tested, Tests
+from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
-from warpgauge.verdict.comparison import CHANGED, Change, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    UNMEASURED,
+    Change,
+    Comparison,
+    Evidence,
+    Outcome,
+    Verdict,
+)
 from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
-from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement, is_control
+from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
 
@@ -76,7 +90,7 @@ class Confirming(Screening):
 
 def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
     """Return the verdicts of `pairings`, in their order."""
-    own = sum(not is_control(pairing.candidate) for pairing in pairings)
+    own = sum(not pairing.is_control for pairing in pairings)
     # Bonferroni: the result of one benchmark does not depend on the results of the others.
     each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
     verdicts = [_verdict(*one, rule) for one in zip(pairings, each, strict=True)]
@@ -110,14 +124,15 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
         change=Change(*map(_fraction, (tested.log_ratio, tested.low, tested.high))),
         p=tested.p,
         minimum_effect=minimum_effect,
-        bound=None if is_control(pairing.candidate) else _fraction(tested.bound),
-        tolerance=None if is_control(pairing.candidate) else tolerance,
+        bound=None if pairing.is_control else _fraction(tested.bound),
+        tolerance=None if pairing.is_control else tolerance,
         evidence=rule.evidence(pairing),
         processes=(tested.baseline_processes, tested.candidate_processes),
         reason=reason,
         accepted=_accepted(pairing, tested, rule) if outcome is Outcome.PASS else "",
         resources=resource_changes(pairing.baseline, pairing.candidate),
         same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
+        control=pairing.is_control,
         counters=pairing.candidate.counters,
         baseline_counters=pairing.baseline.counters,
     )
@@ -151,11 +166,29 @@ def _outcome(
     tolerance: float,
     settings: ComparisonSettings,
 ) -> Outcome:
-    if is_control(pairing.candidate):
-        return Outcome.PASS  # a control measures the machine, not the code
+    if pairing.is_control:
+        return Outcome.PASS
     ratio, bound = _fraction(tested.log_ratio), _fraction(tested.bound)
-    return settings.outcome(tested.p, ratio, bound, minimum_effect, tolerance)
+    return outcome(tested.p < settings.alpha, ratio, bound, minimum_effect, tolerance)
+
+
+def outcome(
+    is_certain: bool, ratio: float, bound: float, minimum_effect: float, tolerance: float
+) -> Outcome:
+    """Judge a change of time by `ratio`; `bound` is the largest slowdown left possible."""
+    if is_certain and abs(ratio) >= minimum_effect:
+        return Outcome.REGRESSION if ratio > 0.0 else Outcome.IMPROVED
+    return Outcome.PASS if bound <= tolerance else Outcome.INCONCLUSIVE
 
 
 def _fraction(log_ratio: float) -> float:
     return math.expm1(min(log_ratio, _LARGEST_LOG))
+
+
+def exit_status(comparison: Comparison) -> ExitStatus:
+    """Return the exit status. A regression outranks anything that was not measured."""
+    if comparison.count(Outcome.REGRESSION):
+        return ExitStatus.REGRESSION
+    if comparison.refusal is not None or comparison.count(*UNMEASURED):
+        return ExitStatus.NOT_MEASURED
+    return ExitStatus.OK
