@@ -140,23 +140,23 @@ def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(
 @pytest.mark.parametrize(
     "run",
     [
-        "process.run(words, 600, pathlib.Path(folder))",
-        "process.tee(words, pathlib.Path(folder, 'log'), {})",
+        "process.run(words, 600, log.parent, into=log, grown=lambda: streams.write(log.read_text()))",
+        "process.tee(words, log, {})",
     ],
 )
 def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path, run: str) -> None:
-    pid_file = tmp_path / "pid"
     code = (
-        "import pathlib, sys; _, sources, folder = sys.argv; sys.path.insert(0, sources)\n"
-        "from warpgauge.system import process\n"
-        f"words = ['/bin/sh', '-c', 'echo $$ >{pid_file}; exec sleep 600']; {run}"
+        "import pathlib, sys; sys.path.insert(0, sys.argv[1]); log = pathlib.Path(sys.argv[2])\n"
+        "from warpgauge.system import process, streams\n"
+        f"words = ['/bin/sh', '-c', 'echo $$; exec sleep 600']; {run}"
     )
     sources = str(Path(process.__file__).parents[2])
-    runner = subprocess.Popen([sys.executable, "-c", code, sources, str(tmp_path)])
-    wait_until(lambda: pid_file.exists() and pid_file.read_text().strip())
-    runner.kill()
-    runner.wait()
-    wait_until(lambda: not runs(int(pid_file.read_text())))
+    words = [sys.executable, "-c", code, sources, str(tmp_path / "log")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        pid = int(runner.stdout.readline())
+        runner.kill()
+    wait_until(lambda: not runs(pid))
 
 
 def test_nothing_of_ours_runs_between_fork_and_exec(

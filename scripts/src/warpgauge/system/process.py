@@ -42,8 +42,11 @@ _PREAMBLE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
     r"|Load Average: |\*\*\*WARNING\*\*\* |-{20}|Benchmark +Time "
 )
-# Ends the process group $1, of the driver or a tool, when its input ends because we were killed.
-_WATCH = f'read -r _ || {{ kill -TERM "-$1"; sleep {GRACE_S:g}; kill -KILL "-$1"; }}'
+# Reads a process group, and ends it if no further line comes because we were killed.
+_WATCH = f"""
+read -r group && ! read -r _ || exit
+kill -TERM -$group; sleep {GRACE_S:g}; kill -KILL -$group
+"""
 
 
 @dataclass(frozen=True)
@@ -106,16 +109,19 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     with ExitStack() as at_the_end:
         with interrupts.postponed():  # otherwise a process could start that nobody ends
             null = subprocess.DEVNULL
-            process = subprocess.Popen(command, stdin=null, start_new_session=True, **options)
             watch = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "sh", str(process.pid)],
+                ["/bin/sh", "-c", _WATCH],
                 stdin=subprocess.PIPE,
                 stdout=null,
                 stderr=null,
                 start_new_session=True,
                 env={"PATH": os.defpath},
             )
-            at_the_end.callback(watch.communicate, b"\n")
+            at_the_end.callback(watch.communicate, b"\n\n")  # two: it may not have a group yet
+            process = subprocess.Popen(command, stdin=null, start_new_session=True, **options)
+            assert watch.stdin is not None
+            watch.stdin.write(b"%d\n" % process.pid)
+            watch.stdin.flush()
             at_the_end.callback(_end, process)
         yield process
 
