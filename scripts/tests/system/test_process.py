@@ -140,14 +140,15 @@ def test_only_the_end_of_a_flood_is_read_and_an_endless_one_is_ended(
 @pytest.mark.parametrize(
     "run",
     [
-        "process.run(words, 600, log.parent, into=log, grown=lambda: streams.write(log.read_text()))",
+        "process.run(words, 600, log.parent, into=log, grown=show)",
         "process.tee(words, log, {})",
     ],
 )
 def test_a_program_does_not_outlive_a_runner_that_is_killed(tmp_path: Path, run: str) -> None:
     code = (
         "import pathlib, sys; sys.path.insert(0, sys.argv[1]); log = pathlib.Path(sys.argv[2])\n"
-        "from warpgauge.system import process, streams\n"
+        "from warpgauge.system import process\n"
+        "show = lambda: print(log.read_text(), flush=True)\n"
         f"words = ['/bin/sh', '-c', 'echo $$; exec sleep 600']; {run}"
     )
     sources = str(Path(process.__file__).parents[2])
