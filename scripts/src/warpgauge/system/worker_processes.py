@@ -51,20 +51,20 @@ def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Itera
             read, write = os.pipe()
             running.append(_fork(work, {"stdout": out.fileno(), "stderr": write}))
             os.close(write)
-            err = os.fdopen(read, encoding="utf-8", errors="replace", newline="\n")
-            started[name] = running[-1], out, err
-        for name, (_, _, err) in started.items():  # only now: threads and forks do not mix
+            pipe = os.fdopen(read, encoding="utf-8", errors="replace", newline="\n")
+            started[name] = running[-1], out, pipe
+        for name, (*_, err) in started.items():  # only now: threads and forks do not mix
             threading.Thread(target=_read, args=(name, err, lines), daemon=True).start()
         while started:
             name, line = lines.get()
             if line is not None:
                 say(name, line)
                 continue
-            pid, out, _ = started.pop(name)
+            pid, written, _ = started.pop(name)
             status = _wait(running, pid)
-            with out:
-                out.seek(0)
-                shown = out.read()
+            with written:
+                written.seek(0)
+                shown = written.read()
             yield Ended(name, status, shown)
 
 
