@@ -36,14 +36,6 @@ def streamed(*members: tuple[str, bytes]) -> bytes:
     return raw.getvalue()
 
 
-def with_mode(name: str, mode: int) -> zipfile.ZipInfo:
-    """A name whose file is of a kind: a link, a device."""
-    info = zipfile.ZipInfo(name)
-    info.create_system = 3
-    info.external_attr = mode << 16
-    return info
-
-
 def packed(entries: Sequence[tuple[bytes, bytes, int]], checksum: int = 0) -> bytes:
     """An archive by hand: of each entry the name, the DEFLATE stream and the size that it claims.
 

@@ -29,7 +29,7 @@ from warpgauge.measure.ab_run import Side
 from warpgauge.measure.drive_lines import Fault, Report
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Plan, TurnResult
-from warpgauge.system import process, process_tree
+from warpgauge.system import process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import Ending
 
@@ -68,7 +68,7 @@ class Run:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of_hangs: None) -> Path:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
     return tmp_path
 
 

@@ -15,7 +15,7 @@ import fake_binary
 from forked import runs
 from warpgauge.measure import run_file, runner
 from warpgauge.measure.plan import TurnResult
-from warpgauge.system import process_tree
+from warpgauge.system import process
 from warpgauge.system.errors import UserError
 
 TIMES = {"gemm/a": 1e4, "gemm/b": 2e4, "gemm/c": 3e4, "gemm/d": 4e4}
@@ -48,7 +48,7 @@ class Run:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(process_tree, "GRACE_S", 0.2)
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
     return tmp_path
 
 

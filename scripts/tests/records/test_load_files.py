@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from builders import Json, row, run, write
+from builders import Json, google_row, row, run, write
 from large_runs import write_pair
 from refusal import fault
 from warpgauge.records.load import load
@@ -27,7 +27,6 @@ def test_what_the_machine_refuses_is_a_sentence_too(
     with monkeypatch.context() as patch:  # root, as in a container, may read everything
         patch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
         assert "cannot be read (Permission denied); check the path" in fault(path)
-    monkeypatch.setattr("msgspec.json.decode", Mock(side_effect=MemoryError))
     monkeypatch.setattr("json.loads", Mock(side_effect=MemoryError))
     assert "needs more memory than is" in fault(path)
 
@@ -133,3 +132,10 @@ def test_two_halves_of_a_character_and_a_backslash_before_a_u_are_none(
     path = tmp_path / "result.json"
     path.write_text(GOOD.replace("a/b", text))
     assert list(load(path).rows) == [name]
+
+
+def test_a_context_and_other_keys_behind_the_rows_do_no_harm(tmp_path: Path) -> None:
+    document = {"benchmarks": [google_row("a", 1.0)], "context": {"gpu_name": "G"}, "more": 1}
+    record = load(write(tmp_path / "result.json", document))
+    assert list(record.rows) == ["a"]
+    assert [session.gpu_name for session in record.sessions.values()] == ["G"]

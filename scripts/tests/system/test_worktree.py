@@ -121,16 +121,6 @@ def test_a_folder_that_git_lost_is_made_anew(clone: GitRepository, old: str, fol
     assert worktree.commit_of(moved, "HEAD") == new
 
 
-def test_a_worktree_that_somebody_locked_is_left_alone(
-    clone: GitRepository, old: str, folder: Path
-) -> None:
-    clone.git("worktree", "lock", "--reason", "mine", str(folder))
-    subprocess.run(["git", "-C", str(folder), "checkout", "-q", "--detach", "main"], check=True)
-    with pytest.raises(UserError, match=r"git worktree failed in .*locked"):
-        worktree.provide(clone.root, old)
-    assert folder.exists()
-
-
 @pytest.mark.parametrize("left", ["a part", "nothing"])
 def test_a_worktree_that_a_killed_git_left_half_made_is_made_anew(
     clone: GitRepository, old: str, folder: Path, left: str

@@ -178,7 +178,7 @@ def checked_comparison(content: bytes, place: Place) -> Comparison:
     if sum(map(decoded.count, ",{[")) > VALUES_LIMIT:
         raise place.error(f"holds more than {VALUES_LIMIT:,} values", _REMEDY)
     # Checked before its types are, because these ignore unknown keys.
-    unchecked = parsed(place, decoded, _REMEDY)[0]
+    unchecked = parsed(place, decoded, _REMEDY)
     _require_modest(unchecked, place)
     _require_few(unchecked, place)
     _require_version(unchecked, place)

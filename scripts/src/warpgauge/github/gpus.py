@@ -190,9 +190,7 @@ _TOP: Mapping[str, Callable[[object], bool]] = {
 def _top(path: Path) -> Mapping[str, Any]:
     """Return the document, with its GPUs unchecked. Raise UserError."""
     place = Place(path)
-    top, repeated = parsed(place, text_of(place))
-    if repeated is not None:
-        raise place.error(f"holds the key {typed(repeated[1])} twice in one object", _REMEDY)
+    top = parsed(place, text_of(place))
     if not isinstance(top, dict) or not {"gpus"} <= top.keys() <= _TOP.keys():
         raise place.error("is not an object with 'gpus' and, optionally, 'measured'", _REMEDY)
     _require(top, _TOP, place)

@@ -9,11 +9,12 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
-from warpgauge.system.process_tree import ProcessTree
+from warpgauge.system.process import ends_within, started
 
 SHOWN_LINES = 30
 _PRESETS = "CMakePresets.json"
@@ -124,29 +125,20 @@ def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], 
     output: list[str] = []
     with log.open("a", buffering=1) as file, command_log.running(command, folder=root) as logged:
         file.write(f"$ {shlex.join(command)}\n")
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=root,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
-        except OSError as fault:
-            raise UserError(f"cannot run {command[0]}: {fault.strerror}") from fault
-        with process:
-            assert process.stdout is not None
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with ExitStack() as at_the_end:
             try:
+                compiling = started(command, cwd=root, text=True, errors="replace", **both)
+                process = at_the_end.enter_context(compiling)
+            except OSError as fault:
+                raise UserError(f"cannot run {command[0]}: {fault.strerror}") from fault
+            assert process.stdout is not None
+            with process.stdout:
                 for line in process.stdout:
                     file.write(line)
                     output.append(line.rstrip())
                     see(line)
-            except BaseException:  # Ctrl-C or a full disk: end all compilers
-                ProcessTree(process.pid).end()
-                raise
+            ends_within(process, None)
         logged.ended(process.returncode)
     if process.returncode:
         shown = "\n".join(f"  {line}" for line in telling(output))

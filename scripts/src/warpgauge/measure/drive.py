@@ -151,10 +151,6 @@ class _Run:
             why = ending.described()
             if not first.retries(why):
                 first.give_up(self._cost(first, ending), why)
-        # If the driver was killed, its sides may still be alive.
-        if ending.runs_on or (ending.left_behind and ending.status >= 0):
-            end = "cannot be killed" if ending.runs_on else "was killed"
-            self.programs[0].remarks.append(f"{ending.program} left a process behind, which {end}")
 
     def _cost(self, first: DrivenProgram, ending: Ending) -> Names:
         """Return the benchmarks of a program that a driver which ended in it costs."""
@@ -166,7 +162,7 @@ class _Run:
     def _free(self, ending: Ending) -> None:
         """Wait for the GPU if a process may still be on it."""
         bad = [one.bad for one in self.programs if one.bad and one.binary.needs_gpu]
-        if ending.ended_for or ending.status or ending.left_behind:
+        if ending.ended_for or ending.status:
             bad += [ending] * any(one.binary.needs_gpu for one in self.programs)
         if bad:
             self.plan.freed(bad[-1])

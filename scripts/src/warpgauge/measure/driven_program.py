@@ -258,7 +258,7 @@ class DrivenProgram:
         if end.left_behind:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
             path = str(self.binary.path)
-            self.bad = self.bad or Ending((path,), 0, "", "", end.seconds, left_behind=True)
+            self.bad = self.bad or Ending((path,), 0, "", "", end.seconds)
 
     def give_up(self, names: Names, why: str, side: DrivenSide | None = None) -> None:
         """Leave benchmarks of a pair to processes that run alone; others get a fault.

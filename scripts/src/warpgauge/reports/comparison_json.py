@@ -102,9 +102,7 @@ def _state(row: Row | None) -> State:
 
 def load(text: str, place: Place = _PLACE) -> Comparison:
     """Return the comparison in `text`. Raise UserError, a sentence that begins with `place`."""
-    value, repeated = parsed(place, text, _REMEDY)
-    if repeated is not None:
-        raise place.error(f"holds the key {quoted(repeated[1])} twice in one object", _REMEDY)
+    value = parsed(place, text, _REMEDY)
     return read(contract.decoded(value, json_document.Comparison, place, _REMEDY), place)
 
 

@@ -117,7 +117,7 @@ class Need(NamedTuple):
     """A requirement: Debian's package, and whether what it brings is present."""
 
     package: str
-    present: Callable[[], bool]
+    present: Callable[[], object]
     required: bool = True  # if not, the build works without it (it fetches the sources itself)
 
 
@@ -127,44 +127,35 @@ def _at_least(version: tuple[int, ...], program: str, *arguments: str) -> bool:
     return found is not None and tuple(map(int, found.group().split("."))) >= version
 
 
-def _compiler() -> bool:
+def _has_compiler() -> bool:
     chosen = os.environ.get("CXX")  # CMake checks a compiler that the user chose
     return bool(chosen) or _at_least((12,), "g++", "-dumpfullversion", "-dumpversion")
 
 
-def _has(program: str) -> Callable[[], bool]:
-    return lambda: shutil.which(program) is not None
+def _has_header(name: str) -> bool:
+    """Return whether a C++ header is where compilers and CMake look."""
+    variables = "CPATH CPLUS_INCLUDE_PATH CMAKE_PREFIX_PATH benchmark_ROOT nlohmann_json_ROOT"
+    given = ":".join(os.environ.get(variable, "") for variable in variables.split())
+    places = ["/usr", "/usr/local", *filter(None, re.split("[:;]", given))]
+    return any(Path(p, name).exists() or Path(p, "include", name).exists() for p in places)
 
 
-def _header(name: str) -> Callable[[], bool]:
-    """Return a check for a C++ header where compilers and CMake look."""
-    variables = (
-        "CPATH",
-        "CPLUS_INCLUDE_PATH",
-        "CMAKE_PREFIX_PATH",
-        "benchmark_ROOT",
-        "nlohmann_json_ROOT",
-    )
-    extra = [p for v in variables for p in re.split("[:;]", os.environ.get(v, "")) if p]
-    places = [Path("/usr"), Path("/usr/local"), *map(Path, extra)]
-    return lambda: any((p / name).exists() or (p / "include" / name).exists() for p in places)
-
-
-VENV = Need("python3-venv", lambda: importlib.util.find_spec("ensurepip") is not None)
+VENV = Need("python3-venv", lambda: importlib.util.find_spec("ensurepip"))
 BUILD = (
     Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
-    Need("ninja-build", _has("ninja")),
-    Need("g++", _compiler),
-    Need("git", _has("git"), required=False),
-    Need("libbenchmark-dev", _header("benchmark/benchmark.h"), required=False),
-    Need("nlohmann-json3-dev", _header("nlohmann/json.hpp"), required=False),
+    Need("ninja-build", lambda: shutil.which("ninja")),
+    Need("g++", _has_compiler),
+    Need("git", lambda: shutil.which("git"), required=False),
+    Need("libbenchmark-dev", lambda: _has_header("benchmark/benchmark.h"), required=False),
+    Need("nlohmann-json3-dev", lambda: _has_header("nlohmann/json.hpp"), required=False),
 )
 TEST = (
     *BUILD,
-    Need("libgtest-dev", _header("gtest/gtest.h"), required=False),
+    Need("libgtest-dev", lambda: _has_header("gtest/gtest.h"), required=False),
     Need("libbenchmark-tools", Path("/usr/share/benchmark/compare.py").exists, required=False),
-    Need("chromium", _has("chromium"), required=False),
+    Need("chromium", lambda: shutil.which("chromium"), required=False),
 )
+_INSTALL = "apt-get install --no-install-recommends"
 
 
 def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
@@ -173,35 +164,36 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
     Raises UserError if a required one stays missing; reports optional ones that do.
     """
     missing = [need for need in needs if not need.present()]
-    required = [need for need in missing if need.required]
-    # The optional ones one by one, because a distribution may lack some.
-    groups = [[need] for need in missing if not need.required]
-    for index, group in enumerate([required, *groups] if required else groups):
-        names = " ".join(need.package for need in group)
-        fault = _install(names, say, update=index == 0)
-        if fault is None and not all(need.present() for need in group):
-            fault = "this distribution's are too old: install newer ones and put them first on PATH"
-        if fault is not None and group is required:
-            raise UserError(f"missing or too old here: {names}; {fault}")
-        if fault is not None:
-            say(f"continuing without {names}; {fault}")
+    if not missing:
+        return
+    why = "these are Debian's names: install your distribution's packages"
+    if Path("/etc/debian_version").exists():
+        may_install = os.geteuid() == 0 or os.environ.get("CI")
+        why = _install(missing, say) if may_install else f"type: sudo {_INSTALL} {{}}"
+    for required in (True, False):
+        left = [n.package for n in missing if n.required is required and not n.present()]
+        names = " ".join(left)
+        fault = f"{names}; {why.replace('{}', names)}"
+        if left and required:
+            raise UserError(f"missing or too old here: {fault}")
+        if left:
+            say(f"continuing without {fault}")
 
 
-def _install(names: str, say: Callable[[str], None], *, update: bool) -> str | None:
-    """Install Debian packages. If that is not possible, return why not, or what to type."""
-    line = f"apt-get install --no-install-recommends {names}"
-    if not Path("/etc/debian_version").exists():
-        return "these are Debian's names: install your distribution's packages"
-    is_root = os.geteuid() == 0
-    if not is_root and not os.environ.get("CI"):
-        return f"type: sudo {line}"
-    say(f"installing {names} ...")
-    command = [*([] if is_root else ["sudo", "-n"]), "env", "DEBIAN_FRONTEND=noninteractive"]
-    command += ["apt-get", "-q", "-y", "-o", "Acquire::http::Timeout=15"]  # the default is 2 min
-    if update:
-        _run([*command, "update"])  # if it fails, the old lists may suffice
-    status, output = _run([*command, *line.split()[1:]])
-    return f"`{line}` failed: {_reason(output)}" if status else None
+def _install(needs: Sequence[Need], say: Callable[[str], None]) -> str:
+    """Install Debian packages, and return why one may still be missing."""
+    why = "this distribution's are too old: install newer ones and put them first on PATH"
+    apt, *words = _INSTALL.split()
+    root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    command = [*root, "env", "DEBIAN_FRONTEND=noninteractive", apt, "-q", "-y"]
+    command += ["-o", "Acquire::http::Timeout=15"]  # the default is 2 min
+    _run([*command, "update"])  # if it fails, the old lists may suffice
+    for need in needs:  # one by one, because a distribution may lack some
+        say(f"installing {need.package} ...")
+        status, output = _run([*command, *words, need.package])
+        if status:
+            why = f"`{_INSTALL} {{}}` failed: {_reason(output)}"
+    return why
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the text of a JSON file, or say what the file is instead."""
+"""Read the text of a JSON file and parse it, or say what the file is instead."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import json
 import os
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT, Place
+from warpgauge.system.text import quoted
 
 # For 10,000 benchmarks x 7, a run file is 8 MiB with 340,000 values and Google Benchmark's own file
 # 33 MiB with a million. Larger files are refused before they exhaust the machine's memory or take
@@ -24,22 +25,29 @@ VALUES_LIMIT = 1_250_000
 _SMALLER = "give a result file, or a folder of smaller ones"
 RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
 
-# UTF-32 first, because one of its marks begins like one of UTF-16's.
-_ENCODED = {
-    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
-    "UTF-16": (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"\x00{"),
-}
-
 Object = dict[str, object]
-# An object with a repeated key, and that key.
-Repeated = tuple[Object, str]
 
 
 def text_of(place: Place) -> str:
     """Return the text of a regular file. Raise UserError."""
     size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
     too_large = place.error(f"is larger than {size}", _SMALLER)
-    return _decoded(place, bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file"))
+    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file")
+    if b"\x00" in raw:
+        raise place.error(
+            "holds zero bytes, so it is UTF-16 or a binary file, or was cut off by a crash",
+            "give a result file",
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        fault = f"is not UTF-8 text (byte {error.start + 1})"
+        raise place.error(fault, "save it as UTF-8") from None
+    if not text or text.isspace():
+        raise place.error("is empty")
+    if sum(map(text.count, ",{[")) > VALUES_LIMIT:
+        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
+    return text
 
 
 def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
@@ -70,42 +78,24 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
     return raw
 
 
-def _decoded(place: Place, raw: bytes) -> str:
-    for encoding, marks in _ENCODED.items():
-        if raw.startswith(marks):
-            raise place.error(f"is {encoding} text, not UTF-8", "save it as UTF-8")
-    if b"\x00" in raw:
-        raise place.error(
-            "holds zero bytes, so it is a binary file or was cut off by a crash",
-            "give a result file",
-        )
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise place.error(
-            f"is not UTF-8 text (byte {error.start + 1})", "save it as UTF-8"
-        ) from None
-    if not text or text.isspace():
-        raise place.error("is empty")
-    if sum(map(text.count, ",{[")) > VALUES_LIMIT:
-        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
-    return text
-
-
-def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, Repeated | None]:
-    """Return the value in `text`, and the first object with a repeated key. Raise UserError."""
-    repeated: list[Repeated] = []
+def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> object:
+    """Return the value in `text`. Raise UserError, also for a repeated key."""
 
     def unique(pairs: list[tuple[str, object]]) -> Object:
         members = dict(pairs)
-        if len(members) != len(pairs) and not repeated:
-            repeated.append((members, _first_repeated([key for key, _ in pairs])))
+        if len(members) != len(pairs):
+            # Google Benchmark writes such a row for a counter with the name of one of its own keys.
+            [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+            name = members.get("name")
+            there = place._replace(what=quoted(name)) if isinstance(name, str) else place
+            fault = f"holds the key {quoted(key)} twice in one object"
+            raise there.error(fault, "keep one of them, or rename one if both are intended")
         return members
 
     try:
         # Not strict: before 1.5.1 Google Benchmark wrote raw line breaks in messages.
         with uncollected():
-            value = json.loads(text, object_pairs_hook=unique, strict=False)
+            value: object = json.loads(text, object_pairs_hook=unique, strict=False)
     except json.JSONDecodeError as error:
         raise _syntax_error(place, text, error, remedy) from None
     except RecursionError:
@@ -114,7 +104,7 @@ def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> tuple[object, 
         raise place.error("needs more memory than is available", "give a result file") from None
     except ValueError:  # an integer with more digits than Python converts
         raise place.error("holds a number that is too long") from None
-    return value, repeated[0] if repeated else None
+    return value
 
 
 @contextlib.contextmanager
@@ -127,12 +117,6 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _first_repeated(keys: list[str]) -> str:
-    # Sorting makes equal keys neighbours; comparing all pairs would take hours.
-    ordered = sorted(keys)
-    return next(one for one, other in pairwise(ordered) if one == other)
 
 
 def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: str) -> UserError:

@@ -41,7 +41,7 @@ def check_report(
     if not is_stream(path):
         _require_replaceable(path, baselines, inputs, own, f"is no {kind}")
         return
-    _refuse_folder(path, path.resolve(), baselines)
+    _refuse_baselines(path, path.resolve(), baselines)
     if not os.access(path, os.W_OK):
         raise _refusal(path, "it is read-only")
 
@@ -56,20 +56,9 @@ def _require_replaceable(
     path: Path, baselines: Path, inputs: Sequence[Path], own: re.Pattern[bytes], told: str
 ) -> None:
     """Raise UserError unless the file is absent, empty or holds `own`; `told` is the fault."""
-    target = _target(path, inputs)
-    _refuse_folder(path, target, baselines)
-    try:
-        held = target.read_bytes() if target.exists() else b""
-    except OSError as fault:
-        raise _refusal(path, fault.strerror or str(fault)) from None
-    if held.strip() and not own.search(held):
-        raise _refusal(path, f"the file exists and {told}; name another file")
-
-
-def _target(path: Path, inputs: Sequence[Path]) -> Path:
-    """Return the target of `path` if a file can be written there. Raise UserError."""
     try:
         target = path.resolve()
+        _refuse_baselines(path, target, baselines)
         if target.is_dir():
             raise _refusal(path, "it is a folder")
         if not target.parent.exists():
@@ -86,15 +75,16 @@ def _target(path: Path, inputs: Sequence[Path]) -> Path:
             if target.suffix == ".json" and given.is_dir() and target.parent == given.resolve():
                 raise _refusal(path, f"{given} is compared, and every *.json in it is read")
         with tempfile.TemporaryFile(dir=target.parent):
-            pass
+            held = target.read_bytes() if target.exists() else b""
     except RuntimeError:  # a loop of links, before Python 3.13
         raise _refusal(path, "its links form a cycle") from None
     except OSError as fault:
         raise _refusal(path, fault.strerror or str(fault)) from None
-    return target
+    if held.strip() and not own.search(held):
+        raise _refusal(path, f"the file exists and {told}; name another file")
 
 
-def _refuse_folder(path: Path, target: Path, baselines: Path) -> None:
+def _refuse_baselines(path: Path, target: Path, baselines: Path) -> None:
     if target.is_relative_to(baselines.resolve()):
         raise _refusal(
             path, f"{baselines} holds baselines, which only --record writes; name another file"

@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one child process to its end, however it ends, and describes it."""
+"""Runs one child process to its end, however it ends, and describes it.
+
+It ends with its process group. The driver ends all that benchmark programs start.
+"""
 
 from __future__ import annotations
 
 import codecs
 import os
 import re
-import secrets
+import select
 import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from warpgauge.system import command_log, interrupts, process_tree, streams
+from warpgauge.system import command_log, interrupts, streams
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.process_tree import ProcessTree
 from warpgauge.system.text import cut, inert
 
 NOT_EXECUTABLE = 127  # the status that shells return for a program that cannot be started
 
-# Polling interval; a check takes 20 us. A hang may take this much longer.
+# From SIGTERM to SIGKILL. The driver gives its programs 5 s to tear down a CUDA context.
+GRACE_S = 20.0
+_GONE_S = 5.0  # from SIGKILL until a process counts as one that cannot be killed
+# Time between two looks at the output. A hang may take this much longer.
 _LOOK_S = 0.5
 _MOST_OUTPUT = 1 << 30  # bytes; a loop could otherwise fill the disk
 _KEPT_OUTPUT = 1 << 24  # last bytes of the output; room for 100,000 benchmark names
@@ -38,6 +42,11 @@ _PREAMBLE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
     r"|Load Average: |\*\*\*WARNING\*\*\* |-{20}|Benchmark +Time "
 )
+# Reads a process group, and ends it if no further line comes because we were killed.
+_WATCH = f"""
+read -r group && ! read -r _ || exit
+kill -TERM -$group; sleep {GRACE_S:g}; kill -KILL -$group
+"""
 
 
 @dataclass(frozen=True)
@@ -50,8 +59,6 @@ class Ending:
     stderr: str
     seconds: float
     ended_for: str = ""  # why it was ended, if it did not end by itself
-    left_behind: bool = False  # its children outlived it, and were ended
-    runs_on: bool = False  # it, or a child, cannot be ended
 
     @property
     def program(self) -> str:
@@ -61,8 +68,7 @@ class Ending:
     def how(self) -> str:
         """How it ended: ``bench_gemm was killed by SIGSEGV``."""
         if self.ended_for:
-            went = " and cannot be killed" if self.runs_on else " and was killed"
-            return f"{self.program} {self.ended_for}{went}"
+            return f"{self.program} {self.ended_for} and was killed"
         if self.status >= 0:
             return f"{self.program} exited with status {self.status}"
         why = ", e.g. because memory ran out" if self.status == -signal.SIGKILL else ""
@@ -91,6 +97,56 @@ class Ending:
         return ""
 
 
+@contextmanager
+def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:  # noqa: ANN401
+    """Start a program that leads a process group, which ends with this context or this process.
+
+    `options` are those of subprocess.Popen. Raises OSError if the program cannot be started.
+
+    A shell watches this process: PR_SET_PDEATHSIG needs code between fork and exec, which hangs
+    with threads.
+    """
+    with ExitStack() as at_the_end:
+        with interrupts.postponed():  # otherwise a process could start that nobody ends
+            null = subprocess.DEVNULL
+            watch = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCH],
+                stdin=subprocess.PIPE,
+                stdout=null,
+                stderr=null,
+                start_new_session=True,
+                env={"PATH": os.defpath},
+            )
+            at_the_end.callback(watch.communicate, b"\n\n")  # two: it may not have a group yet
+            process = subprocess.Popen(command, stdin=null, start_new_session=True, **options)
+            assert watch.stdin is not None
+            watch.stdin.write(b"%d\n" % process.pid)
+            watch.stdin.flush()
+            at_the_end.callback(_end, process)
+        yield process
+
+
+def ends_within(process: subprocess.Popen[Any], seconds: float | None) -> bool:
+    """Wait until a process ends, without polling; its number stays that of its group."""
+    ended = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([ended], [], [], seconds)[0])
+    finally:
+        os.close(ended)
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """End a process with SIGTERM or, if that does not help, SIGKILL; then the rest of its group."""
+    try:
+        if not ends_within(process, 0):
+            os.killpg(process.pid, signal.SIGTERM)
+            ends_within(process, GRACE_S)
+    finally:  # even after a second Ctrl-C
+        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GONE_S)
+
+
 def run(
     command: Sequence[str],
     deadline_s: float,
@@ -102,93 +158,93 @@ def run(
     told: str = "",
     by_hand: Sequence[Sequence[str]] = (),
 ) -> Ending:
-    """Run `command` in a new session, with `environment` added to ours, and return how it ended.
+    """Run `command` with `environment` added to ours, and return how it ended.
 
-    It is ended after `deadline_s`. All its descendants end with it, also if this function raises
-    (Ctrl-C) or this process is killed. Its output goes to unnamed files in `folder`; its standard
-    output to the file `into`, if given: whenever that grows, the deadline restarts and `grown` is
-    called. In the command log, `told` says what
-    it is for, and the commands `by_hand`, if any, replace it.
+    It is ended after `deadline_s`, or if this function raises (Ctrl-C). Its output goes to unnamed
+    files in `folder`; its standard output to the file `into`, if given: whenever that grows, the
+    deadline restarts and `grown` is called. In the command log, `told` says what it is for, and
+    the commands `by_hand`, if any, replace it.
     """
-    mark, environment = secrets.token_hex(16), environment or {}
+    environment = environment or {}
     # Without Google Benchmark's variables, so that only the command line determines a run.
     ours = {key: value for key, value in os.environ.items() if not key.startswith("BENCHMARK_")}
-    process_tree.adopt()
     with (
         command_log.running(command, environment, told=told, by_hand=by_hand) as logged,
-        process_tree.ended_with_us(mark),
         into.open("w+b") if into else tempfile.TemporaryFile(dir=folder) as out,
         tempfile.TemporaryFile(dir=folder) as err,
         ExitStack() as at_the_end,
     ):
-        older, began = process_tree.pids(), time.monotonic()
-        with interrupts.postponed():  # otherwise a process could start that nobody ends
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    start_new_session=True,
-                    env={**ours, **environment, process_tree.MARK: mark},
-                )
-            except OSError as fault:
-                logged.ended(NOT_EXECUTABLE)
-                words = fault.strerror or str(fault)
-                return Ending(tuple(command), NOT_EXECUTABLE, "", words, 0.0)
-            family = ProcessTree(process.pid, mark.encode(), older)
-            # A thread waits without polling.
-            waiter = threading.Thread(target=process.wait, daemon=True)
-            waiter.start()
-            at_the_end.callback(waiter.join, process_tree.GONE_S)
-            at_the_end.callback(family.end)
-        ended_for = _watch(waiter, deadline_s, into, grown, (out, err))
-        left_behind = not ended_for and bool(family.running())
+        began, variables = time.monotonic(), {**ours, **environment}
+        try:
+            program = started(command, stdout=out, stderr=err, env=variables)
+            process = at_the_end.enter_context(program)
+        except OSError as fault:
+            logged.ended(NOT_EXECUTABLE)
+            return Ending(tuple(command), NOT_EXECUTABLE, "", fault.strerror or str(fault), 0.0)
+        ended_for = _watch(process, deadline_s, (out, err), grown if into else None)
         at_the_end.close()
         status = -signal.SIGKILL if process.returncode is None else process.returncode
         logged.ended(status, ended_for)
-        said = ("" if into else tail(out), tail(err))
-        seconds = time.monotonic() - began
-        runs_on = bool(family.running())
-        return Ending(tuple(command), status, *said, seconds, ended_for, left_behind, runs_on)
+        texts = ("" if into else _tail(out), _tail(err))
+        return Ending(tuple(command), status, *texts, time.monotonic() - began, ended_for)
 
 
 def _watch(
-    waiter: threading.Thread,
+    process: subprocess.Popen[Any],
     deadline_s: float,
-    into: Path | None,
-    grown: Callable[[], None],
     output: Sequence[IO[bytes]],
+    grown: Callable[[], None] | None,
 ) -> str:
     """Wait until a process ends, or return why it must be ended."""
     before, until = 0, time.monotonic() + deadline_s
-    while True:
-        waiter.join(min(_LOOK_S, deadline_s / 10))
-        if not waiter.is_alive():
-            return ""
-        size = _size(into)
-        if size != before:
-            before, until = size, time.monotonic() + deadline_s
+    while not ends_within(process, min(_LOOK_S, deadline_s / 10)):
+        sizes = [os.fstat(file.fileno()).st_size for file in output]
+        if grown and sizes[0] != before:
+            before, until = sizes[0], time.monotonic() + deadline_s
             grown()
         elif time.monotonic() >= until:
-            what = "did not finish within" if into is None else "wrote nothing for"
-            return f"{what} {deadline_s:g} s"
-        if sum(os.fstat(file.fileno()).st_size for file in output) > _MOST_OUTPUT:
+            return f"{'wrote nothing for' if grown else 'did not finish within'} {deadline_s:g} s"
+        if sum(sizes) > _MOST_OUTPUT:
             return f"wrote more than {_MOST_OUTPUT >> 20} MiB of output"
+    return ""
 
 
-def _size(path: Path | None) -> int:
-    try:
-        return path.stat().st_size if path is not None else 0
-    except OSError:
-        return 0
-
-
-def tail(file: IO[bytes]) -> str:
+def _tail(file: IO[bytes]) -> str:
     """Return the last `_KEPT_OUTPUT` bytes of a process's output."""
-    size = os.fstat(file.fileno()).st_size
-    file.seek(max(0, size - _KEPT_OUTPUT))
+    file.seek(max(0, os.fstat(file.fileno()).st_size - _KEPT_OUTPUT))
     return file.read(_KEPT_OUTPUT).decode(errors="replace")
+
+
+def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
+    """Run `command`, show its output, keep it in `log`, and return its exit status.
+
+    For a signal, the status is that of a shell. An interrupt is passed on as SIGTERM, because a CI
+    runner signals only the process that it started. Raises UserError if it cannot be started.
+    """
+    # A multi-byte character may arrive in two parts.
+    text = codecs.getincrementaldecoder("utf-8")("replace")
+    variables = {**os.environ, **environment}
+    try:
+        with log.open("wb") as kept, log.open("rb") as shown, ExitStack() as at_the_end:
+            at_the_end.callback(lambda: streams.write(text.decode(shown.read())))
+            output = {"stdout": kept, "stderr": subprocess.STDOUT}
+            process = at_the_end.enter_context(started(command, env=variables, **output))
+            while not ends_within(process, _LOOK_S):
+                streams.write(text.decode(shown.read()))
+    except OSError as fault:
+        raise UserError(f"{fault.filename or log}: {fault.strerror or fault}") from fault
+    status: int = process.returncode
+    return status if status >= 0 else 128 - status
+
+
+def log_tail(log: Path) -> str:
+    """Return the log's last non-empty line, made inert; "" if there is none."""
+    try:
+        with log.open("rb") as file:
+            lines = _tail(file).split("\n")
+    except OSError:  # the report matters more than the log
+        return ""
+    return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")
 
 
 def nvidia_smi(*arguments: str) -> str:
@@ -223,53 +279,3 @@ def require_gpu() -> None:
         "no GPU, use scripts/bench",
         ExitStatus.NOT_MEASURED,
     )
-
-
-def tee(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
-    """Run `command`, show its output, keep it in `log`, and return its exit status.
-
-    For a signal, the status is that of a shell. Interrupts are passed on, because a CI runner
-    signals only the process that it started. Raises UserError if the command cannot be started.
-    """
-    # A multi-byte character may arrive in two parts.
-    text, mark = codecs.getincrementaldecoder("utf-8")("replace"), secrets.token_hex(16)
-    try:
-        with (
-            log.open("wb", buffering=0) as kept,
-            process_tree.ended_with_us(mark),
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **environment, process_tree.MARK: mark},
-                start_new_session=True,  # a terminal's Ctrl-C reaches only us; we pass it on
-            ) as running,
-        ):
-            assert running.stdout is not None
-            try:
-                while some := os.read(running.stdout.fileno(), 1 << 16):
-                    kept.write(some)
-                    streams.write(text.decode(some))
-                status = running.wait()
-            except BaseException:  # an interrupt, or a log whose disk is full
-                with interrupts.postponed():
-                    running.terminate()
-                    rest, _ = running.communicate()
-                    with suppress(OSError):
-                        kept.write(rest)
-                    streams.write(text.decode(rest))
-                raise
-    except OSError as fault:
-        raise UserError(f"{fault.filename or log}: {fault.strerror or fault}") from fault
-    return status if status >= 0 else 128 - status
-
-
-def log_tail(log: Path) -> str:
-    """Return the log's last non-empty line, made inert; "" if there is none."""
-    try:
-        with log.open("rb") as file:
-            lines = tail(file).split("\n")
-    except OSError:  # the report matters more than the log
-        return ""
-    return next((inert(line.strip()) for line in reversed(lines) if line.strip()), "")

@@ -7,20 +7,23 @@ An interrupt ends all of them, and none outlives this process.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
-import selectors
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import IO
 
-from warpgauge.system import entry_point, interrupts, process_tree
+from warpgauge.system import entry_point, interrupts
 from warpgauge.system.errors import ExitStatus
 
 Work = Callable[[], int]
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 @dataclass(frozen=True)
@@ -34,75 +37,67 @@ def alone(name: str, work: Work) -> Ended:
     """Run `work` in a process that shares our streams."""
     with _ended_with_us() as running:
         running.append(_fork(work))
-        return Ended(name, _wait(running))
+        return Ended(name, _wait(running, running[0]))
 
 
 def at_once(works: Mapping[str, Work], say: Callable[[str, str], None]) -> Iterator[Ended]:
     """Run all at once, and yield each as it ends; `say` gets each line of standard error."""
-    with selectors.DefaultSelector() as pipes, _ended_with_us() as running:
+    # The name of a function and a line of its process; None at the end of its standard error.
+    lines = SimpleQueue[tuple[str, str | None]]()
+    started: dict[str, tuple[int, IO[str], IO[str]]] = {}
+    with _ended_with_us() as running:
         for name, work in works.items():
+            out = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
             read, write = os.pipe()
-            out = tempfile.TemporaryFile()  # noqa: SIM115 - closed after it was read
-            pid = _fork(work, out.fileno(), write)
-            running.append(pid)
+            running.append(_fork(work, {"stdout": out.fileno(), "stderr": write}))
             os.close(write)
-            pipes.register(read, selectors.EVENT_READ, _Running(name, pid, read, out))
-        while pipes.get_map():
-            for key, _ in pipes.select():
-                process: _Running = key.data
-                lines = process.lines()
-                for line in lines or []:
-                    say(process.name, line)
-                if lines is None:
-                    pipes.unregister(key.fd)
-                    os.close(key.fd)
-                    yield Ended(process.name, _wait(running, process.pid), process.shown())
+            pipe = os.fdopen(read, encoding="utf-8", errors="replace", newline="\n")
+            started[name] = running[-1], out, pipe
+        for name, (*_, err) in started.items():  # only now: threads and forks do not mix
+            threading.Thread(target=_read, args=(name, err, lines), daemon=True).start()
+        while started:
+            name, line = lines.get()
+            if line is not None:
+                say(name, line)
+                continue
+            pid, written, _ = started.pop(name)
+            status = _wait(running, pid)
+            with written:
+                written.seek(0)
+                shown = written.read()
+            yield Ended(name, status, shown)
 
 
-@dataclass
-class _Running:
-    """A function that runs beside others, and our ends of its streams."""
-
-    name: str
-    pid: int
-    read: int
-    out: IO[bytes]
-    _begun: bytes = b""  # an incomplete line
-
-    def lines(self) -> list[str] | None:
-        """Return new lines of standard error; None at its end."""
-        some = os.read(self.read, 1 << 16)
-        if not some and not self._begun:
-            return None
-        *whole, self._begun = (self._begun + (some or b"\n")).split(b"\n")
-        return [line.decode(errors="replace") for line in whole]
-
-    def shown(self) -> str:
-        """Return all of standard output, after the process has ended."""
-        with self.out:
-            self.out.seek(0)
-            return self.out.read().decode(errors="replace")
+def _read(name: str, err: IO[str], lines: SimpleQueue[tuple[str, str | None]]) -> None:
+    with err:
+        for line in err:
+            lines.put((name, line.removesuffix("\n")))
+    lines.put((name, None))
 
 
-def _fork(work: Work, out: int | None = None, err: int | None = None) -> int:
-    _flush()
+def _fork(work: Work, streams: Mapping[str, int] | None = None) -> int:
+    """Return the pid of a process that runs `work`, with these descriptors as its streams."""
+    sys.stdout.flush()
+    sys.stderr.flush()
     us = os.getpid()
     if pid := os.fork():
         return pid
     status = int(ExitStatus.NOT_MEASURED)
     replaced = []  # keeps old streams alive: collecting one would close the new descriptor
     try:
-        process_tree.end_with(us)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != us:  # it died before the call above
+            os._exit(status)
         # Ctrl-C reaches our parent, too, which passes it on once.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for ours, standard, name in ((out, 1, "stdout"), (err, 2, "stderr")):
-            if ours is not None:
-                replaced.append(getattr(sys, name))
-                os.dup2(ours, standard)
-                # A new file object, because the old one caches whether it can seek.
-                setattr(sys, name, os.fdopen(standard, "w", encoding="utf-8", closefd=False))
+        for number, (name, ours) in enumerate((streams or {}).items(), 1):
+            replaced.append(getattr(sys, name))
+            os.dup2(ours, number)
+            # A new file object, because the old one caches whether it can seek.
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
         status = entry_point.run("bench", lambda: _interruptible(work))
-        _flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
     except BaseException:  # raised outside of the entry point, which would report it
         with contextlib.suppress(OSError):
             os.write(2, traceback.format_exc().encode(errors="replace"))
@@ -127,18 +122,12 @@ def _ended_with_us() -> Iterator[list[int]]:
         for pid in running:
             os.kill(pid, signal.SIGTERM)
         while running:
-            _wait(running)
+            _wait(running, running[0])
         raise
 
 
-def _wait(running: list[int], pid: int = 0) -> int:
-    """Wait for `pid`, or for the first process, and return its exit status."""
-    which = pid or running[0]
-    _, status = os.waitpid(which, 0)
-    running.remove(which)
+def _wait(running: list[int], pid: int) -> int:
+    """Wait for a process, and return its exit status."""
+    _, status = os.waitpid(pid, 0)
+    running.remove(pid)
     return os.waitstatus_to_exitcode(status)
-
-
-def _flush() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()

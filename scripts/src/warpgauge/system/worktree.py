@@ -20,8 +20,8 @@ from warpgauge.system.text import quoted
 
 # The base of this branch and that of the previous one; each holds a whole build.
 KEPT = 2
-# The reason with which git locks a worktree while it creates it.
-_MAKING = "initializing"
+# Git may still list a deleted worktree, or have locked one that it was making when it was killed.
+_FORCE = ("--force", "--force")
 _OURS = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 
 
@@ -51,7 +51,7 @@ def provide(root: Path, commit: str, kept: int = KEPT) -> Path:
     recently used commits stay.
     """
     folder = _top(root, commit)
-    if folder.exists() and not _is_at(folder, commit):
+    if folder.exists() and not _is_whole(folder, commit):
         _remove(root, folder)
     if not folder.exists():
         _add(root, folder, commit)
@@ -77,26 +77,17 @@ def _top(root: Path, commit: str) -> Path:
     return root / "build" / "base" / short(commit)
 
 
-def _is_at(folder: Path, commit: str) -> bool:
-    """Return whether `folder` is the top of a worktree at `commit`."""
-    said = git.run(folder, "rev-parse", "--show-toplevel", "HEAD").stdout
-    return said.split("\n")[:2] == [str(folder.resolve()), commit] and not _is_half_made(folder)
-
-
-def _is_half_made(folder: Path) -> bool:
-    """Return whether `folder` is unfinished because git was killed."""
-    lock = git.run(folder, "rev-parse", "--path-format=absolute", "--git-path", "locked")
-    try:
-        return lock.returncode == 0 and Path(lock.stdout.strip()).read_text().strip() == _MAKING
-    except OSError:
-        return False
+def _is_whole(folder: Path, commit: str) -> bool:
+    """Return whether `folder` is a worktree at `commit`; git locks one that it is making."""
+    asked = ("--path-format=absolute", "--show-toplevel", "HEAD", "--git-path", "locked")
+    top, *rest = git.run(folder, "rev-parse", *asked).stdout.splitlines() or [""]
+    return top == str(folder.resolve()) and rest[0] == commit and not Path(rest[1]).exists()
 
 
 def _add(root: Path, folder: Path, commit: str) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    forced = ("--force", "--force")  # git may still list a deleted or locked worktree
     try:
-        git.require(root, "worktree", "add", *forced, "--detach", str(folder), commit)
+        git.require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit)
     except BaseException:
         with contextlib.suppress(UserError, OSError):
             _remove(root, folder)
@@ -104,14 +95,12 @@ def _add(root: Path, folder: Path, commit: str) -> None:
 
 
 def _remove(root: Path, folder: Path) -> None:
-    """Remove a worktree and git's record of it. Raises UserError if it is locked."""
+    """Remove a worktree and git's record of it. Raises UserError."""
     known = f"worktree {folder.resolve()}" in git.require(root, "worktree", "list", "--porcelain")
     if folder.exists() and not (known and (folder / ".git").exists()):
         shutil.rmtree(folder)  # not a worktree, e.g. because the clone was moved
     if known:
-        # Force twice if only git locked it: just one scripts/bench at a time works in a tree.
-        force = ["--force"] * (2 if _is_half_made(folder) else 1)
-        git.require(root, "worktree", "remove", *force, str(folder))
+        git.require(root, "worktree", "remove", *_FORCE, str(folder))
 
 
 def _remove_all_but_newest(folder: Path, kept: int) -> None:
