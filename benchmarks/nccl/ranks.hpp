@@ -77,7 +77,7 @@ class Ranks {
 };
 
 /// A collective on all ranks, for one benchmark.
-class RankedCollective : public OtherRanks {
+class RankedCollective final : public OtherRanks {
  public:
   /// `ranks` must outlive this and have been started.
   RankedCollective(Ranks& ranks, const RankedShape& of);
