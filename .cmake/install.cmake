@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/warpgauge")
 
 set(libraries)
-foreach(name IN ITEMS host host_main cuda gpu gpu_main allocation_watch)
+foreach(name IN ITEMS process peer host host_main cuda gpu gpu_main allocation_watch)
   if(TARGET warpgauge_${name})
     list(APPEND libraries warpgauge_${name})
   endif()
@@ -15,7 +15,7 @@ install(TARGETS warpgauge_drive)
 install(EXPORT warpgauge NAMESPACE warpgauge:: FILE warpgauge-targets.cmake DESTINATION "${package}")
 export(EXPORT warpgauge NAMESPACE warpgauge:: FILE "${PROJECT_BINARY_DIR}/warpgauge-targets.cmake")
 
-foreach(room IN ITEMS "" core cuda gpu host program)
+foreach(room IN ITEMS "" core cuda gpu host peer process program)
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/fixtures/${room}/*.hpp"
     "${PROJECT_SOURCE_DIR}/fixtures/${room}/*.cuh")
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/warpgauge/${room}")

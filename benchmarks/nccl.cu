@@ -9,6 +9,7 @@
 // Needs 2 GPUs.
 #include <memory>
 #include <source_location>
+#include <string>
 #include <vector>
 
 #include <warpgauge/gpu_benchmark.hpp>
@@ -23,7 +24,8 @@ using namespace warpgauge;
 const ContextRegistration version{"nccl_version", Nccl::version};
 const ContextRegistration environment{"nccl_environment", Nccl::environment};
 
-const RoleRegistration rank{"nccl_rank", []() -> int { serve_as_rank(); }};
+const RoleRegistration rank{"nccl_rank",
+                            [](const std::string& channel) -> int { serve_as_nccl_rank(channel); }};
 
 enum class How : std::uint8_t { captured, in_place, issued };
 

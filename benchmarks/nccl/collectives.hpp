@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include <warpgauge/peer/channel.hpp>
+
 namespace warpgauge {
 
 enum class Collective : std::uint8_t {
@@ -70,6 +72,26 @@ class Shape {
     return collective == Collective::all_gather || collective == Collective::all_to_all;
   }
   std::size_t own(std::size_t rank) const { return in_blocks() ? rank * block : 0; }
+};
+
+/// A collective of which a process is one rank.
+struct RankedShape {
+  Shape shape;
+  std::size_t rank = 0;
+  bool in_place = false;
+  std::size_t rotation_bytes = 0;  ///< that the buffers' slots cover together
+
+  /// To the other ranks, which know their own rank; and back.
+  Message message() const {
+    return {"operation",
+            {static_cast<std::uint64_t>(shape.collective), shape.bytes(), shape.element_bytes,
+             in_place ? 1U : 0U, rotation_bytes}};
+  }
+  static RankedShape in(const Message& message, std::size_t ranks, std::size_t rank) {
+    const auto& numbers = message.numbers;
+    return {Shape(static_cast<Collective>(numbers.at(0)), ranks, numbers.at(1), numbers.at(2)),
+            rank, numbers.at(3) != 0, numbers.at(4)};
+  }
 };
 
 /// Element `index` of a rank's input: an integer from 1 to 8, so that sums of 32 ranks are exact in

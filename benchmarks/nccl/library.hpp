@@ -3,17 +3,11 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <vector>
-
-#include <warpgauge/cuda/device.hpp>
 
 namespace warpgauge {
 
@@ -41,52 +35,17 @@ class Nccl {
   static constexpr Result success = 0;
 
   /// The library, loaded at the first call. Throws Unsupported if it is missing or too old.
-  static const Nccl& loaded() {
-    static const Nccl library;
-    if (library.fault_.empty()) {
-      return library;
-    }
-    throw Unsupported(library.fault_);
-  }
+  static const Nccl& loaded();
 
   /// For example "2.28.9"; empty without NCCL.
-  static std::string version() {
-    try {
-      int code = 0;
-      loaded().require(loaded().get_version_(&code), "ncclGetVersion");
-      return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
-             std::to_string(code % 100);
-    } catch (const Unsupported&) {
-      return "";
-    }
-  }
+  static std::string version();
 
   /// The environment variables that configure NCCL, as "NAME=value". Sets one first: NVLink SHARP
   /// is off because it needs multicast objects, which machines that share an NVSwitch refuse.
-  static std::string environment() {
-    setenv("NCCL_NVLS_ENABLE", "0", 1);
-    std::vector<std::string> found;
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-      if (std::string(*variable).starts_with("NCCL_")) {
-        found.emplace_back(*variable);
-      }
-    }
-    std::sort(found.begin(), found.end());
-    std::string text;
-    for (const std::string& variable : found) {
-      text += (text.empty() ? "" : " ") + variable;
-    }
-    return text;
-  }
+  static std::string environment();
 
   /// Throws NcclError with NCCL's own text unless `result` is success.
-  void require(Result result, const char* call) const {
-    if (result != success) {
-      const char* const last = get_last_error_ == nullptr ? "" : get_last_error_(nullptr);
-      throw NcclError(std::string(call) + ": " + get_error_string_(result) +
-                      (last == nullptr || *last == '\0' ? "" : std::string(" (") + last + ")"));
-    }
-  }
+  void require(Result result, const char* call) const;
 
   // NCCL's functions of these names. Pass their results to require().
   Result (*get_unique_id)(UniqueId*) = nullptr;
@@ -108,37 +67,7 @@ class Nccl {
                     cudaStream_t) = nullptr;
 
  private:
-  Nccl() {
-    environment();  // before NCCL reads it
-    // Never closed: communicators and their threads last until the process ends (see NcclMember).
-    void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      fault_ = "needs NCCL: libnccl.so.2 is not found (add its folder to LD_LIBRARY_PATH)";
-      return;
-    }
-    const auto find = [&](auto& function, const char* name) {
-      void* const found = dlsym(library, name);
-      if (found == nullptr) {
-        fault_ = std::string("needs a newer NCCL: libnccl.so.2 has no ") + name;
-      }
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
-    };
-    find(get_version_, "ncclGetVersion");
-    find(get_error_string_, "ncclGetErrorString");
-    find(get_unique_id, "ncclGetUniqueId");
-    find(init_rank, "ncclCommInitRank");
-    find(abort, "ncclCommAbort");
-    find(group_start, "ncclGroupStart");
-    find(group_end, "ncclGroupEnd");
-    find(all_reduce, "ncclAllReduce");
-    find(all_gather, "ncclAllGather");
-    find(reduce_scatter, "ncclReduceScatter");
-    find(broadcast, "ncclBroadcast");
-    find(send, "ncclSend");
-    find(receive, "ncclRecv");
-    get_last_error_ =
-        reinterpret_cast<decltype(get_last_error_)>(dlsym(library, "ncclGetLastError"));
-  }
+  Nccl();
 
   std::string fault_;
   Result (*get_version_)(int*) = nullptr;

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0 and the processes of all others. For .cu files.
+// Rank 0 and the processes of all others: both sides of the messages between them.
+//   open DEVICE                       answered by "nccl" and its version
+//   join RANKS RANK and 16 numbers, ncclUniqueId's bytes
+//   operation COLLECTIVE BYTES ELEMENT_BYTES IN_PLACE ROTATION_BYTES    the buffers of a benchmark
+//   connect                           the first call, which allocates and cannot be captured
+//   renew SEED, check SLOT            answered by "right", or "wrong" and what is
+//   prepare CAPTURED FIRST OPERATIONS the work of the runs that follow
+//   run LEAD_NANOSECONDS EVICTS       answered by "ran", picoseconds, at full clock, waited
+//   leave                             the end of a benchmark
+// The answer is "done" where none is named.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
-#include <warpgauge/cuda/current_device.hpp>
-#include "benchmarks/nccl/rank.hpp"
+#include <warpgauge/gpu/other_ranks.hpp>
+#include <warpgauge/peer/rank_processes.hpp>
+#include "benchmarks/nccl/buffers.hpp"
 
 namespace warpgauge {
 
@@ -18,266 +30,84 @@ namespace warpgauge {
 class Ranks {
  public:
   /// The other ranks run `PROGRAM --role=nccl_rank`. Starts nothing before it is needed.
-  explicit Ranks(std::string program = "/proc/self/exe",
-                 std::chrono::milliseconds patience = std::chrono::seconds(30))
-      : program_(std::move(program)), patience_(patience) {}
+  explicit Ranks(std::string program = "/proc/self/exe", double patience_seconds = 30);
   ~Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  static Ranks& of_process() {
-    static Ranks ranks;
-    return ranks;
-  }
+  static Ranks& of_process();
 
   /// Starts the other ranks unless they run. Throws Unsupported without NCCL or with fewer than two
   /// devices, and RankFailed.
-  void start() {
-    const Nccl& nccl = Nccl::loaded();
-    int visible = 0;
-    WARPGAUGE_CHECK(cudaGetDeviceCount(&visible));
-    if (visible < 2) {
-      throw Unsupported("needs two GPUs, and one is visible");
-    }
-    if (running_) {
-      return;
-    }
-    std::vector<RankProcesses::Command> commands;
-    RankProcesses::Messages open;
-    for (int device = 0; device < visible; ++device) {
-      if (device != current_device()) {
-        commands.push_back(
-            {"rank " + std::to_string(commands.size() + 1) + " (" + find_device(device).uuid + ")",
-             {program_, "--role=nccl_rank"}});
-        open.push_back(message("open", {static_cast<std::uint64_t>(device)}));
-      }
-    }
-    try {
-      running_ = std::make_unique<Running>(commands, patience_);
-      running_->others.ask(open);
-      running_->others.require_version(Nccl::version());
-      join(nccl);
-    } catch (...) {
-      stop();
-      throw;
-    }
-  }
-
-  std::size_t count() const { return running_->others.count() + 1; }
-  NcclMember& member() { return *running_->member; }
-  RankProcesses& others() { return running_->others; }
-
-  /// Calls `here` while the other ranks do what the messages say; then take their answers. After a
-  /// RankFailed nothing can be asked, and the caller has to stop() when it holds no graph.
-  template <class Here>
-  void together(const RankProcesses::Messages& messages, const Here& here) {
-    guarded([&] {
-      others().ask(messages);
-      here();
-    });
-  }
-  template <class Here>
-  RankProcesses::Messages together(const std::string& message, const Here& here) {
-    together(RankProcesses::Messages(others().count(), message), here);
-    return guarded([&] { return others().answers(); });
-  }
-
-  /// Returns call(). If it throws because a rank failed, throws RankFailed, and releases this
-  /// process's calls that wait for that rank.
-  template <class Call>
-  auto guarded(const Call& call) {
-    try {
-      return call();
-    } catch (const RankFailed&) {
-      release();
-      throw;
-    } catch (const std::exception&) {  // of NCCL, say, which does not know the rank
-      try {
-        others().require_alive();
-      } catch (const RankFailed&) {
-        release();
-        throw;
-      }
-      throw;
-    }
-  }
+  void start();
 
   /// Ends the ranks; start() begins with new ones. Call it when no graph and no work is left.
-  void stop() noexcept {
-    if (running_) {
-      running_->others.kill_all();
-      release();
-      running_->abort.join();
-      running_.reset();
-    }
-  }
+  void stop() noexcept;
+
+  std::size_t count() const { return others().count() + 1; }
+  RankProcesses& others() const { return *others_; }  ///< which run
+
+  /// Calls it. If it throws because a rank failed, throws RankFailed, and releases this process's
+  /// calls that wait for that rank. After that nothing can be asked, and the caller has to stop()
+  /// when it holds no graph.
+  void guarded(const std::function<void()>& call);
+
+  /// Calls `here`, guarded, while the other ranks do what the message says, each its own or all the
+  /// same, and answer "done".
+  void together_each(const std::vector<Message>& messages, const std::function<void()>& here);
+  void together(const Message& message, const std::function<void()>& here);
+
+  /// Enqueue this rank's side of the collective, and of a barrier: later work on the stream begins
+  /// when all ranks have reached it.
+  void issue(RankBuffers& buffers, const Iteration& at);
+  void barrier(float* arrived, cudaStream_t stream);
 
  private:
-  struct Running {
-    Running(const std::vector<RankProcesses::Command>& commands, std::chrono::milliseconds patience)
-        : others(commands, patience) {}
-    RankProcesses others;
-    std::unique_ptr<NcclMember> member{};
-    DeviceArray<float> arrived{};  // of the first barrier; on failure freed after the abort
-    std::thread abort{};
-  };
-
-  void join(const Nccl& nccl) {
-    Nccl::UniqueId id{};
-    nccl.require(nccl.get_unique_id(&id), "ncclGetUniqueId");
-    RankProcesses::Messages joins;
-    const std::uint64_t ranks = count();
-    for (std::uint64_t rank = 1; rank < ranks; ++rank) {
-      joins.push_back(message("join", {ranks, rank}) + " " + hexadecimal(id.bytes));
-    }
-    const Stream stream;
-    together(joins, [&] {
-      running_->member = std::make_unique<NcclMember>(nccl, id, ranks, 0);
-      running_->arrived = zeroed<float>(1);
-      member().barrier(running_->arrived.data(), stream.get());
-    });
-    guarded([&] { others().expect("done"); });
-    stream.synchronize();
-    running_->arrived = {};
-  }
-
-  /// In a thread, because it waits until no graph holds a call. If it waits for ever, so does this
-  /// process for its device, and the watchdog ends it.
-  void release() noexcept {
-    if (running_ && !running_->abort.joinable()) {
-      constexpr std::chrono::seconds to_end{30};
-      others().watchdog().arm(to_end, [to_end] {
-        return "NCCL's abort did not end in " + seconds(to_end) + ", and rank 0 cannot go on";
-      });
-      running_->abort = std::thread([member = running_->member.get()] {
-        try {
-          if (member != nullptr) {
-            member->abort();
-          }
-        } catch (const std::exception& error) {
-          std::fprintf(stderr, "warpgauge: %s\n", error.what());
-        }
-      });
-    }
-  }
+  void join();
+  void release() noexcept;
 
   std::string program_;
-  std::chrono::milliseconds patience_;
-  std::unique_ptr<Running> running_;
+  double patience_seconds_;
+  Clock clock_;
+  std::unique_ptr<RankProcesses> others_;
+  // The destructor leaves it alone, because at process exit CUDA may be gone first.
+  Nccl::Communicator communicator_ = nullptr;
+  DeviceArray<float> arrived_;  ///< of the first barrier; on failure freed after the abort
+  std::thread abort_;
 };
 
 /// A collective on all ranks, for one benchmark.
-class RankedCollective : public OtherRanks {
+class RankedCollective final : public OtherRanks {
  public:
   /// `ranks` must outlive this and have been started.
-  RankedCollective(Ranks& ranks, const RankedShape& of) : ranks_(ranks) {
-    try {
-      require_done(
-          ranks_.together(operation_message(of), [&] { operation_ = rank_operation(of); }));
-      // The first call of each kind connects the ranks. It allocates and cannot be captured.
-      const Stream first;
-      require_done(ranks_.together("connect", [&] { issue(Iteration(first.get(), 0)); }));
-      first.synchronize();
-      renew();
-    } catch (...) {
-      leave();
-      throw;
-    }
-  }
+  RankedCollective(Ranks& ranks, const RankedShape& of);
   ~RankedCollective() override { leave(); }
   RankedCollective(const RankedCollective&) = delete;
   RankedCollective& operator=(const RankedCollective&) = delete;
 
-  RankOperation& operation() { return *operation_; }
+  RankBuffers& buffers() { return *buffers_; }
 
   /// Enqueues this rank's call.
-  void issue(const Iteration& at) {
-    ranks_.guarded([&] { ranks_.member().issue(*operation_, at); });
-  }
-
-  void renew() override {
-    ++seed_;
-    require_done(ranks_.together(message("renew", {seed_}), [this] { operation_->renew(seed_); }));
-  }
+  void issue(const Iteration& at) { ranks_.issue(*buffers_, at); }
 
   /// Throws WrongResult unless every rank's output in this slot is right.
-  void require_right(std::size_t slot) {
-    std::string fault;
-    const auto answers =
-        ranks_.together(message("check", {slot}), [&] { fault = operation_->fault(slot); });
-    const std::string wrong = "wrong ";
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i].starts_with(wrong)) {
-        fault = fault.empty() ? answers[i].substr(wrong.size()) : fault;
-      } else if (answers[i] != "right") {
-        refuse(i, answers[i]);
-      }
-    }
-    if (!fault.empty()) {
-      throw WrongResult(fault);
-    }
-  }
+  void require_right(std::size_t slot);
 
-  void prepare(const RankWork& work, const std::function<void()>& here) override {
-    require_done(ranks_.together(
-        message("prepare", {work.captured ? 1U : 0U, work.first, work.operations}), here));
-  }
-  void begin(std::uint64_t lead_nanoseconds, bool evicts) override {
-    ranks_.guarded(
-        [&] { ranks_.others().ask(message("run", {lead_nanoseconds, evicts ? 1U : 0U})); });
-  }
-  void barrier(cudaStream_t stream) override {
-    ranks_.guarded([&] { ranks_.member().barrier(operation_->arrived(), stream); });
-  }
-  Region end() override {
-    Region worst;
-    const auto answers = ranks_.guarded([this] { return ranks_.others().answers(); });
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      try {
-        const Words words(answers[i]);
-        if (!words.is("ran", 3)) {
-          throw BadMessage("");
-        }
-        constexpr double longest_seconds = 1e4;
-        worst.seconds = std::max(worst.seconds, words.number<double>(1, longest_seconds));
-        worst.at_full_clock = worst.at_full_clock && words.flag(2);
-        worst.waited = worst.waited || words.flag(3);
-      } catch (const BadMessage&) {
-        refuse(i, answers[i]);
-      }
-    }
-    return worst;
-  }
+  void renew() override;
+  void prepare(const RankWork& work, const std::function<void()>& here) override;
+  void begin(std::uint64_t lead_nanoseconds, bool evicts) override;
+  void barrier(cudaStream_t stream) override;
+  Region end() override;
 
  private:
-  void refuse(std::size_t i, const std::string& answer) {
-    ranks_.guarded([&] { ranks_.others().refuse(i, answer); });
-  }
-  void require_done(const RankProcesses::Messages& answers) {
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i] != "done") {
-        refuse(i, answers[i]);
-      }
-    }
-  }
-
-  /// The ranks free their buffers. Those that failed, or that an error of this process left behind
-  /// in the middle of a run, are ended.
-  void leave() noexcept {
-    try {
-      if (!ranks_.others().failed() && !ranks_.others().outstanding()) {
-        require_done(ranks_.together("leave", [] {}));
-        return;
-      }
-    } catch (const std::exception&) {
-      // The benchmark that is over has its result; the next one gets new ranks.
-    }
-    ranks_.stop();
-  }
+  void leave() noexcept;
 
   Ranks& ranks_;
-  std::unique_ptr<RankOperation> operation_;
+  std::unique_ptr<RankBuffers> buffers_;
   std::uint64_t seed_ = 0;
 };
+
+/// The role of a rank's process; its argument is as serve_rank() takes it. Does not return.
+[[noreturn]] void serve_as_nccl_rank(const std::string& descriptor);
 
 }  // namespace warpgauge

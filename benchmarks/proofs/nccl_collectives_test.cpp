@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <warpgauge/cuda/device.hpp>
 #include "benchmarks/nccl/collectives.hpp"
 #include "benchmarks/nccl/library.hpp"
 
@@ -152,6 +153,24 @@ TEST(BusBytes, AreThoseOfNcclTests) {
   EXPECT_EQ(bytes(Collective::reduce_scatter), size * 7.0 / 8);
   EXPECT_EQ(bytes(Collective::broadcast), size);
   EXPECT_EQ(bytes(Collective::all_to_all), size * 7.0 / 8);
+}
+
+TEST(RankedShape, ArrivesWhateverItsBytes) {
+  for (const std::size_t bytes : {8UL, 1000UL, 1UL << 30}) {
+    for (const Collective which : {Collective::all_reduce, Collective::all_gather,
+                                   Collective::reduce_scatter, Collective::all_to_all}) {
+      for (const std::size_t element : {2UL, 4UL}) {
+        const RankedShape sent{Shape(which, 3, bytes, element), 0, true, 1 << 27};
+        const RankedShape got = RankedShape::in(message_in(text_of(sent.message())), 3, 2);
+        EXPECT_EQ(got.shape.collective, which);
+        EXPECT_EQ(got.shape.block, sent.shape.block) << bytes;
+        EXPECT_EQ(got.shape.element_bytes, element);
+        EXPECT_EQ(got.rank, 2U);
+        EXPECT_TRUE(got.in_place);
+        EXPECT_EQ(got.rotation_bytes, sent.rotation_bytes);
+      }
+    }
+  }
 }
 
 TEST(TheLibrary, NeverUsesMulticastAndSaysSo) {

@@ -18,13 +18,12 @@ _NOT_OURS = ("main.cpp", "fake_program.cpp")
 
 
 def driver() -> Path:
-    """The driver, compiled from fixtures/drive."""
-    rooms = [ROOT / "fixtures" / room for room in ("core", "drive")]
-    headers = [path for room in rooms for path in room.glob("*.hpp")]
-    sources = [rooms[0] / "statistics.cpp", *sorted(rooms[1].glob("*.cpp")), _OURS]
-    sources = [
-        one for one in sources if one.name not in _NOT_OURS and not one.stem.endswith("_test")
-    ]
+    """The driver, compiled from fixtures/drive and fixtures/process."""
+    core, *rooms = (ROOT / "fixtures" / room for room in ("core", "drive", "process"))
+    headers = [path for room in (core, *rooms) for path in room.glob("*.hpp")]
+    found = sorted(path for room in rooms for path in room.glob("*.cpp"))
+    found = [one for one in found if one.name not in _NOT_OURS and not one.stem.endswith("_test")]
+    sources = [core / "statistics.cpp", *found, _OURS]
     include = ROOT / "build" / "tests" / "include"
     include.mkdir(parents=True, exist_ok=True)
     link = include / "warpgauge"

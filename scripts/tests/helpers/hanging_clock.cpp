@@ -25,7 +25,7 @@ std::string content(const files::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-class Clock final : public warpgauge::drive::Clock {
+class Clock final : public warpgauge::Clock {
  public:
   Clock() {
     const char* folder = std::getenv("WARPGAUGE_TEST_HANGS");
