@@ -58,6 +58,7 @@ def verdict(
         tolerance=tolerance if timed else None,
         evidence=evidence if timed else Evidence.NONE,
         processes=(7, 7) if timed else None,
+        control=name.startswith("host/") and "host_clock" in counters,
         reason=reason,
         accepted=accepted,
         resources=tuple(resources),

@@ -114,7 +114,7 @@ def test_what_would_decide_what_stays_open_is_named() -> None:
 
 
 def test_the_hosts_controls_are_not_confirmed() -> None:
-    control = Verdict("host/a", Outcome.INCONCLUSIVE, Clock.HOST, counters={"host_clock": 1.0})
+    control = Verdict("host/a", Outcome.INCONCLUSIVE, Clock.HOST, control=True)
     assert flagged(comparison(control)) == ()
 
 
