@@ -23,13 +23,20 @@ import numpy as np
 import pytest
 
 from fidelity import command
-from warpgauge.external.from_cupy import from_cupy
-from warpgauge.external.from_jax import from_jax
-from warpgauge.external.from_numba import fault_of_numba, from_numba
-from warpgauge.external.from_torch_extension import from_torch_extension
-from warpgauge.external.from_triton import from_triton
-from warpgauge.external.kernel_entry import Foreign, KernelEntry, Options, Parameters
-from warpgauge.external.write_manifest import write_manifest
+from warpgauge.external.frameworks import (
+    Foreign,
+    from_cupy,
+    from_jax,
+    from_numba,
+    from_torch_extension,
+    from_triton,
+)
+from warpgauge.external.write_manifest import (
+    KernelEntry,
+    Options,
+    Parameters,
+    write_manifest,
+)
 from warpgauge.system.environment import ROOT
 from warpgauge.system.process import nvidia_smi
 
@@ -92,10 +99,9 @@ def _reference(
         options["axes"] = {"n": [ROWS]}
     parameters = Parameters(f"{symbol}_reference", folder, options)
     for name in ("x", "y", "out") if symbol == "add" else ("x", "out"):
-        parameters.add(parameters.buffer(name, np.zeros(1, "f4")))
-        parameters.arguments[-1]["count"] = counts[0]
+        parameters.add(name, np.zeros(1, "f4"))["count"] = counts[0]
     for value in counts[1:]:
-        parameters.add({"value": value, "type": "i32"})
+        parameters.arguments.append({"value": value, "type": "i32"})
     image: dict[str, object] = {"source": parameters.file("cu", source)}
     return parameters.kernel(image, symbol, [f"ceil_div({rows}, 256)"], [256])
 
@@ -238,8 +244,6 @@ def _entries(world: str, folder: Path) -> list[KernelEntry] | str:
     module, entries = WORLDS[world]
     if importlib.util.find_spec(module) is None:
         return f"{module} is not installed"
-    if world == "numba" and (fault := fault_of_numba((9, 0))):
-        return fault
     (folder / world).mkdir()
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         found = process.submit(entries, folder / world).result()

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpgauge.external.from_cupy import from_cupy
-from warpgauge.external.kernel_entry import KernelEntry
+from warpgauge.external.frameworks import from_cupy
+from warpgauge.external.write_manifest import KernelEntry
 from warpgauge.system.errors import UserError
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")

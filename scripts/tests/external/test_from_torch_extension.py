@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import shell
-from warpgauge.external.from_torch_extension import from_torch_extension
-from warpgauge.external.kernel_entry import KernelEntry
+from warpgauge.external.frameworks import from_torch_extension
+from warpgauge.external.write_manifest import KernelEntry
 from warpgauge.system.errors import UserError
 
 AXPY = """
@@ -90,7 +90,9 @@ def test_compressed_code_is_listed_by_cuobjdump(
 ) -> None:
     library = _with_a_compressed_cubin(tmp_path / "extension.so")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(UserError, match="compressed; put cuobjdump on PATH, or build with nvcc"):
+    with pytest.raises(
+        UserError, match="for compressed code put cuobjdump on PATH, or build with nvcc"
+    ):
         _entry(tmp_path, library, "scale")
     # In the words of CUDA 13's.
     line = "FUNC          GLOBAL  DEFAULT    ENTRY                                _Z5scalePfi"

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from warpgauge.external.from_triton import from_triton
-from warpgauge.external.kernel_entry import KernelEntry
+from warpgauge.external.frameworks import from_triton
+from warpgauge.external.write_manifest import KernelEntry
 from warpgauge.system.errors import UserError
 
 X = np.zeros(4096, "f4")
@@ -104,8 +104,8 @@ def test_a_cluster_multiplies_the_grid(tmp_path: Path) -> None:
         (Compiled({"profile_scratch_size": 128}), "profile scratch memory"),
         (Compiled({"launch_cooperative_grid": True}), "cooperative launch"),
         (Compiled({"tensordesc_meta": [{"swizzle": 3}]}), "tensor descriptors"),
-        (Compiled(types={"x": "tensordesc<fp32[64]>"}), "'x': tensor descriptors"),
-        (Compiled(types={"x": ("*fp32", "i32")}), "'x': a tuple"),
+        (Compiled(types={"x": "tensordesc<fp32[64]>"}), "'x': .* tensor descriptors"),
+        (Compiled(types={"x": ("*fp32", "i32")}), "'x': tuples"),
         (Compiled(types={"x": "*fp16"}), "'x': the kernel has f16, but the example is f32"),
         (Compiled(types={"z": "i32"}), "'z': there is no example"),
     ],
@@ -125,6 +125,14 @@ def test_axes_that_break_what_triton_assumed_are_refused(tmp_path: Path) -> None
         _entry(tmp_path, Compiled(), k="n")
     with pytest.raises(UserError, match=r"'BLOCK': it is 8192 .* compiled it only for 1024"):
         _entry(tmp_path, Compiled(), BLOCK="n / n * 1024 + (n - 4096) / 4096 * 7168")
+
+
+def test_a_framework_that_is_not_there_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(UserError, match=r"triton cannot be imported here .*; install triton"):
+        _entry(tmp_path, Compiled())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -177,7 +185,7 @@ def test_what_is_no_kernel_and_what_is_not_tuned_yet_are_refused(tmp_path: Path)
 
     from triton_kernels import add_kernel
 
-    with pytest.raises(UserError, match=r"add is no @triton\.jit function"):
+    with pytest.raises(UserError, match=r"add is neither a @triton\.jit function"):
         from_triton(print, [1], [X], name="add", folder=tmp_path)
     tuned = triton.autotune([triton.Config({"BLOCK": 128})], key=["n"])(add_kernel)
     with pytest.raises(UserError, match="Triton has not tuned it yet"):

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.external import manifest, plan
-from warpgauge.external.case import Case
-from warpgauge.external.plan import Axes
+from warpgauge.external.plan import Axes, Case
 from warpgauge.measure import machine_context
 from warpgauge.measure import manifest as programs
 from warpgauge.measure.manifest import Program

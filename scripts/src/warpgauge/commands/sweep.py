@@ -15,7 +15,7 @@ from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
-from warpgauge.external.kernel import Manifest
+from warpgauge.external.manifest import Manifest
 from warpgauge.measure import discovery, run_file
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.discovery import Binary

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from warpgauge.system.text import quoted
@@ -26,7 +26,7 @@ class ExpressionError(ValueError):
 
     def __init__(self, fault: str, remedy: str = "correct it") -> None:
         super().__init__(fault)
-        self.remedy = remedy
+        self.fault, self.remedy = fault, remedy
 
 
 def evaluate(
@@ -36,19 +36,16 @@ def evaluate(
 
     Raises ExpressionError, also for a value outside `low` to `high`.
     """
-    if isinstance(expression, int):
-        value = expression
-    else:
-        try:
-            value = _value(_parsed(expression), point)
-        except RecursionError:
-            raise ExpressionError("is nested too deeply", "simplify it") from None
+    try:
+        value = expression if isinstance(expression, int) else _value(_parsed(expression), point)
+    except ZeroDivisionError:
+        raise ExpressionError("divides by zero") from None
+    except (MemoryError, RecursionError):
+        raise ExpressionError("is nested too deeply", "simplify it") from None
     if not low <= value <= high:
-        fault = f"not between {low} and {high}"
-        if isinstance(expression, int):
-            raise ExpressionError(f"is {fault}")
-        shown = "" if abs(value) >= _SHOWN else f"{value}, "
-        raise ExpressionError(f"is {shown}{fault}", "correct it, or the values of its axes")
+        hidden = isinstance(expression, int) or abs(value) >= _SHOWN
+        fault = f"is {'' if hidden else f'{value}, '}not between {low} and {high}"
+        raise ExpressionError(fault, "correct it, or the values of its axes")
     return value
 
 
@@ -62,13 +59,6 @@ def _parsed(text: str) -> ast.expr:
             return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         raise ExpressionError("is not an expression", _GRAMMAR) from None
-    except (MemoryError, RecursionError):
-        raise ExpressionError("is nested too deeply", "simplify it") from None
-
-
-def _ceil_div(values: Sequence[int]) -> int:
-    dividend, divisor = values
-    return -(-dividend // divisor)
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -78,32 +68,24 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
 }
-# Functions, and the numbers of arguments that they take.
-_FUNCTIONS: Mapping[str, tuple[Callable[[Sequence[int]], int], range]] = {
-    "ceil_div": (_ceil_div, range(2, 3)),
-    "min": (min, range(2, _LONGEST)),
-    "max": (max, range(2, _LONGEST)),
-}
 
 
 def _value(node: ast.expr, point: Mapping[str, int]) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        if node.id not in point:
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name) if name in point:
+            return point[name]
+        case ast.Name(id=name):
             known = f"the axes are {', '.join(point)}" if point else "this kernel has no axes"
-            raise ExpressionError(f"names the unknown axis {quoted(node.id)}", known)
-        return point[node.id]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, point)
-    try:
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            left, right = _value(node.left, point), _value(node.right, point)
-            return _OPERATORS[type(node.op)](left, right)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            function, counts = _FUNCTIONS.get(node.func.id, (None, range(0)))
-            if function is not None and len(node.args) in counts:
-                return function([_value(one, point) for one in node.args])
-    except ZeroDivisionError:
-        raise ExpressionError("divides by zero") from None
-    raise ExpressionError("exceeds the largest value of an expression", _GRAMMAR)
+            raise ExpressionError(f"names the unknown axis {quoted(name)}", known)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, point)
+        case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, point), _value(right, point))
+        case ast.Call(ast.Name(id="ceil_div"), [dividend, divisor], []):
+            return -(-_value(dividend, point) // _value(divisor, point))
+        case ast.Call(ast.Name(id="min" | "max" as name), [_, _, *_], []):
+            values = [_value(argument, point) for argument in node.args]
+            return min(values) if name == "min" else max(values)
+    raise ExpressionError("is not an expression of a manifest", _GRAMMAR)

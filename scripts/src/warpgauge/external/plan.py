@@ -6,38 +6,41 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
-from warpgauge.external import npy
-from warpgauge.external.case import Buffer, Case, Elements, Extent, Launch, Verification
-from warpgauge.external.element_types import (
-    LARGEST_FLOAT,
-    SIZE_BYTES,
-    distribution_fault,
-    integer_range,
-)
+import numpy as np
+
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
-from warpgauge.external.kernel import Argument, Check, Kernel, Manifest
-from warpgauge.external.npy import Npy
+from warpgauge.external.manifest import Argument, Kernel, Manifest
 from warpgauge.measure.discovery import MOST_NAMES
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
-from warpgauge.system.text import quoted, suggestion
+from warpgauge.system.text import cut, listed, quoted, suggestion
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MOST_ELEMENTS = LARGEST // 8  # of the widest type
+_EXACT = 2**53  # bench_external keeps the numbers of a distribution as doubles
 
-# CUDA C++ Programming Guide, "Compute Capabilities": equal for all supported GPUs.
-_LARGEST_GRID = (2**31 - 1, 65535, 65535)
-_LARGEST_BLOCK = (1024, 1024, 64)
-_MOST_THREADS, _MOST_BLOCKS_OF_CLUSTER = 1024, 16
-_LARGEST_SHARED_BYTES = 2**31 - 1
+# Dtypes of .npy files with elements that NumPy has not: ml_dtypes writes them as raw bytes, and
+# others write their bits as unsigned integers.
+_RAW = {"bf16": ("|V2", "<u2"), "e4m3": ("|V1", "|u1"), "e5m2": ("|V1", "|u1")}
 
 Axes = Mapping[str, Sequence[int]]
-Point = Mapping[str, int]
+_Buffers = Mapping[str, tuple[Argument, int]]  # with the number of elements, by name
+
+
+@dataclass(frozen=True)
+class Case:
+    """A benchmark: one kernel at one point of its axes."""
+
+    kernel: str  # its name in the manifest
+    name: str
+    lines: tuple[str, ...]  # of the plan
+    files: tuple[Path, ...]  # that it reads
 
 
 def cases(
@@ -48,248 +51,200 @@ def cases(
     `axes` replaces values of axes of the manifest; each must be an axis of one of the kernels.
     Raises UserError.
     """
-    axes = axes or {}
+    axes, place = axes or {}, Place(manifest.path)
     chosen = _chosen(manifest, kernels)
     known = dict.fromkeys(axis for kernel in chosen.values() for axis in kernel.axes)
     for axis in axes:
         if axis not in known:
             fault = f"no kernel that is measured has the axis {quoted(axis)}"
-            raise Place(manifest.path).error(fault, suggestion(axis, known))
+            raise place.error(fault, suggestion(axis, known))
     values = {
         name: {axis: axes.get(axis, own) for axis, own in kernel.axes.items()}
         for name, kernel in chosen.items()
     }
-    count = sum(math.prod(map(len, one.values())) for one in values.values())
+    count = sum(math.prod(map(len, own.values())) for own in values.values())
     if count > MOST_NAMES:
         fault = f"makes {count:,} benchmarks, more than {MOST_NAMES:,}"
-        raise Place(manifest.path).error(fault, "split it, or give its axes fewer values")
-    for name, own in values.items():
-        for axis, numbers in own.items():
-            if len({*numbers}) < len(numbers):
-                place = manifest.place(name, "axes", axis)
-                raise place.error("has a value twice", "remove one")
+        raise place.error(fault, "split it, or give its axes fewer values")
     # All combinations, the last axis fastest; one empty point if there are no axes.
-    points = {
-        name: [dict(zip(own, point, strict=True)) for point in itertools.product(*own.values())]
+    return [
+        _Resolved(manifest, name, dict(zip(own, point, strict=True))).case()
         for name, own in values.items()
-    }
-    files: dict[tuple[Path, str], Npy] = {}  # cache
-    return [_Resolved(manifest, name, at, files).case() for name in chosen for at in points[name]]
+        for point in itertools.product(*own.values())
+    ]
 
 
 def write(cases: Sequence[Case], path: Path) -> None:
     """Write the plan of `cases` to `path`. Raises UserError, also for duplicate names."""
-    lines, names = ["warpgauge-kernels 1"], set()
-    for case in cases:
-        if case.name in names:
-            raise UserError(f"two benchmarks are named {quoted(case.name)}: rename a kernel")
-        names.add(case.name)
-        lines += case.lines()
-    for line in lines:
-        if _CONTROL.search(line):
-            fault = f"{quoted(line)} cannot be used in a kernel plan: rename the file or folder"
-            raise UserError(fault)
+    for name, count in Counter(case.name for case in cases).items():
+        if count > 1:
+            raise UserError(f"two benchmarks are named {quoted(name)}: rename a kernel")
+    lines = ["warpgauge-kernels 1", *(line for case in cases for line in case.lines)]
+    for line in filter(_CONTROL.search, lines):
+        raise UserError(
+            f"{quoted(line)} cannot be used in a kernel plan: rename the file or folder"
+        )
     replace_all({path: "".join(f"{line}\n" for line in lines)})
 
 
 def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kernel]:
     """Return the kernels to measure, by name."""
-    measured = {name: one for name, one in manifest.kernels.items() if not one.reference_only}
-    if kernels is None:
-        if not measured:
-            fault = "every kernel is reference_only"
-            raise Place(manifest.path).error(
-                fault, "remove reference_only from the kernels to measure"
-            )
-        return measured
-    for name in kernels:
-        if name not in manifest.kernels:
-            fault = f"has no kernel {quoted(name)}"
-            raise Place(manifest.path).error(fault, suggestion(name, measured))
+    measured = {name: its for name, its in manifest.kernels.items() if not its.reference_only}
+    if not measured:
+        remedy = "remove reference_only from the kernels to measure"
+        raise Place(manifest.path).error("every kernel is reference_only", remedy)
+    for name in kernels or ():
         if name not in measured:
-            fault = "is reference_only, so it is not measured"
-            raise manifest.place(name).error(fault, "verify it too, and remove reference_only")
-    return {name: one for name, one in measured.items() if name in kernels}
+            fault = f"measures no kernel {quoted(name)}"
+            raise Place(manifest.path).error(fault, suggestion(name, measured))
+    return {name: its for name, its in measured.items() if kernels is None or name in kernels}
 
 
 @dataclass(frozen=True)
 class _Resolved:
-    """One kernel at one point of its axes, with evaluated expressions and checked sizes."""
+    """A kernel at one point of its axes. Every fault is a UserError with the key and the point."""
 
     manifest: Manifest
     name: str
-    point: Point
-    files: dict[tuple[Path, str], Npy]
+    point: Mapping[str, int]
 
     @property
     def kernel(self) -> Kernel:
         return self.manifest.kernels[self.name]
 
     def case(self) -> Case:
-        """Return the case. Raises UserError that names the wrong key and the point."""
         kernel = self.kernel
-        buffers = {
-            one.buffer: self._buffer(number, one)
-            for number, one in enumerate(kernel.arguments)
-            if one.buffer is not None
-        }
         values = "".join(f"/{axis}:{value}" for axis, value in self.point.items())
-        other = kernel.reference
-        return Case(
-            name=f"external/{self.name}/{kernel.type}{values}",
-            bytes=None if kernel.bytes is None else self._evaluated(kernel.bytes, "bytes"),
-            flops=None if kernel.flops is None else self._evaluated(kernel.flops, "flops"),
-            buffers=tuple(buffers.values()),
-            launch=self._launch(),
-            verifications=tuple(
-                self._verification(buffers[output], check)
-                for output, check in kernel.verify.items()
-            ),
-            reference=None if other is None else replace(self, name=other)._reference(buffers),
-        )
+        name = f"external/{self.name}/{kernel.type}{values}"
+        lines = [f"case {name}"]
+        for key, amount in (("bytes", kernel.bytes), ("flops", kernel.flops)):
+            if amount is not None:
+                lines.append(f"{key} {self._value(amount, key)}")
+        buffers = self._buffers()
+        lines += [self._buffer(*its) for its in buffers.values()]
+        lines += self._launch()
+        for output, check in kernel.verify.items():
+            by = "reference"
+            if check.npy is not None:
+                by = f"npy {self._elements(check.npy, *buffers[output], 'verify', output, 'npy')}"
+            lines.append(f"verify {output} {by} {check.relative:.17g} {check.absolute:.17g}")
+        files = [kernel.image[1]]
+        files += [its.npy for its in kernel.arguments if its.npy]
+        files += [its.npy for its in kernel.verify.values() if its.npy]
+        if kernel.reference is not None:
+            reference = replace(self, name=kernel.reference)
+            reference._require_buffers_of(self.name, buffers)
+            lines += reference._launch()
+            files.append(reference.kernel.image[1])
+        return Case(self.name, name, tuple(lines), tuple(map(self.manifest.file, files)))
 
-    def _evaluated(
+    def _value(
         self, expression: int | str, *keys: str | int, low: int = 0, high: int = LARGEST
     ) -> int:
         try:
             return evaluate(expression, self.point, low, high)
-        except ExpressionError as fault:
+        except ExpressionError as error:
             shown = quoted(expression) if isinstance(expression, str) else expression
-            raise self._place(*keys).error(f"{shown} {fault}", fault.remedy) from None
+            raise self._place(*keys).error(f"{shown} {error.fault}", error.remedy) from None
 
     def _place(self, *keys: str | int) -> Place:
-        """Return the place of a key, with the point."""
         place = self.manifest.place(self.name, *keys)
         values = ", ".join(f"{axis} = {value}" for axis, value in self.point.items())
         return place._replace(what=f"{place.what} at {values}") if values else place
 
-    def _buffer(self, number: int, one: Argument) -> Buffer:
-        type, keys = str(one.type), ("arguments", number)
-        given = None if one.npy is None else self._npy(one.npy, type, *keys, "npy")
-        most = LARGEST // SIZE_BYTES[type]
-        if one.count is not None:
-            count = self._evaluated(one.count, *keys, "count", low=1, high=most)
-        elif given is not None:
-            count = given.count
-        values = None
-        if one.npy is not None and given is not None:
-            values = self._elements(one.npy, given, count, *keys, "npy")
-        distribution = self._distribution(one, *keys, "values")
-        return Buffer(str(one.role), str(one.buffer), type, count, values, distribution)
+    def _buffers(self) -> _Buffers:
+        """Return the buffers and their numbers of elements, by name."""
+        buffers = {}
+        for number, its in enumerate(self.kernel.arguments):
+            keys = ("arguments", number)
+            if its.count is not None:
+                count = self._value(its.count, *keys, "count", low=1, high=_MOST_ELEMENTS)
+                buffers[its.name] = its, count
+            elif its.npy is not None:
+                buffers[its.name] = its, self._npy(its.npy, its, *keys, "npy")[0]
+        return buffers
 
-    def _distribution(self, argument: Argument, *keys: str | int) -> str:
-        """Return what seeded values are like, in the syntax of the plan; empty by default.
+    def _require_buffers_of(self, other: str, verified: _Buffers) -> None:
+        """Require that each buffer of this reference is as in the kernel that it verifies."""
+        there = {(its.role, name, its.type, count) for name, (its, count) in verified.items()}
+        for name, (its, count) in self._buffers().items():
+            if (its.role, name, its.type, count) not in there:
+                fault = f"the {its.role} {name!r} of {count} {its.type} is not in {other!r}"
+                remedy = "give the buffers of both the same names, roles, types and counts"
+                raise self._place("arguments").error(f"{fault}, which it verifies", remedy)
 
-        Raises UserError for what the type cannot hold.
-        """
-        if argument.values is None:
-            return ""
-        ((form, given),) = argument.values.given.items()
-        numbers = [
-            number
-            if isinstance(number, float)
-            else self._evaluated(number, *keys, form, low=-LARGEST)
-            for number in given
-        ]
-        if wrong := distribution_fault(form, numbers, str(argument.type)):
-            fault = f"the buffer {argument.buffer!r} of {argument.type} {wrong}"
-            raise self._place(*keys, form).error(fault, "correct it, or the buffer's type")
-        return f"{form} {' '.join(str(n) if isinstance(n, int) else f'{n:.17g}' for n in numbers)}"
+    def _buffer(self, its: Argument, count: int) -> str:
+        words = ["buffer", its.role, its.name, its.type, count]
+        keys = ("arguments", self.kernel.arguments.index(its))
+        if its.npy is not None:
+            words.append(self._elements(its.npy, its, count, *keys, "npy"))
+        for form, given in (its.values or {}).items():
+            numbers = given if isinstance(given, list) else [given]
+            at, words = (*keys, "values", form), [*words, form]
+            words += [self._number(number, *at, low=-_EXACT, high=_EXACT) for number in numbers]
+        return " ".join(map(str, words))
 
-    def _npy(self, file: str, type: str, *keys: str | int) -> Npy:
-        key = (path := self.manifest.file(file)), type
-        if key not in self.files:
-            self.files[key] = npy.read(path, type, self.manifest.place(self.name, *keys))
-        return self.files[key]
+    def _number(
+        self, number: float | str, *keys: str | int, low: int = -LARGEST, high: int = 2**64 - 1
+    ) -> str:
+        if isinstance(number, float):
+            return f"{number:.17g}"
+        return str(self._value(number, *keys, low=low, high=high))
 
-    def _elements(self, file: str, given: Npy, count: int, *keys: str | int) -> Elements:
-        path = self.manifest.file(file)
-        if given.count != count or not count:
-            fault = f"{path} has {given.count} elements, but the buffer has {count}"
-            raise self._place(*keys).error(fault, "save one of that size")
-        return Elements(path, given.offset)
-
-    def _verification(self, output: Buffer, check: Check) -> Verification:
-        expected = None
-        if check.npy is not None:
-            keys = ("verify", output.name, "npy")
-            given = self._npy(check.npy, output.type, *keys)
-            expected = self._elements(check.npy, given, output.count, *keys)
-        return Verification(output.name, check.relative, check.absolute, expected)
-
-    def _reference(self, buffers: Mapping[str, Buffer]) -> Launch:
-        """Return the reference's launch; its buffers must be as large as the verified kernel's."""
-        for number, one in enumerate(self.kernel.arguments):
-            if one.buffer is None or one.count is None:
-                continue
-            keys, wanted = ("arguments", number, "count"), buffers[one.buffer].count
-            count = self._evaluated(one.count, *keys)
-            if count != wanted:
-                fault = f"is {count}, but {wanted} in the kernel that it verifies"
-                raise self._place(*keys).error(fault, "make them equal")
-        return self._launch()
-
-    def _launch(self) -> Launch:
+    def _launch(self) -> Iterator[str]:
         kernel = self.kernel
-        image, file = kernel.image
-        grid = self._extent("grid", kernel.grid, _LARGEST_GRID)
-        block = self._extent("block", kernel.block, _LARGEST_BLOCK, _MOST_THREADS)
-        cluster = None
+        kind, file = kernel.image
+        yield "kernel"
+        yield f"image {kind} {self.manifest.file(file)}"
+        yield from (f"option {option}" for option in kernel.options)
+        yield f"symbol {kernel.symbol}"
+        yield f"grid {self._extent('grid', kernel.grid)}"
+        yield f"block {self._extent('block', kernel.block)}"
+        yield f"shared {self._value(kernel.shared, 'shared')}"
         if kernel.cluster is not None:
-            most = (_MOST_BLOCKS_OF_CLUSTER,) * 3
-            cluster = self._extent("cluster", kernel.cluster, most, most[0])
-            if any(blocks % its for blocks, its in zip(grid, cluster, strict=True)):
-                fault = f"the grid {_by(grid)} is not a multiple of the cluster {_by(cluster)}"
-                raise self._place("grid").error(fault, "round it up")
-        return Launch(
-            image=image,
-            path=self.manifest.file(file),
-            options=tuple(kernel.options),
-            symbol=kernel.symbol,
-            grid=grid,
-            block=block,
-            shared_bytes=self._evaluated(kernel.shared, "shared", high=_LARGEST_SHARED_BYTES),
-            cluster=cluster,
-            programmatic=kernel.programmatic,
-            arguments=tuple(itertools.starmap(self._argument, enumerate(kernel.arguments))),
-        )
+            yield f"cluster {self._extent('cluster', kernel.cluster)}"
+        if kernel.programmatic:
+            yield "programmatic"
+        yield from itertools.starmap(self._argument, enumerate(kernel.arguments))
 
-    def _extent(
-        self,
-        key: str,
-        expressions: Sequence[int | str],
-        largest: Sequence[int],
-        most: int | None = None,
-    ) -> Extent:
+    def _extent(self, key: str, sizes: Sequence[int | str]) -> str:
         """Return three sizes; missing ones are 1."""
-        sizes = [
-            self._evaluated(one, key, number, low=1, high=largest[number])
-            for number, one in enumerate(expressions)
-        ]
-        if most is not None and math.prod(sizes) > most:
-            fault = f"{_by(sizes)} is {math.prod(sizes)}, more than {most}"
-            raise self._place(key).error(fault, "make it smaller")
-        return cast("Extent", (*sizes, *(1,) * (3 - len(sizes))))
+        given = [self._value(size, key, number, low=1) for number, size in enumerate(sizes)]
+        return " ".join(map(str, [*given, 1, 1][:3]))
 
-    def _argument(self, number: int, one: Argument) -> str:
-        """Return an argument in the syntax of the plan."""
-        if one.null:
-            return "null"
-        if one.value is None:
-            return f"buffer {one.buffer}"
-        type = str(one.type)
-        if isinstance(one.value, float):
-            return f"value {type} {one.value:.17g}"
-        low, high = integer_range(type) or (-LARGEST, LARGEST)
-        keys = ("arguments", number, "value")
-        value = self._evaluated(one.value, *keys, low=low, high=high)
-        if type not in LARGEST_FLOAT:
-            return f"value {type} {value}"
-        if abs(value) > LARGEST_FLOAT[type]:
-            fault = f"{value} exceeds the largest {type}"
-            raise self._place(*keys).error(fault, "write a smaller one")
-        return f"value {type} {float(value):.17g}"
+    def _argument(self, number: int, its: Argument) -> str:
+        if its.null:
+            return "argument null"
+        if its.value is None:
+            return f"argument buffer {its.name}"
+        value = self._number(its.value, "arguments", number, "value")
+        return f"argument value {its.type} {value}"
 
+    def _elements(self, file: str, its: Argument, count: int, *keys: str | int) -> str:
+        """Return the file and the byte at which its elements begin; there must be `count`."""
+        found, offset = self._npy(file, its, *keys)
+        path = self.manifest.file(file)
+        if found != count:
+            fault = f"{path} has {found} elements, but the buffer has {count}"
+            raise self._place(*keys).error(fault, "save one of that size")
+        return f"{path} {offset}"
 
-def _by(sizes: Sequence[int]) -> str:
-    return " x ".join(map(str, sizes))
+    def _npy(self, file: str, its: Argument, *keys: str | int) -> tuple[int, int]:
+        """Return the number of elements of a .npy file, and the byte at which they begin."""
+        path, place = self.manifest.file(file), self._place(*keys)
+        try:
+            if not path.is_file():  # opening a pipe would block
+                raise FileNotFoundError("there is no such file")
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            dtype, offset = array.dtype.str, array.offset
+        except Exception as error:  # whatever is wrong with a file from elsewhere
+            why = cut(" ".join(str(error).split()), 200)
+            raise place.error(f"{path} is not a .npy file ({why})", "numpy.save it") from None
+        type = str(its.type)
+        wanted = _RAW.get(type) or (np.dtype(f"{type[0]}{int(type[1:]) // 8}").str,)
+        if dtype not in wanted:
+            fault = f"{path} holds elements of {quoted(dtype)}, but {type} is {listed(wanted)}"
+            raise place.error(fault, "save it with that type")
+        if not array.size or not array.flags.c_contiguous:
+            raise place.error(f"{path} is empty or in Fortran order", "save a contiguous array")
+        return array.size, offset

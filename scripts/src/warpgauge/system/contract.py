@@ -76,6 +76,8 @@ def parts(error: msgspec.ValidationError, kinds: Mapping[str, str] = _KINDS) -> 
         return keys, f"{cut(other[1], 100)} is not known"
     if missing := re.fullmatch(r"Object missing required field `(\w+)`", fault):
         return keys, f"has no {missing[1]!r}"
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", fault, re.DOTALL):
+        return keys, f"has the unknown key {quoted(unknown[1])}"
     fault = re.sub(r"`([^`]+)`", named, f"{fault[0].lower()}{fault[1:]}")
     fault = re.sub(r" of length (?=\d)", " with a length of ", fault)
     fault = re.sub(

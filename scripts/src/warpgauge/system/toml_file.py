@@ -77,6 +77,8 @@ def converted(
     except msgspec.ValidationError as error:
         keys, fault = contract.parts(error, _KINDS)
         there = place._replace(what=f"{place.what}{keys}")
+        if len(own := getattr(error.__cause__, "args", ())) == 2:  # of a type's own check
+            raise there.error(*own) from None
         for pattern, (what, remedy) in words.patterns.items():
             if repr(pattern) in str(error):
                 raise there.error(what, remedy) from None
