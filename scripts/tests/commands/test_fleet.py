@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from fleet_files import context_of, write_gpu
 from simulated_fleets import GPUS_A_NODE, PROCESSES
 from warpgauge.commands import fleet
-from warpgauge.fleet.document import Fleet
+from warpgauge.fleet.report import Fleet
 from warpgauge.system import contract
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError

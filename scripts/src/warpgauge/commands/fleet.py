@@ -8,8 +8,8 @@ from pathlib import Path
 
 from warpgauge.commands import command_lines
 from warpgauge.commands.format_options import Formats
-from warpgauge.fleet import judging, reading, text
-from warpgauge.fleet.document import FORMATS
+from warpgauge.fleet import judging, reading, report
+from warpgauge.fleet.report import FORMATS
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output
 
@@ -19,7 +19,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     formats = Formats.parse(given.format, known=FORMATS)
     formats.check(root / "baselines", [given.folder])
     measured = reading.read(given.folder).matching(given.filter)
-    report = judging.judged(measured, given.factors)
-    return formats.deliver(
-        report, report.exit_status, lambda: text.render(report, Output(highlight=False))
-    )
+    found = judging.judged(measured, given.factors)
+    shown = Output(highlight=False)
+    return formats.deliver(found, found.exit_status, lambda: report.render(found, shown))

@@ -4,29 +4,46 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from warpgauge.fleet import advice
-from warpgauge.fleet.factors import factors
-from warpgauge.fleet.reading import Gpu, Measured
+from warpgauge.fleet.reading import CONTEXT, Gpu, Measured, factors
+from warpgauge.records.counters import OTHER_PROCESSES, SM_CLOCK, THROTTLED
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock
+from warpgauge.records.model import Clock, Row
+from warpgauge.reports.json_document import Chance, Count
 from warpgauge.statistics import fleets
-from warpgauge.statistics.levels import Level
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers
+from warpgauge.statistics.outliers import FEWEST_UNITS
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.text import inert, plural, quantity
 from warpgauge.verdict.comparability import TOLERANCE
+from warpgauge.verdict.disturbance import lowered_clock
 
-# How many healthy GPUs represent the fleet's counters.
-_HEALTHY = 5
+_HEALTHY = 5  # GPUs that represent the fleet's counters
+# SM clocks come in steps of 15 MHz, 0.76 % of 1.98 GHz.
+_LOWER_CLOCK = 0.0075
+_LINK = ("memcpy/h2d", "memcpy/d2h", "p2p/", "nccl/")
+_OF_HOST = (
+    "host: compare CPU governor, NUMA binding, BIOS, cooling and load with those of another node"
+)
+_OF_LINK = (
+    "link: compare width and generation (nvidia-smi -q -d PCIE, nvidia-smi nvlink -s), and check "
+    "replay counts"
+)
+_OF_MEMORY = (
+    "memory: check remapped rows and ECC errors (nvidia-smi -q -d ROW_REMAPPER,ECC), and run dcgmi "
+    "diag -r 3"
+)
 
 
 class Kind(Enum):
@@ -37,8 +54,7 @@ class Kind(Enum):
     GPU = "GPU"
 
 
-@dataclass(frozen=True)
-class Slower:
+class Slower(msgspec.Struct, frozen=True):
     """A benchmark, its slowdown as a fraction of the fleet's median, and its p."""
 
     benchmark: str
@@ -46,32 +62,36 @@ class Slower:
     p: float
 
 
-@dataclass(frozen=True)
-class Outlier:
-    """`name` is a GPU's UUID, a node's name or ``rack=7``; `node` is the node of a GPU.
+class Outlier(msgspec.Struct, frozen=True):
+    """`kind`: a GPU, a node, or a level, which is something shared by several nodes or GPUs.
 
-    `gpus` counts the GPUs concerned. `rows` begin with the slowest. `changes` are those of all
-    benchmarks (fractions, NaN if not measured), in the model's order.
+    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts the GPUs concerned. `p` is the
+    probability that a healthy one looks like this, not adjusted for their number. `rows` begin with
+    the slowest.
     """
 
     kind: Kind
     name: str
-    node: str
-    gpus: int
-    p: float
+    model: str
+    gpus: Count
+    p: Chance
     rows: tuple[Slower, ...]
-    changes: tuple[float, ...]
     advice: tuple[str, ...]
+    node: str = ""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The GPUs of one model, judged; `found.gpus` is None if there are too few."""
+    """The GPUs of one model, judged; `found.gpus` is None if there are too few.
+
+    `excess` has for each outlier the log ratios of all benchmarks, NaN if not measured.
+    """
 
     name: str
     measured: Measured
     found: fleets.Judged
-    outliers: tuple[Outlier, ...]
+    outliers: tuple[Outlier, ...] = ()
+    excess: tuple[Array, ...] = ()
 
     @property
     def is_judged(self) -> bool:
@@ -103,31 +123,31 @@ class Report:
 
     @property
     def outliers(self) -> list[Outlier]:
-        return [one for model in self.models for one in model.outliers]
+        return [outlier for model in self.models for outlier in model.outliers]
 
     @property
     def exit_status(self) -> ExitStatus:
         if self.outliers:
             return ExitStatus.OUTSIDE
-        complete = all(one.is_judged and not one.incomplete for one in self.models)
-        whole = complete and not self.faults
-        return ExitStatus.OK if whole else ExitStatus.NOT_MEASURED
+        complete = all(model.is_judged and not model.incomplete for model in self.models)
+        return ExitStatus.OK if complete and not self.faults else ExitStatus.NOT_MEASURED
 
 
 def judged(measured: Measured, table: Path | None) -> Report:
     """Return the report; `table` is a CSV of factors. Raise UserError if that cannot be read."""
-    names = sorted({gpu.model for gpu in measured.gpus})
     levels = factors(measured.gpus, table)
     models = []
-    for name in names:
-        at = np.array([i for i, gpu in enumerate(measured.gpus) if gpu.model == name])
+    for name in sorted({gpu.model for gpu in measured.gpus}):
+        at = [i for i, gpu in enumerate(measured.gpus) if gpu.model == name]
         some = {factor: [held[i] for i in at] for factor, held in levels.items()}
         held = np.flatnonzero(~np.isnan(measured.logs[at]).all(axis=0))
-        models.append(_model(name, measured.of(at, held), some))
+        models.append(_model(name, measured.of(at, held.tolist()), some))
     return Report(tuple(models), measured.faults, measured.older)
 
 
 def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
+    if len(some.gpus) < FEWEST_UNITS or not some.names:
+        return Model(name, some, fleets.Judged([], [], None, None))
     nodes = [*dict.fromkeys(gpu.node for gpu in some.gpus)]
     numbers = {node: number for number, node in enumerate(nodes)}
     kinds = [Clock.HOST if by_host else Clock.DEVICE for by_host in some.host]
@@ -140,91 +160,110 @@ def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
         [(row.split("/")[0], clock) for row, clock in zip(some.names, kinds, strict=True)],
         levels,
     )
-    if len(some.gpus) < FEWEST_UNITS or not some.names:
-        return Model(name, some, fleets.Judged([], [], None, None), ())
     found = fleets.judged(fleet)
-    return Model(name, some, found, tuple(_Told(some, fleet, found).all()))
+    pairs = [*_outliers(name, some, fleet.node, found)]
+    return Model(name, some, found, tuple(its for its, _ in pairs), tuple(its for _, its in pairs))
 
 
-@dataclass(frozen=True)
-class _Told:
-    """The findings in words: levels first, then nodes, then GPUs, the strongest evidence first."""
+def _outliers(
+    model: str, some: Measured, node_of: NDArray[np.intp], found: fleets.Judged
+) -> Iterator[tuple[Outlier, Array]]:
+    """Yield levels first, then nodes, then GPUs, strongest evidence first; and their excess."""
 
-    measured: Measured
-    fleet: fleets.Fleet
-    found: fleets.Judged
+    def rows(slower: NDArray[np.bool_], excess: Array, p: Array) -> tuple[Slower, ...]:
+        at = sorted(np.flatnonzero(slower), key=lambda i: -excess[i])
+        return tuple(Slower(some.names[i], math.expm1(excess[i]), float(p[i])) for i in at)
 
-    def all(self) -> Iterator[Outlier]:
-        for level in self.found.levels:
-            yield self._level(level, level.members[self.fleet.node])
-        for level in self.found.gpu_levels:
-            yield self._level(level, level.members)
-        if self.found.nodes is not None:
-            for node in _by_evidence(self.found.nodes):
-                yield self._node(self.found.nodes, node)
-        if self.found.gpus is not None:
-            for gpu in _by_evidence(self.found.gpus):
-                yield self._gpu(self.found.gpus, gpu)
-
-    def _level(self, level: Level, members: NDArray[np.bool_]) -> Outlier:
+    of_nodes = [(level, level.members[node_of]) for level in found.levels]
+    for level, members in [*of_nodes, *((level, level.members) for level in found.gpu_levels)]:
         name = ", ".join(f"{factor}={value}" for factor, value in level.names)
         words = "all that have it are slower than the others: check what else they have in common"
         if len(level.names) > 1:
             words += "; the same GPUs have these, so the cause cannot be distinguished"
-        p = np.full(len(level.excess), level.p)
-        return self._outlier(Kind.LEVEL, name, "", int(members.sum()), level.p,
-                             (level.slower, level.excess, p), (words,))  # fmt: skip
+        slower = rows(level.slower, level.excess, np.full(len(level.excess), level.p))
+        count = int(members.sum())
+        yield Outlier(Kind.LEVEL, name, model, count, level.p, slower, (words,)), level.excess
 
-    def _node(self, found: Outliers, node: int) -> Outlier:
-        gpus = [self.measured.gpus[at] for at in np.flatnonzero(self.fleet.node == node)]
-        words = self._advice(gpus[0], found.slower[node], of_node=True)
-        name = node_name(gpus[0])
-        rows = (found.slower[node], found.excess[node], found.p[node])
-        return self._outlier(Kind.NODE, name, name, len(gpus), found.evidence[node], rows, words)
+    assert found.gpus is not None
+    advisor = _Advisor(some.gpus, np.flatnonzero(~found.gpus.chosen))
+    for kind, units in ((Kind.NODE, found.nodes), (Kind.GPU, found.gpus)):
+        if units is None:
+            continue
+        for at in sorted(np.flatnonzero(units.chosen), key=lambda at: units.evidence[at]):
+            numbers = np.flatnonzero(node_of == at) if kind is Kind.NODE else np.array([at])
+            gpu, count = some.gpus[numbers[0]], len(numbers)
+            name = gpu.node_name if kind is Kind.NODE else gpu.uuid
+            slower = rows(units.slower[at], units.excess[at], units.p[at])
+            advice = advisor.advice(gpu, slower, of_node=kind is Kind.NODE)
+            p, excess = float(units.evidence[at]), units.excess[at]
+            yield Outlier(kind, name, model, count, p, slower, advice, gpu.node_name), excess
 
-    def _gpu(self, found: Outliers, at: int) -> Outlier:
-        gpu = self.measured.gpus[at]
-        words = self._advice(gpu, found.slower[at])
-        rows = (found.slower[at], found.excess[at], found.p[at])
-        return self._outlier(Kind.GPU, gpu.uuid, node_name(gpu), 1, found.evidence[at], rows, words)
 
-    def _outlier(
-        self, kind: Kind, name: str, node: str, gpus: int, evidence: float,
-        rows: tuple[NDArray[np.bool_], Array, Array], words: tuple[str, ...],
-    ) -> Outlier:  # fmt: skip
-        slower, excess, p = rows
-        changes = tuple(map(float, np.expm1(excess)))
-        named = [
-            Slower(self.measured.names[i], changes[i], float(p[i])) for i in np.flatnonzero(slower)
+@dataclass(frozen=True)
+class _Advisor:
+    """Compares GPUs with the others of a fleet; `healthy` numbers those that are no outliers."""
+
+    gpus: Sequence[Gpu]
+    healthy: NDArray[np.intp]
+
+    def advice(self, gpu: Gpu, slower: Sequence[Slower], *, of_node: bool) -> tuple[str, ...]:
+        """Return what differs on this GPU and may be the cause, likeliest first, and what to do."""
+        rows = load(gpu.path).rows
+        slow = [rows[row.benchmark] for row in slower if row.benchmark in rows]
+        words = [*self._clocks(gpu, slow), *self._context(gpu)]
+        others = max((row.counters.get(OTHER_PROCESSES, 0.0) for row in slow), default=0.0)
+        if others:
+            count = plural(int(others), "other process", "other processes")
+            words.append(f"{count} used the GPU: end them and measure again")
+        if of_node or (slow and all(row.clock is Clock.HOST for row in slow)):
+            words.append(_OF_HOST)
+        elif any(row.name.startswith(_LINK) for row in slow):
+            words.append(_OF_LINK)
+        if not words and any("bytes_per_second" in row.counters for row in slow):
+            words.append(_OF_MEMORY)
+        return tuple(words or ["measure again; if it remains slow, run dcgmi diag -r 3"])
+
+    def _clocks(self, gpu: Gpu, slow: Sequence[Row]) -> list[str]:
+        throttled = [row for row in slow if row.counters.get(THROTTLED)]
+        if throttled:
+            how = lowered_clock(throttled[0].counters, gpu.session.sm_clock_target_hz)
+            return [f"throttled: the SM clock was lowered{how}; check cooling and the power limit"]
+        lower = []
+        for row in slow:
+            held = [its[row.name].counters.get(SM_CLOCK) for its in self._rows if row.name in its]
+            clocks, own = [clock for clock in held if clock], row.counters.get(SM_CLOCK)
+            if own and clocks and own < (1.0 - _LOWER_CLOCK) * statistics.median(clocks):
+                lower.append((own, statistics.median(clocks), row))
+        if 2 * len(lower) <= len(slow):
+            return []
+        own, usual, row = lower[0]
+        reasons = lowered_clock({**row.counters, SM_CLOCK: own}, usual).partition("(")[2]
+        why = f" ({reasons}" if reasons else ""
+        both = f"{quantity(own, 'Hz')}, elsewhere at {quantity(usual, 'Hz')}{why}"
+        return [f"clocks: the SM ran at {both}; check cooling, power and clock limits"]
+
+    def _context(self, gpu: Gpu) -> list[str]:
+        context = gpu.session.context
+        return [
+            f"{key} is {inert(context[key])}, elsewhere {inert(value)}"
+            for key, value in self._usual.items()
+            if context.get(key, value) != value
         ]
-        named.sort(key=lambda row: -row.slowdown)
-        return Outlier(kind, name, node, gpus, float(evidence), tuple(named), changes, words)
-
-    def _advice(
-        self, gpu: Gpu, slower: NDArray[np.bool_], *, of_node: bool = False
-    ) -> tuple[str, ...]:
-        names = {self.measured.names[i] for i in np.flatnonzero(slower)}
-        found = advice.advice(gpu, names, self._usual, self._healthy, of_node=of_node)
-        return tuple(found)
 
     @cached_property
     def _usual(self) -> dict[str, str]:
-        return advice.usual_context(self.measured.gpus)
+        """The context values that more than half of the GPUs share."""
+        found = {}
+        for key in CONTEXT:
+            values = (gpu.session.context.get(key, "") for gpu in self.gpus)
+            ((value, count),) = Counter(values).most_common(1)
+            if value and 2 * count > len(self.gpus):
+                found[key] = value
+        return found
 
     @cached_property
-    def _healthy(self) -> list[advice.Rows]:
+    def _rows(self) -> list[dict[str, Row]]:
         """The rows of some healthy GPUs that lie far apart in the fleet."""
-        assert self.found.gpus is not None
-        fit = np.flatnonzero(~self.found.gpus.chosen)
-        some = fit[np.linspace(0, len(fit) - 1, min(_HEALTHY, len(fit))).astype(int)]
-        return [load(self.measured.gpus[at].path).rows for at in some]
-
-
-def node_name(gpu: Gpu) -> str:
-    """Return the name of a GPU's node: the host's, or the boot ID if the file has no host name."""
-    return gpu.node[0] or gpu.node[1]
-
-
-def _by_evidence(found: Outliers) -> Sequence[int]:
-    at = np.flatnonzero(found.chosen)
-    return [int(one) for one in at[np.argsort(found.evidence[at], kind="stable")]]
+        last, count = len(self.healthy) - 1, min(_HEALTHY, len(self.healthy))
+        some = self.healthy[np.linspace(0, last, count).astype(int)]
+        return [dict(load(self.gpus[at].path).rows) for at in some]

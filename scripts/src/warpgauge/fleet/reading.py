@@ -1,44 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the run files of a folder as arrays, one GPU per file: 1.2 million rows in seconds.
-
-Only a row's name and times are decoded. An unusual file is read again by `records.load`, which says
-what is wrong with it. Nothing is cached: the run files are the only source.
-"""
+"""Read the run files of a folder as arrays, one GPU per file, and what the GPUs share."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import os
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.records.benchmark_filter import hint, matches
-from warpgauge.records.fields import CONTEXT_LIMIT, is_name
-from warpgauge.records.load import RUN_FORMAT, SELF_CHECK, load
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.load import SELF_CHECK, load
+from warpgauge.records.model import Clock, Session, Source
 from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
+from warpgauge.statistics.fleets import Levels
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.system.document import TIME_UNITS
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import SIZE_LIMIT_BYTES
+from warpgauge.system.json_file import text_of
 from warpgauge.system.location import Place
-from warpgauge.system.text import plural, typed
+from warpgauge.system.text import plural, quoted, suggestion, typed
 
-# The most processes that read, and the files in each piece of work; more take more memory.
-_MOST_PROCESSES, _PIECE = 4, 128
-_WORTH_PROCESSES = 256  # files from which several processes are used
+# The most processes that read, the files that each takes at a time, and those worth a process.
+_MOST_PROCESSES, _CHUNK, _WORTH_PROCESSES = 4, 32, 256
 
 # The median of n normal values has pi/2 times the variance of their mean.
 _MEDIAN_VARIANCE = math.pi / 2
+
+# Context keys that differ between machines and may make them slower.
+CONTEXT = (
+    *"driver_version cuda_driver_version runtime_version cublas_version nccl_version".split(),
+    *"kernel_release cpu_model cpu_scaling_enabled ecc power_limit_watts persistence_mode".split(),
+    *"max_memory_clock_mhz max_sm_clock_hz memory_bytes sm_count commit".split(),
+    *"link nvlink_generation nvlink_count pcie_generation pcie_width".split(),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,11 @@ class Gpu:
         context = self.session.context
         return context.get("host_name", ""), context.get("boot_id", "") or str(self.path.parent)
 
+    @property
+    def node_name(self) -> str:
+        """The host's name, or the boot ID if the file has no host name."""
+        return self.node[0] or self.node[1]
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -79,7 +87,7 @@ class Measured:
     faults: tuple[str, ...] = ()
     older: tuple[Path, ...] = ()
 
-    def of(self, gpus: NDArray[np.intp], names: NDArray[np.intp]) -> Measured:
+    def of(self, gpus: Sequence[int], names: Sequence[int]) -> Measured:
         """Return the data of some GPUs and benchmarks, given by their numbers."""
         at = np.ix_(gpus, names)
         return replace(
@@ -93,59 +101,19 @@ class Measured:
 
     def matching(self, filter: str) -> Measured:
         """Return the data of benchmarks that the expression `filter` selects. Raise UserError."""
-        if not filter:
-            return self
         names = [i for i, name in enumerate(self.names) if matches(filter, name)]
-        if not names:
+        if filter and not names:
             raise UserError(f"no benchmark matches {typed(filter)}{hint(filter, self.names)}")
-        return self.of(np.arange(len(self.gpus)), np.array(names))
+        return self.of(range(len(self.gpus)), names) if filter else self
 
 
-class _Row(msgspec.Struct, gc=False):
-    name: str
-    time_unit: str = ""
-    process_medians: list[float] = []
-    error_occurred: bool = False
-    skipped: bool | str = False
-    host_clock: float = 0.0
-    timed_by: str = ""
+@dataclass(frozen=True)
+class _File:
+    """What counts of a run file: by benchmark the median log of its time and its variance."""
 
-
-class _File(msgspec.Struct, gc=False):
-    context: dict[str, Any]
-    benchmarks: list[_Row]
-
-
-_DECODER = msgspec.json.Decoder(_File)
-
-
-@dataclass
-class _Piece:
-    """Some files; for each, the columns (numbers from `names`) and their values."""
-
-    names: dict[str, int] = field(default_factory=dict)
-    host: set[str] = field(default_factory=set)
-    gpus: list[Gpu] = field(default_factory=list)
-    columns: list[NDArray[np.intp]] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)  # two rows: logs and their variances
-    faults: list[str] = field(default_factory=list)
-
-    def add(self, path: Path) -> None:
-        """Read a file; an error becomes a fault. The base of a pair is another commit: left out."""
-        try:
-            gpu, rows, host = _usual(path) or _unusual(path)
-            if not gpu.uuid:
-                raise Place(path).error("names no GPU", "measure with a program that uses a GPU")
-        except UserError as fault:
-            self.faults.append(str(fault))
-            return
-        if gpu.session.context.get(PAIR_SIDE) == BASE:
-            return
-        self.host |= host
-        self.gpus.append(gpu)
-        number = self.names.setdefault
-        self.columns.append(np.array([number(name, len(self.names)) for name in rows], np.intp))
-        self.values.append(_middles([*rows.values()]))
+    gpu: Gpu
+    medians: dict[str, tuple[float, float]]
+    host: set[str]
 
 
 def read(folder: Path) -> Measured:
@@ -153,9 +121,8 @@ def read(folder: Path) -> Measured:
     paths = [*_paths(folder)]
     if not paths:
         raise UserError(f"{folder}: holds no *.json file; give a folder of run files")
-    pieces = [paths[at : at + _PIECE] for at in range(0, len(paths), _PIECE)]
     if len(paths) < _WORTH_PROCESSES:
-        return _merged(map(_piece, pieces))
+        return _merged(map(_read, paths))
     with ProcessPoolExecutor(
         min(_MOST_PROCESSES, len(os.sched_getaffinity(0))),
         mp_context=get_context("spawn"),
@@ -163,7 +130,7 @@ def read(folder: Path) -> Measured:
         initargs=(signal.SIGINT, signal.SIG_IGN),  # only the parent reports an interrupt
     ) as pool:
         try:
-            return _merged(pool.map(_piece, pieces))
+            return _merged(pool.map(_read, paths, chunksize=_CHUNK))
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -176,105 +143,99 @@ def _paths(folder: Path) -> Iterator[Path]:
                 yield Path(at, name)
 
 
-def _piece(paths: Sequence[Path]) -> _Piece:
-    made = _Piece()
-    for path in paths:
-        made.add(path)
-    return made
-
-
-_Read = tuple[Gpu, dict[str, list[float]], set[str]]
-
-
-def _usual(path: Path) -> _Read | None:
-    """Return the GPU, the seconds by benchmark, and which benchmarks the host's clock times.
-
-    Return None for a file that `records.load` must read.
-    """
+def _read(path: Path) -> _File | str | None:
+    """Read a file, or return its fault, or None for the base of a pair: that is another commit."""
     try:
-        if path.stat().st_size > SIZE_LIMIT_BYTES:
-            return None
-        found = _DECODER.decode(path.read_bytes())
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        record = load(path)
+        if record.source is not Source.RUN:
+            what = f"is a {record.source.value}, not a run file"
+            raise Place(path).error(what, "give a folder of run files alone")
+        gpu = Gpu(path, only_session(record))
+        if not gpu.uuid:
+            raise Place(path).error("names no GPU", "measure with a program that uses a GPU")
+    except UserError as fault:
+        return str(fault)
+    if gpu.session.context.get(PAIR_SIDE) == BASE:
         return None
-    context = {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in found.context.items()
-        if isinstance(value, (str, int, float))
-    }
-    if context.get("warpgauge_format") != RUN_FORMAT or any(
-        len(value) > CONTEXT_LIMIT for value in context.values()
-    ):
-        return None
-    rows: dict[str, list[float]] = {}
-    host: set[str] = set()
-    for row in found.benchmarks:
-        if row.name in rows or not is_name(row.name):
-            return None
-        if row.error_occurred or row.skipped:
-            continue
-        unit, times = TIME_UNITS.get(row.time_unit), row.process_medians
-        if unit is None or not times or not 0.0 < min(times) * unit <= max(times) * unit < math.inf:
-            return None
-        rows[row.name] = [unit * time for time in times]
-        if row.host_clock or row.timed_by == "host":
-            host.add(row.name)
-    return Gpu(path, Session(path.name, context)), rows, host
-
-
-def _unusual(path: Path) -> _Read:
-    """Return the same for a file of any layout. Raise UserError."""
-    record: Record = load(path)
-    if record.source is not Source.RUN:
-        what = f"is a {record.source.value}, not a run file"
-        raise Place(path).error(what, "give a folder of run files alone")
     measured = [row for row in record.rows.values() if row.error is None]
-    times = {row.name: [*next(iter(row.process_medians.values()))] for row in measured}
-    host = {row.name for row in measured if row.clock is Clock.HOST}
-    return Gpu(path, only_session(record)), times, host
+    medians = {row.name: _median(*row.process_medians.values()) for row in measured}
+    return _File(gpu, medians, {row.name for row in measured if row.clock is Clock.HOST})
 
 
-def _middles(rows: Sequence[Sequence[float]]) -> Array:
-    """Return for each row the median log and its variance, from the scatter of the processes."""
-    found = np.zeros((2, len(rows)))
-    for count in {*map(len, rows)}:
-        at = [index for index, row in enumerate(rows) if len(row) == count]
-        logs = np.log([rows[index] for index in at])
-        found[0, at] = np.median(logs, axis=1)
-        if count > 1:
-            found[1, at] = _MEDIAN_VARIANCE * np.var(logs, axis=1, ddof=1) / count
-    return found
+def _median(times: Sequence[float]) -> tuple[float, float]:
+    """Return the median log, and its variance, from the scatter of the processes."""
+    logs, count = [math.log(time) for time in times], len(times)
+    mean = sum(logs) / count
+    squares = sum((log - mean) ** 2 for log in logs) / max(count - 1, 1)
+    return median(logs), _MEDIAN_VARIANCE * squares / count
 
 
-def _merged(pieces: Iterable[_Piece]) -> Measured:
-    whole = _Piece()
-    for one in pieces:
-        number = whole.names.setdefault
-        columns = np.array([number(name, len(whole.names)) for name in one.names], np.intp)
-        whole.host |= one.host
-        whole.gpus += one.gpus
-        whole.columns += [columns[held] for held in one.columns]
-        whole.values += one.values
-        whole.faults += one.faults
-    if not whole.gpus:
-        bases = "all files are the base of a pair; give the candidates' run files"
-        first, *_ = [*whole.faults, bases]
-        more = plural(len(whole.faults) - 1, "more file")
-        others = f" (and {more} cannot be read)" if len(whole.faults) > 1 else ""
-        raise UserError(f"{first}{others}")
-    order = sorted(range(len(whole.gpus)), key=lambda at: when(whole.gpus[at].session))
-    newest = {whole.gpus[at].uuid: at for at in order}
-    kept = sorted(newest.values())
-    both = np.full((2, len(kept), len(whole.names)), np.nan)
-    for row, at in enumerate(kept):
-        both[:, row, whole.columns[at]] = whole.values[at]
-    names = tuple(whole.names)
+def _merged(read: Iterable[_File | str | None]) -> Measured:
+    files: list[_File] = []
+    faults: list[str] = []
+    for found in read:
+        if isinstance(found, str):
+            faults.append(found)
+        elif found is not None:
+            files.append(found)
+    if not files:
+        first = faults[0] if faults else "all files are the base of a pair; give the candidates'"
+        more = plural(len(faults) - 1, "more file")
+        raise UserError(first + (f" (and {more} cannot be read)" if len(faults) > 1 else ""))
+    newest = {file.gpu.uuid: file for file in sorted(files, key=lambda it: when(it.gpu.session))}
+    kept = [file for file in files if newest[file.gpu.uuid] is file]
+    names = tuple(dict.fromkeys(name for file in kept for name in file.medians))
+    number = {name: at for at, name in enumerate(names)}
+    both = np.full((2, len(kept), len(names)), np.nan)
+    for row, file in enumerate(kept):
+        for name, values in file.medians.items():
+            both[:, row, number[name]] = values
+    host = {name for file in kept for name in file.host}
+    older = tuple(file.gpu.path for file in files if newest[file.gpu.uuid] is not file)
     return Measured(
-        tuple(whole.gpus[at] for at in kept),
+        tuple(file.gpu for file in kept),
         names,
-        np.array([name in whole.host for name in names], dtype=bool),
+        np.array([name in host for name in names], dtype=bool),
         both[0],
         both[1],
-        tuple(whole.faults),
-        tuple(gpu.path for at, gpu in enumerate(whole.gpus) if newest[gpu.uuid] != at),
+        tuple(faults),
+        older,
     )
+
+
+def factors(gpus: Sequence[Gpu], table: Path | None) -> Levels:
+    """Return each GPU's level ("" if unknown) of factors with several levels.
+
+    Factors are keys of the context, and columns of a CSV by node or GPU. Raise UserError.
+    """
+    found = {key: [gpu.session.context.get(key, "") for gpu in gpus] for key in CONTEXT}
+    if table is not None:
+        found |= _of_table(gpus, table)
+    return {key: levels for key, levels in found.items() if len({*levels} - {""}) > 1}
+
+
+def _of_table(gpus: Sequence[Gpu], path: Path) -> dict[str, list[str]]:
+    place = Place(path)
+    try:
+        (key, *names), *rows = csv.reader(io.StringIO(text_of(place)), strict=True)
+    except csv.Error as fault:
+        raise place.error(f"is not CSV ({fault})", "separate its columns by commas") from None
+    if key not in ("node", "gpu_uuid") or not names:
+        wanted = "the first column is 'node' or 'gpu_uuid', the others are factors"
+        raise place.error(f"begins with the column {quoted(key)}", wanted)
+    if len({key, *names}) <= len(names) or not all(names):
+        raise place.error("has a column name twice, or an empty one", "give each its own name")
+    table: dict[str, list[str]] = {}
+    for number, row in enumerate(rows, 2):
+        if row and (len(row) != len(names) + 1 or row[0] in table):
+            what = f"has {len(row)} columns in line {number}, or {quoted(row[0])} twice"
+            raise place.error(what, f"write {len(names) + 1} columns, and each {key} once")
+        if row:
+            table[row[0]] = row[1:]
+    of_gpu = [gpu.uuid if key == "gpu_uuid" else gpu.node_name for gpu in gpus]
+    if table.keys().isdisjoint(of_gpu):
+        first = next(iter(table), "")
+        near = suggestion(first, sorted({*of_gpu}))
+        raise UserError(f"{path}: no run file belongs to {quoted(first)} or the others: {near}")
+    levels = [table.get(name, [""] * len(names)) for name in of_gpu]
+    return {name: [own[at] for own in levels] for at, name in enumerate(names)}
