@@ -20,8 +20,7 @@ from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import Outcome, exit_status
 
 
 def processes(run: Path) -> list[int]:

@@ -23,7 +23,7 @@ from warpgauge.reports import comparison_json
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.locks import alone
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import exit_status
 
 EXAMPLE = workflows.GITHUB / "examples" / "adopter"
 GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())

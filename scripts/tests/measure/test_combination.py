@@ -12,9 +12,8 @@ from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.confirm import combined, flagged, unconfirmed, unscreened
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict, exit_status
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.rule import exit_status
 
 SIBLINGS = Note(
     Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=2.5e-7

@@ -28,11 +28,10 @@ from warpgauge.reports.markdown import report as markdown
 from warpgauge.reports.terminal import report as terminal
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
-from warpgauge.verdict.rule import exit_status
 
 Json = dict[str, Any]
 

@@ -11,10 +11,9 @@ from conftest import Loader
 from builders import STEADY, Json, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.rule import exit_status
 
 HOST: Json = {"host_clock": 1.0}
 PASS = Outcome.PASS

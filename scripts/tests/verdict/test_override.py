@@ -18,12 +18,11 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import comparison_notes as notes_of
 from warpgauge.verdict import override
 from warpgauge.verdict.comparability import TOLD_KEYS, WIDENING_KEYS, Comparability, refusal
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, exit_status
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
-from warpgauge.verdict.rule import exit_status
 
 ROWS = [row("a/b"), row("a/c")]
 HIGH, LOW = {"sm_clock_target_hz": "1980000000"}, {"sm_clock_target_hz": "1755000000"}

@@ -16,13 +16,19 @@ from builders import noisy, row, run, scaled
 from warpgauge.records.model import Clock
 from warpgauge.reports.markdown import report as markdown
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, ResourceChange, Verdict
+from warpgauge.verdict.comparison import (
+    Change,
+    Comparison,
+    Outcome,
+    ResourceChange,
+    Verdict,
+    exit_status,
+)
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Entry, Expected, MinimumEffect, Policy, Required, Tolerance
 from warpgauge.verdict.policy_effects import PolicyOutcome, apply
-from warpgauge.verdict.rule import exit_status
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)

@@ -17,12 +17,11 @@ from warpgauge.records.model import Clock
 from warpgauge.reports import comparison_json
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
 from warpgauge.verdict.recomputed import recomputed
-from warpgauge.verdict.rule import exit_status
 
 PAIRS = (4, 8, 28)
 

@@ -14,12 +14,11 @@ from builders import Json, baseline, context, failed, google, google_row, row, r
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.terminal.report import plain
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind
 from warpgauge.verdict.policy import Expected, Policy, Required
-from warpgauge.verdict.rule import exit_status
 
 QUIET = ComparisonSettings(process_scatter=1e-4)
 SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}

@@ -11,11 +11,16 @@ from conftest import Loader
 from builders import Json, baseline, context, failed, noisy, row, run
 from builders import scaled as times
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import SAME_CODE, Comparison, ContextDifference, Outcome
+from warpgauge.verdict.comparison import (
+    SAME_CODE,
+    Comparison,
+    ContextDifference,
+    Outcome,
+    exit_status,
+)
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.rule import exit_status
 
 DEFAULT = ComparisonSettings()
 SAME: dict[str, str] = {}

@@ -15,11 +15,10 @@ from builders import STEADY, Json, baseline, context, google, google_row, row, r
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import staleness
-from warpgauge.verdict.comparison import ContextDifference, Outcome
+from warpgauge.verdict.comparison import ContextDifference, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.rule import exit_status
 
 
 def refused(loaded: Loader, base: Json, cand: Json) -> str | None:

@@ -17,7 +17,6 @@ from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
-from warpgauge.verdict.rule import exit_status
 
 if TYPE_CHECKING:
     from warpgauge.records.model import Record
@@ -69,6 +68,7 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
 def _compare(options: argparse.Namespace, baselines: Path) -> int:
     from warpgauge.commands.format_options import Formats
     from warpgauge.records.load import load, load_processes
+    from warpgauge.verdict.comparison import exit_status
 
     formats = Formats.parse(options.format, options.export)
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]

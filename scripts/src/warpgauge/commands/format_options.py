@@ -18,10 +18,9 @@ from warpgauge.system.atomic import is_stream, replace_all, resolved, write_stre
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair, skip_notes
-from warpgauge.verdict.rule import exit_status
 
 AnyFormat = Format[str] | Format[bytes]
 

@@ -25,11 +25,10 @@ from warpgauge.system.location import Place
 from warpgauge.system.output_file import check_report
 from warpgauge.system.text import inert
 from warpgauge.verdict import judge
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.policy import Policy
-from warpgauge.verdict.rule import exit_status
 
 
 @dataclass

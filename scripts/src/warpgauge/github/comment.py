@@ -36,8 +36,7 @@ from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, plural
-from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict, exit_status
 
 LENGTH_LIMIT = 65_536  # GitHub's limit
 _LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated

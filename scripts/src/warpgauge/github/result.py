@@ -20,9 +20,8 @@ from warpgauge.records.model import Row
 from warpgauge.reports.provenance import place
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.recomputed import recomputed
-from warpgauge.verdict.rule import exit_status
 
 UNTOUCHED = "nothing that is measured changed"
 _HISTORY = "history"

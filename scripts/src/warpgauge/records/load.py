@@ -27,7 +27,14 @@ from warpgauge.records.fields import (
 from warpgauge.records.google_benchmark import load_google_benchmark
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import session_key
-from warpgauge.system.document import Document, as_object, failure_of, misfit, read, rows_of
+from warpgauge.system.document import (
+    Document,
+    as_object,
+    failure_of,
+    misfit,
+    read_row_by_row,
+    rows_of,
+)
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import RESULT_FILE, Object
 from warpgauge.system.location import Place
@@ -54,7 +61,7 @@ def load(path: Path) -> Record:
 
     Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
-    records = [load_document(read(file)) for file in json_files(path)]
+    records = [load_document(read_row_by_row(file)) for file in json_files(path)]
     if len(records) == 1:
         return records[0]
     return (
@@ -72,7 +79,7 @@ def load_processes(paths: Sequence[Path]) -> Record:
         if file.resolve() in seen:
             raise Place(file).error("is given twice, but is one process", "give it once")
         seen.add(file.resolve())
-        record = load_document(read(file))
+        record = load_document(read_row_by_row(file))
         if record.source is not Source.GOOGLE_BENCHMARK:
             raise Place(file).error(
                 f"is a {record.source.value}, which already holds the medians of its processes",

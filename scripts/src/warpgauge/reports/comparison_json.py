@@ -27,9 +27,8 @@ from warpgauge.system.contract import Document
 from warpgauge.system.json_file import parsed
 from warpgauge.system.location import Place
 from warpgauge.system.text import quoted
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, exit_status
 from warpgauge.verdict.note import Kind, Note
-from warpgauge.verdict.rule import exit_status
 
 _PLACE = Place(Path("comparison.json"))
 _REMEDY = "give the output of --format json of the same warpgauge"

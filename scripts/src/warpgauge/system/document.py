@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import RESULT_FILE, Object, parsed, text_of
+from warpgauge.system.json_file import RESULT_FILE, Object, parsed, rows_parsed, text_of
 from warpgauge.system.location import Place
 from warpgauge.system.text import cut, quoted
 
@@ -26,10 +26,11 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class Document:
-    """The outermost object of a JSON file."""
+    """The outermost object of a JSON file; `later` has its rows if these are not parsed yet."""
 
     place: Place
     top: Object
+    later: Iterator[object] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,18 @@ class Failure:
 def read(path: Path) -> Document:
     """Parse the JSON object in `path`. Raise UserError."""
     place = Place(path)
+    return _whole(place, text_of(place))
+
+
+def read_row_by_row(path: Path) -> Document:
+    """Parse as `read` does, but rows when they are reached, if that is possible."""
+    place = Place(path)
     text = text_of(place)
+    rows = None if _SURROGATE.search(text) else rows_parsed(place, text)
+    return _whole(place, text) if rows is None else Document(place, *rows)
+
+
+def _whole(place: Place, text: str) -> Document:
     value = parsed(place, text)
     if not isinstance(value, dict):
         fault = f"holds {kind(value)} instead of an object with 'benchmarks'"
@@ -92,9 +104,9 @@ def rows_of(document: Document) -> Iterator[tuple[Place, Object]]:
         raise place.error("has no 'benchmarks'", RESULT_FILE)
     if not isinstance(rows, list):
         raise place.error(f"'benchmarks' is {kind(rows)}, not a list")
-    if not rows:
+    if not rows and document.later is None:
         raise place.error("holds no benchmark")
-    for index, row in enumerate(rows):
+    for index, row in enumerate(rows if document.later is None else document.later):
         if not isinstance(row, dict):
             raise Place(place.path, "", index).error(f"is {kind(row)}, not an object")
         yield Place(place.path, "", index, row.get("name")), row

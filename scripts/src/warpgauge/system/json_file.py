@@ -7,10 +7,12 @@ import contextlib
 import gc
 import json
 import os
+import re
 import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT, Place
@@ -78,24 +80,60 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
     return raw
 
 
+def rows_parsed(place: Place, text: str) -> tuple[Object, Iterator[object]] | None:
+    """Return the value in `text` without 'benchmarks', and the values in that list one by one.
+
+    All rows of a large file at once take several times its size in memory. None if the list is not
+    the last key of the file; the iterator then raises UserError for a fault in a row.
+    """
+    begin, end = text.find("[", text.find('"benchmarks"')) + 1, text.rfind("]")
+    try:
+        rest = parsed(place, f"{text[:begin]}{text[end:]}")
+    except UserError:
+        return None  # the whole text tells better where the fault is
+    if not isinstance(rest, dict) or [*rest.items()][-1:] != [("benchmarks", [])]:
+        return None
+    if text[begin:end].isspace() or begin == end:
+        return None
+    return rest, _rows(place, text, begin, end)
+
+
+def _rows(place: Place, text: str, at: int, end: int) -> Iterator[object]:
+    decoder = json.JSONDecoder(object_pairs_hook=partial(_unique, place), strict=False)
+    before, after = re.compile(r"\s*"), re.compile(r"\s*(,?)\s*")
+    more: re.Match[str] | None = before.match(text, at)
+    while more is not None and more.end() < end:
+        try:
+            value, at = decoder.raw_decode(text, more.end())
+        except (ValueError, RecursionError):
+            parsed(place, text)  # which raises
+            raise
+        yield value
+        more = after.match(text, at)
+        if more is not None and bool(more[1]) is not (more.end() < end):
+            parsed(place, text)
+
+
+def _unique(place: Place, pairs: list[tuple[str, object]]) -> Object:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        # Google Benchmark writes such a row for a counter with the name of one of its own keys.
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        name = members.get("name")
+        there = place._replace(what=quoted(name)) if isinstance(name, str) else place
+        fault = f"holds the key {quoted(key)} twice in one object"
+        raise there.error(fault, "keep one of them, or rename one if both are intended")
+    return members
+
+
 def parsed(place: Place, text: str, remedy: str = RESULT_FILE) -> object:
     """Return the value in `text`. Raise UserError, also for a repeated key."""
-
-    def unique(pairs: list[tuple[str, object]]) -> Object:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            # Google Benchmark writes such a row for a counter with the name of one of its own keys.
-            [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
-            name = members.get("name")
-            there = place._replace(what=quoted(name)) if isinstance(name, str) else place
-            fault = f"holds the key {quoted(key)} twice in one object"
-            raise there.error(fault, "keep one of them, or rename one if both are intended")
-        return members
-
     try:
         # Not strict: before 1.5.1 Google Benchmark wrote raw line breaks in messages.
         with uncollected():
-            value: object = json.loads(text, object_pairs_hook=unique, strict=False)
+            value: object = json.loads(
+                text, object_pairs_hook=partial(_unique, place), strict=False
+            )
     except json.JSONDecodeError as error:
         raise _syntax_error(place, text, error, remedy) from None
     except RecursionError:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from warpgauge.records.model import Clock, Record, Source
 from warpgauge.statistics.error_rates import ALPHA
+from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.note import Note
 
 
@@ -206,3 +207,12 @@ class Comparison:
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
+
+
+def exit_status(comparison: Comparison) -> ExitStatus:
+    """Return the exit status. A regression outranks anything that was not measured."""
+    if comparison.count(Outcome.REGRESSION):
+        return ExitStatus.REGRESSION
+    if comparison.refusal is not None or comparison.count(*UNMEASURED):
+        return ExitStatus.NOT_MEASURED
+    return ExitStatus.OK

@@ -11,20 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
-from warpgauge.statistics.log_ratios import Tested, Tests
-from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import (
     CHANGED,
-    UNMEASURED,
     Change,
-    Comparison,
     Evidence,
     Outcome,
     Verdict,
@@ -33,6 +29,9 @@ from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSetti
 from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
+
+if TYPE_CHECKING:  # commands that only show a comparison need no NumPy
+    from warpgauge.statistics.log_ratios import Tested, Tests
 
 # exp() of more overflows; no two times of a benchmark differ by a factor of e^700.
 _LARGEST_LOG = 700.0
@@ -183,12 +182,3 @@ def outcome(
 
 def _fraction(log_ratio: float) -> float:
     return math.expm1(min(log_ratio, _LARGEST_LOG))
-
-
-def exit_status(comparison: Comparison) -> ExitStatus:
-    """Return the exit status. A regression outranks anything that was not measured."""
-    if comparison.count(Outcome.REGRESSION):
-        return ExitStatus.REGRESSION
-    if comparison.refusal is not None or comparison.count(*UNMEASURED):
-        return ExitStatus.NOT_MEASURED
-    return ExitStatus.OK

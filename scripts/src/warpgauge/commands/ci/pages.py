@@ -26,7 +26,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import plural
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import exit_status
 
 # Families that get a page, unless their file name is already taken by the site.
 _FAMILY = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")

@@ -21,8 +21,7 @@ from warpgauge.reports.html.markup import breakable, document, heading, plain, s
 from warpgauge.reports.html.rows import Rows
 from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
 from warpgauge.reports.workflow_commands import check_word
-from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import Comparison, exit_status
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"

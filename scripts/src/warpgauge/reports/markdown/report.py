@@ -32,8 +32,7 @@ from warpgauge.reports.provenance import differences_beside, gpu_name, side
 from warpgauge.reports.ranking import Fold, rank
 from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
-from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, exit_status
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
 LIMIT = 60_000

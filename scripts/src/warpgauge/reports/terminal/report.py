@@ -29,8 +29,7 @@ from warpgauge.system import layout
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.rule import exit_status
+from warpgauge.verdict.comparison import Comparison, exit_status
 
 __all__ = ["plain", "render", "render_values"]
 
