@@ -58,8 +58,10 @@ STATUS = {
 def test_a_pair_from_elsewhere_need_not_have_what_this_tree_requires(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = run([row("a/b", process_rounds=list(range(1, 8)))], pair_id="p")
-    pair = [str(write(tmp_path / name, document)) for name in ("base.json", "cand.json")]
+    pair = []
+    for name, times in (("base.json", [1.0] * 7), ("cand.json", [1.0, 1.001] * 3 + [1.0])):
+        document = run([row("a/b", times, process_rounds=[*range(1, 8)])], pair_id="p")
+        pair.append(str(write(tmp_path / name, document)))
     assert main(pair) == 0
     assert "1 of 1 unchanged (at most +" in capsys.readouterr().out
 
