@@ -112,7 +112,7 @@ class Fidelity:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
         if self.options.kernels is None:
-            all_of_it = discovery.listed(path, scratch)
+            [all_of_it] = discovery.listed([Binary(path)], scratch)
         else:
             kernels = ExternalKernels.of(self.options.kernels)
             (all_of_it,) = discovery.find(kernels.provide(folder.parent, scratch), scratch)
@@ -146,7 +146,7 @@ class Fidelity:
         """
         path = folder / naive.BINARY
         self._require_program(path)
-        timers = discovery.listed(path, scratch)
+        [timers] = discovery.listed([Binary(path)], scratch)
         if timers.fault is not None:
             raise UserError(f"{path.name} {timers.fault}", ExitStatus.NOT_MEASURED)
         wanted = naive.benchmarks(kernels.names)

@@ -28,7 +28,7 @@ def gpu(**context: str) -> dict[str, Any]:
         (gpu(other_processes="1"), "others used the GPU at the start"),
         ({"times": {"../x": 1.0}}, "cannot be a file name"),
         (
-            {"fault": "crash"},
+            {"ill": {"sync/idle": "crash"}},
             "killed by SIGSEGV: .*an illegal memory access; correct it",
         ),
     ],

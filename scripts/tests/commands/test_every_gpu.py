@@ -247,4 +247,4 @@ def test_the_log_of_all_has_what_found_the_gpus(machine: BenchProcess) -> None:
     machine.run("--device=all", "--quick", "--out=run.json")
     log = (machine.root / "run.log").read_text()
     for index in range(len(GPUS)):
-        assert f"bench_sync '--benchmark_filter=^sync/idle$' --device={index}  #" in log
+        assert f"bench_sync --device={index} '--benchmark_filter=^sync/idle$'  # probe" in log

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import fake_binary
 import shell
-from warpgauge.measure import discovery, program_folder, selection
+from warpgauge.measure import discovery, selection
+from warpgauge.measure.discovery import Binary
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system.errors import UserError
 
@@ -59,32 +59,23 @@ def test_a_program_is_driven_if_it_can_be_and_refused_if_it_is_too_old(
 ) -> None:
     told, driven, fault = KINDS[kind]
     path = fake_binary.make(tmp_path, "gemm", dict.fromkeys(names, 1.0), **told)
-    for found in (
-        discovery.listed(path, tmp_path),
-        program_folder.program_at(path, tmp_path, {}),
-    ):
-        assert (found.fault, found.names) == (fault, () if fault else tuple(names))
-        assert fault or (found.driven, found.total) == (driven, len(names))
+    [found] = discovery.listed([Binary(path)], tmp_path)
+    assert (found.fault, found.names) == (fault, () if fault else tuple(names))
+    assert fault or (found.driven, found.total) == (driven, len(names))
 
 
 def test_a_program_that_ignores_options_is_not_taken_for_one_of_ours(tmp_path: Path) -> None:
     path = shell.script(tmp_path / "bench", "case $* in *filter=^*) ;; *) echo BM_only;; esac")
-    for found in (
-        discovery.listed(path, tmp_path),
-        program_folder.program_at(path, tmp_path, {}),
-    ):
-        assert (found.names, found.driven) == (("BM_only",), False)
+    [found] = discovery.listed([Binary(path)], tmp_path)
+    assert (found.names, found.driven) == (("BM_only",), False)
 
 
 def test_what_a_program_prints_beside_its_description_is_not_part_of_it(tmp_path: Path) -> None:
     benchmarks = '[{"name": "gemm/a", "suite": "default"}]'
     document = f'{{\n  "warpgauge": "0.1.0",\n  "protocol": 1,\n  "benchmarks": {benchmarks}\n}}'
     path = shell.script(tmp_path / "bench", f"echo 'found {{2}} GPUs'\necho '{document}'\necho bye")
-    for found in (
-        discovery.listed(path, tmp_path),
-        program_folder.program_at(path, tmp_path, {}),
-    ):
-        assert (found.names, found.driven, found.fault) == (("gemm/a",), True, None)
+    [found] = discovery.listed([Binary(path)], tmp_path)
+    assert (found.names, found.driven, found.fault) == (("gemm/a",), True, None)
 
 
 def test_a_filter_drops_binaries_without_a_match_but_not_what_cannot_list(tmp_path: Path) -> None:
@@ -145,7 +136,8 @@ def test_a_program_that_lists_what_no_benchmark_is_called_carries_a_fault(
     tmp_path: Path, said: bytes, fault: str
 ) -> None:
     (tmp_path / "said").write_bytes(said)
-    shell.script(fake_binary.make(tmp_path, "gemm"), f"cat {tmp_path}/said")
+    listing = f"case $* in *filter*) ;; *) cat {tmp_path}/said;; esac"
+    shell.script(fake_binary.make(tmp_path, "gemm"), listing)
     (found,) = discovery.find(tmp_path, tmp_path)
     assert found.names == ()
     assert fault in (found.fault or "")
@@ -171,25 +163,22 @@ def test_two_programs_with_a_benchmark_of_one_name_are_both_at_fault(tmp_path: P
     assert host.fault is None
 
 
-def test_a_program_of_more_names_than_a_run_file_holds_is_refused_at_once(tmp_path: Path) -> None:
-    """Its names are not looked at one by one, nor is it asked for them again."""
-    asked = tmp_path / "asked"
-    path = shell.script(tmp_path / "bench_x", f"echo x >>{asked}; seq -f 'x/n:%.0f' 300000")
+def test_a_program_of_more_names_than_a_run_file_holds_is_refused(tmp_path: Path) -> None:
     listing = "case $* in *filter*) ;; *) seq -f 'x/n:%.0f' 300000;; esac"
-    quiet = shell.script(tmp_path / "plain", listing)
-    said = "lists 300,000 benchmarks, more than 30,000: split the program"
-    assert discovery.listed(path, tmp_path).fault == said
-    assert asked.read_text() == "x\n"
-    assert program_folder.program_at(quiet, tmp_path, {}).fault == said
+    [found] = discovery.listed([Binary(shell.script(tmp_path / "x", listing))], tmp_path)
+    assert found.fault == "lists 300,000 benchmarks, more than 30,000: split the program"
 
 
-def test_what_is_not_listed_in_time_has_a_fault_and_the_others_their_names(
+def test_a_program_that_hangs_or_crashes_costs_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake_binary.write_manifest(tmp_path, [fake_binary.program(name) for name in "abc"])
-    now = iter((0.0, 1.0, 299.0, 301.0))
-    monkeypatch.setattr(discovery, "time", SimpleNamespace(monotonic=lambda: next(now)))
-    monkeypatch.setattr(discovery, "listed", lambda path, *_: discovery.Binary(path, (path.name,)))
-    a, b, c = discovery.find(tmp_path, tmp_path)
-    assert (a.names, b.names, c.names) == (("a",), ("b",), ())
-    assert c.fault == "its benchmarks were not listed, because listing the others took 300 s"
+    monkeypatch.setattr(discovery, "LISTING_DEADLINE_S", 0.5)
+    for family in ("crash", "fine", "hang", "last"):
+        fake_binary.make(tmp_path, family)
+    shell.script(tmp_path / "bench_crash", "kill -SEGV $$")
+    shell.script(tmp_path / "bench_hang", "sleep 600")
+    crash, fine, hang, last = discovery.find(tmp_path, tmp_path)
+    assert (fine.fault, last.fault) == (None, None)
+    assert crash.fault == "cannot list its benchmarks: bench_crash was killed by SIGSEGV"
+    late = "cannot list its benchmarks: bench_hang did not end within 0.5 s and was killed"
+    assert hang.fault == late

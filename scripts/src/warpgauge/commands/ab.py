@@ -15,9 +15,8 @@ from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.show_results import Conclusion, RunReport
 from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
 from warpgauge.measure.ab_run import AbRun, Looks, Side
-from warpgauge.measure.discovery import Probe
+from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import PROGRAMS
 from warpgauge.reports import provenance
@@ -97,22 +96,23 @@ class _AbCommand(MeasuringCommand):
         filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         where = (self.options.folders, measuring.scratch, environment)
+        measuring.provide_driver()
         found = program_folder.both(*where, self.options.programs)
-        asked = [selection.chosen(programs.everything, filter) for programs in found]
+        asked = [selection.chosen(programs, filter) for programs in found]
         if not any(asked):
-            names = [name for side in found for one in side.everything for name in one.names]
+            names = [name for side in found for one in side for name in one.names]
             raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
-        for programs, left in zip(found, asked, strict=True):
+        for folder, left in zip(self.options.folders, asked, strict=True):
             if not left:
                 raise UserError(
-                    f"{programs.folder}: nothing matches --filter {typed(filter)}, but the other "
+                    f"{folder}: nothing matches --filter {typed(filter)}, but the other "
                     "folder has a match: nothing to compare",
                     ExitStatus.NOT_MEASURED,
                 )
         commits = ({"commit": commit} if commit else {} for commit in self.options.commits)
         base, candidate = (
-            Side(tuple(left), {PROGRAMS: _shown(programs.folder), **commit})
-            for programs, left, commit in zip(found, asked, commits, strict=True)
+            Side(tuple(left), {PROGRAMS: _shown(folder), **commit})
+            for folder, left, commit in zip(self.options.folders, asked, commits, strict=True)
         )
         return base, candidate
 

@@ -104,10 +104,9 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
 
     Also return why others are not measured. Raises UserError if there is nothing to measure.
     """
-    options, scratch = measuring.options, measuring.scratch
-    everything = discovery.find(built.programs, scratch, options.suite, options.programs)
-    wanted = selection.wanted(everything, options.filter, suites=True)
-    probes = discovery.gpus(everything, scratch)
+    everything = measuring.found(built.programs)
+    wanted = selection.wanted(everything, measuring.options.filter, suites=True)
+    probes = discovery.gpus(everything, measuring.scratch)
     gpus, faults = named_gpus(probes)
     if len(gpus) < 2 or all(one.gpus == 1 for one in wanted):
         return gpus, faults

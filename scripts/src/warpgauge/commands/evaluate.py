@@ -12,9 +12,8 @@ from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
-from warpgauge.measure.discovery import Probe
+from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.selection import Suite
 from warpgauge.measure.variants import Axes, Variant
 from warpgauge.records.model import number
 from warpgauge.records.sessions import BASE, CANDIDATE
@@ -46,6 +45,7 @@ class _EvaluateCommand(MeasuringCommand):
                 measuring.inputs.require_unchanged(one.files if one else ())
             measuring.require_gpu(one.name for one in options.sides if one.manifest is None)
             built = measuring.built()
+            measuring.provide_driver()
             both = [
                 self._variant(*one, built, measuring)
                 for one in zip((BASE, CANDIDATE), options.sides, external_kernels, strict=True)

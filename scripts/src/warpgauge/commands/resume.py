@@ -15,9 +15,9 @@ import msgspec
 
 from warpgauge.commands.bench_options import Options, parse
 from warpgauge.measure import journal
+from warpgauge.measure.discovery import Suite
 from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal, Start
-from warpgauge.measure.selection import Suite
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.system.errors import UserError
 

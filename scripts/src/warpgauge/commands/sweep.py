@@ -142,17 +142,18 @@ class _SweepCommand(MeasuringCommand):
         external = self._external(folder, measuring, kept) if self.kernels else []
         if not self.options.what:
             return external
-        what, axis, suite = self.options.what, self.options.axis, measuring.options.suite
+        what, axis = self.options.what, self.options.axis
         families, wanted = sweep.families(what), re.compile(measuring.options.filter)
-        found = discovery.find(folder, measuring.scratch, suite, measuring.options.programs)
+        found = measuring.found(folder)
         names = [name for binary in found for name in binary.names]
         faulty = [one for one in found if one.fault is not None and one.family in families]
         if not faulty:
             self._require_some(names, found, measuring)
         asked = [one for one in found if any(map(wanted.search, one.names))]
         if self.options.values:
-            given = (axis, self.options.values, measuring.scratch)
-            asked = [discovery.with_axis(one, *given) for one in asked]
+            values = f"--axis={axis}={','.join(map(str, self.options.values))}"
+            asked = [replace(one, arguments=(*one.arguments, values)) for one in asked]
+            asked = discovery.listed(asked, measuring.scratch, measuring.options.suite)
         return discovery.with_own_names([*asked, *faulty, *external])
 
     def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:

@@ -15,9 +15,8 @@ from warpgauge.commands.show_results import Conclusion
 from warpgauge.commands.why_options import WhyOptions, parse
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
-from warpgauge.measure.discovery import Binary
+from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.selection import Suite
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record

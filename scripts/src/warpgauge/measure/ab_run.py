@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from warpgauge.measure import run_file, selection
-from warpgauge.measure.discovery import Binary
+from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import LAST_LOOK
 from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.measure.run_file import Content
-from warpgauge.measure.selection import Suite
 from warpgauge.measure.throttle_guard import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.model import Record

@@ -4,34 +4,32 @@
 from __future__ import annotations
 
 import re
-import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from warpgauge.measure import manifest
-from warpgauge.measure.description import (
-    BAD_USAGE,
-    LISTING_DEADLINE_S,
-    NOT_MEASURABLE,
-    REBUILD,
-    Asked,
-)
+from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.records import program_report
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.records.program_report import Report
-from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import quoted
+from warpgauge.system.process import Ending
+from warpgauge.system.text import inert, plural, quoted
 
-_LISTING_TOTAL_S = 300.0  # for all programs of a folder together
+LISTING_DEADLINE_S = 60.0
+PROTOCOL = 1  # of the driver and of the programs that it drives
+BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
 # Per program: a run file with more rows could not be loaded again (`json_file`).
 MOST_NAMES = 30_000
-# Null bytes cannot be passed as arguments; U+FFFD replaces bytes that are not UTF-8.
-_NO_TEXT = re.compile("[\\0\N{REPLACEMENT CHARACTER}]")
 _FULL = f"--suite={FULL_SUITE}"
+# A program's description; what it prints before and after is not part of it.
+_DOCUMENT = re.compile(r"^\{$.*^\}$", re.MULTILINE | re.DOTALL)
 
 Names = tuple[str, ...]
 
@@ -41,7 +39,7 @@ class Binary:
     """The program of one family, with its benchmarks in order of registration."""
 
     path: Path
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     fault: str | None = None  # why its benchmarks could not be listed
     not_driven: str = ""  # why not, if it uses another warpgauge; part of `fault`
     driven: bool = False  # speaks the protocol of the driver, as programs that use warpgauge do
@@ -89,6 +87,37 @@ class Probe:
     gpus: int = 1  # number requested
 
 
+@dataclass(frozen=True)
+class Suite:
+    """What a build can measure here: its programs, and the context of GPU and machine."""
+
+    binaries: tuple[Binary, ...]  # with the selected benchmarks
+    probe: Probe
+    known: Mapping[str, str]
+    left_out: frozenset[str] = frozenset()  # only in the full suite: a base need not have them
+
+    @property
+    def size(self) -> str:
+        """The number of benchmarks, as ``105 benchmarks``."""
+        return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
+
+
+class _Head(msgspec.Struct):
+    """The part of a program's description (fixtures/README.md) that all protocols have."""
+
+    warpgauge: str
+    protocol: int
+
+
+class _Benchmark(msgspec.Struct):
+    name: str
+    suite: str
+
+
+class _Description(_Head):
+    benchmarks: list[_Benchmark]  # of both suites, in order of registration
+
+
 def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = "") -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
@@ -102,17 +131,125 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = ""
             "so without --no-build and --build-dir)"
         )
     names = manifest.named([one.path.name for one in programs], asked, build)
-    programs = tuple(one for one in programs if one.path.name in names)
-    until = time.monotonic() + _LISTING_TOTAL_S
-    late = f"its benchmarks were not listed, because listing the others took {_LISTING_TOTAL_S:g} s"
-    found = []
-    for program in programs:
-        in_time = time.monotonic() < until
-        path, own = program.path, program.arguments
-        binary = listed(path, scratch, suite, own) if in_time else Binary(path, (), late)
-        needs, gpus = program.needs_gpu, program.gpus
-        found.append(replace(binary, needs_gpu=needs, gpus=gpus, inputs=program.inputs))
-    return with_own_names(found)
+    chosen = [unlisted(one) for one in programs if one.path.name in names]
+    return with_own_names(listed(chosen, scratch, suite))
+
+
+def unlisted(program: manifest.Program) -> Binary:
+    """Return a program of a build, whose benchmarks are not known yet."""
+    return Binary(
+        program.path,
+        arguments=program.arguments,
+        needs_gpu=program.needs_gpu,
+        gpus=program.gpus,
+        inputs=program.inputs,
+    )
+
+
+def listed(
+    programs: Sequence[AnyBinary],
+    scratch: Path,
+    suite: str = DEFAULT_SUITE,
+    environment: Mapping[str, str] | None = None,
+) -> list[AnyBinary]:
+    """Return the programs with their benchmarks of the suite, or the faults that prevent listing.
+
+    A program that does not use warpgauge has no suites. Raises UserError.
+    """
+    own = [
+        replace(one, names=(), arguments=tuple(word for word in one.arguments if word != _FULL))
+        for one in programs
+    ]
+
+    def ask(programs: Sequence[AnyBinary], *options: str) -> list[Ending]:
+        commands = [
+            [str(p.path), "--benchmark_list_tests", *p.arguments, *options] for p in programs
+        ]
+        listings = [Program([command], "listing") for command in commands]
+        return answers(listings, LISTING_DEADLINE_S, scratch, environment, told="listing")
+
+    endings = ask(own, "--describe")
+    found = [_described(one, ending, suite) for one, ending in zip(own, endings, strict=True)]
+    # The others list their names; without any, they print only what they always do. An option of
+    # warpgauge before 0.2 shows which of them use that.
+    others = [number for number, program in enumerate(found) if program is None]
+    plain = [own[number] for number in others]
+    options: list[list[str]] = [[], ["--benchmark_filter=^$"], ["--shuffle=0"]]
+    said = [ask(plain, *option) for option in options]
+    for number, listing, talk, old in zip(others, *said, strict=True):
+        is_old = endings[number].status == BAD_USAGE and old.status == 0
+        found[number] = (
+            _of_other(own[number], "was built with a warpgauge from before 0.2")
+            if is_old
+            else _listed(own[number], listing, talk)
+        )
+    return [program for program in found if program is not None]
+
+
+def _described(program: AnyBinary, ending: Ending, suite: str) -> AnyBinary | None:
+    """Return a program by its description; None if it may not use warpgauge."""
+    document = _DOCUMENT.search(ending.stdout)
+    text = document[0] if document else ending.stdout
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+        if head.protocol != PROTOCOL:
+            made = f"was built with warpgauge {inert(head.warpgauge)}"
+            why = f"{made}, which has protocol {head.protocol} and not {PROTOCOL}"
+            return _of_other(program, why)
+        benchmarks = msgspec.json.decode(text, type=_Description).benchmarks
+    except ValueError:
+        has_failed = ending.status < 0 or ending.ended_for
+        return _not_listed(program, ending) if has_failed else None
+    if suite == FULL_SUITE:
+        program = replace(program, arguments=(*program.arguments, _FULL))
+    is_left_out = {one.name: one.suite == FULL_SUITE != suite for one in benchmarks}
+    further = tuple(name for name, is_out in is_left_out.items() if is_out)
+    names = tuple(name for name, is_out in is_left_out.items() if not is_out)
+    program = replace(program, driven=True, names=names, total=len(names), left_out=further)
+    return _checked(program, [one.name for one in benchmarks])
+
+
+def _listed(program: AnyBinary, listing: Ending, talk: Ending) -> AnyBinary:
+    """Return a program by the names that it lists, one per line, beside what it always prints."""
+    if listing.status or listing.ended_for:
+        return _not_listed(program, listing)
+    lines = Counter(line for line in listing.stdout.splitlines() if line.strip())
+    names = tuple((lines - Counter(talk.stdout.splitlines())).elements())
+    return _checked(replace(program, names=names, total=len(names)), names)
+
+
+def _of_other(program: AnyBinary, why: str) -> AnyBinary:
+    """Return a program that uses another warpgauge."""
+    return replace(program, fault=f"{why}: rebuild it with this one", not_driven=why)
+
+
+def _not_listed(program: AnyBinary, ending: Ending) -> AnyBinary:
+    return replace(program, fault=f"cannot list its benchmarks: {ending.described()}")
+
+
+def _checked(program: AnyBinary, names: Sequence[str]) -> AnyBinary:
+    """Return a program that lists `names` as it is, or with what is wrong with them."""
+    bad = next((name for name in names if not _is_name(name)), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if not names:
+        fault = (
+            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
+            "with --programs"
+        )
+    elif len(names) > MOST_NAMES:
+        fault = f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: split the program"
+    elif bad is not None:
+        fault = f"cannot list its benchmarks: {quoted(bad)} is not a name"
+    elif twice is not None:
+        fault = f"has the benchmark {quoted(twice)} twice: rename one"
+    else:
+        return program
+    return replace(program, fault=fault, names=(), left_out=())
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a filter can select a benchmark of this name, and a run file can hold it."""
+    return is_name(name) and name.isprintable() and "\N{REPLACEMENT CHARACTER}" not in name
 
 
 def families_left_out(build: Path, found: Iterable[Binary]) -> str:
@@ -195,18 +332,21 @@ def probe(
     """
     faults: list[str] = []
     candidates = [b for b in binaries if b.needs_gpu and b.names]
-    out = scratch / "probe.json"
-    output = [f"--benchmark_out={out}", "--benchmark_out_format=json"]
     for binary in sorted(candidates, key=lambda b: (b.gpus, len(b.names))):
-        out.unlink(missing_ok=True)
-        one = f"--benchmark_filter=^{re.escape(binary.names[0])}$"
-        command = [str(binary.path), *binary.arguments, one, *output, *arguments]
-        ending = process.run(command, LISTING_DEADLINE_S, scratch, environment)
+        name = binary.names[0]
+        command = [str(binary.path), *binary.arguments, *arguments]
+        alone = [*command, f"--benchmark_filter=^{re.escape(name)}$"]
+        program = Program([command], "driven", [name])
+        if not binary.driven:
+            program = Program([alone], "plain", [name])
+        [ending] = answers(
+            [program], LISTING_DEADLINE_S, scratch, environment, told="probe", by_hand=[alone]
+        )
         if ending.status == BAD_USAGE:
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
             return Probe({}, ending.stderr_tail() or ending.how)
-        report = program_report.read(out)
+        report = program_report.parsed(ending.stdout)
         context = report.get("context", {})
         if ending.status:
             faults.append(ending.described(context))
@@ -214,72 +354,3 @@ def probe(
             texts = {key: value for key, value in context.items() if isinstance(value, str)}
             return Probe(texts, faults=tuple(faults))
     return Probe({}, faults=tuple(faults))
-
-
-def with_axis(binary: Binary, axis: str, values: Sequence[float], scratch: Path) -> Binary:
-    """Return the program with these values for an axis, wherever a benchmark has it."""
-    told = f"--axis={axis}={','.join(map(str, values))}"
-    own = tuple(one for one in binary.arguments if one != _FULL)
-    suite = DEFAULT_SUITE if own == binary.arguments else FULL_SUITE
-    found = listed(binary.path, scratch, suite, (*own, told))
-    return replace(found, needs_gpu=binary.needs_gpu, gpus=binary.gpus, inputs=binary.inputs)
-
-
-def listed(
-    path: Path, scratch: Path, suite: str = DEFAULT_SUITE, own: tuple[str, ...] = ()
-) -> Binary:
-    """Return a program with its benchmarks of the suite, or with the fault that prevents listing.
-
-    Every call gets the arguments `own`. A program that does not use warpgauge has no suites.
-    """
-    asked = Asked(path, scratch, own)
-    description, ending = asked.describe()
-    if description is None:
-        return _plain(asked, ending)
-    if (why := description.fault) is not None:
-        return Binary(path, (), f"{why}: {REBUILD}", not_driven=why)
-    everything = description.benchmarks
-    fault = _fault([one.name for one in everything])
-    if fault is not None:
-        return Binary(path, (), fault)
-    is_full = suite == FULL_SUITE
-    further = {one.name for one in everything if one.suite == FULL_SUITE and not is_full}
-    names = tuple(one.name for one in everything if one.name not in further)
-    return Binary(
-        path,
-        names,
-        driven=True,
-        total=len(names),
-        left_out=tuple(one.name for one in everything if one.name in further),
-        arguments=(*own, _FULL) if is_full else own,
-    )
-
-
-def _plain(asked: Asked, ending: process.Ending) -> Binary:
-    """Return a program that does not use warpgauge; `ending` is how it ended for --describe."""
-    path, own = asked.path, tuple(asked.arguments)
-    if ending.status > 0:  # it may have refused that option
-        ending = asked.list()
-    if ending.status:
-        return Binary(path, (), f"cannot list its benchmarks: {ending.described()}")
-    # One name per line; a name may contain spaces.
-    names = tuple(line for line in ending.stdout.splitlines() if line.strip())
-    if (fault := _fault(names)) is not None:
-        return Binary(path, (), fault)
-    return Binary(path, names, arguments=own, total=len(names))
-
-
-def _fault(names: Sequence[str]) -> str | None:
-    """Return what is wrong with the names that a program lists."""
-    if not names:
-        return "lists no benchmark"
-    if len(names) > MOST_NAMES:
-        return too_many(names)
-    for name in names:
-        if _NO_TEXT.search(name) or not is_name(name):
-            return f"cannot list its benchmarks: {quoted(name)} is not a name"
-    return None
-
-
-def too_many(names: Sequence[str]) -> str:
-    return f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: split the program"

@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.measure import drive_lines
-from warpgauge.measure.description import BAD_USAGE
-from warpgauge.measure.discovery import Names
+from warpgauge.measure.discovery import BAD_USAGE, Names
 from warpgauge.measure.drive_lines import Begin, Line, Lines
 from warpgauge.measure.driven_program import DrivenProgram
 from warpgauge.measure.plan import Plan, Turn, TurnResult

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of programs, warpgauge_drive: its plan, its lines, where it is, and how it gets there.
 
+`answers` runs it for programs that are not measured in rounds.
+
 fixtures/drive/README.md describes both languages.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +18,10 @@ from typing import Any, Literal
 import msgspec
 
 from warpgauge.measure import build
-from warpgauge.system import environment, locks
+from warpgauge.system import environment, locks, process
 from warpgauge.system.errors import UserError
+from warpgauge.system.process import NOT_EXECUTABLE, Ending
+from warpgauge.system.text import inert
 
 TARGET = "warpgauge_drive"  # in CMake; also the name of the file
 PRESET = "drive"  # of CMake, for a build of the driver alone
@@ -33,8 +38,11 @@ def driver() -> Path:
     return built if built.exists() else alone
 
 
+Show = Callable[[str], None]
+
+
 def provide(
-    note: Callable[[str], None], say: Callable[[str], None], echo: Callable[[str], None]
+    note: Show = lambda line: None, say: Show = lambda line: None, echo: Show = lambda line: None
 ) -> None:
     """Build this tree's driver if it is missing. Raises UserError.
 
@@ -54,10 +62,10 @@ class Program(msgspec.Struct):
     """One program: `sides` has the command of one process, or of base and candidate in pairs."""
 
     sides: list[list[str]]
-    order: list[int]  # in which the sides start
-    cpu: int | None  # core for all sides; None for any
-    benchmarks: list[str]  # in the order of measurement
-    driven: bool  # or a plain program: one process measures all, and reports them as the first
+    kind: Literal["driven", "plain", "listing"]  # a plain one reports all under the first name
+    benchmarks: list[str] = []  # in the order of measurement
+    order: list[int] = msgspec.field(default_factory=lambda: [0])  # in which the sides start
+    cpu: int | None = None  # core for all sides; None for any
 
 
 class Plan(msgspec.Struct):
@@ -144,3 +152,61 @@ def recorded(path: Path) -> list[Line]:
         for line in path.read_bytes().split(b"\n"):
             lines.append(_DECODER.decode(line))  # noqa: PERF401 - those before the damaged one stay
     return lines
+
+
+def answers(
+    programs: Sequence[Program],
+    deadline_s: float,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    told: str,
+    by_hand: Sequence[Sequence[str]] = (),
+) -> list[Ending]:
+    """Run programs of one side and at most one benchmark, and return how each ended.
+
+    The standard output of an ending is the program's report. Raises UserError if the driver fails.
+    `environment`, `told` and `by_hand` (default: the commands of the programs) are those of
+    `process.run`; `folder` is for files of this run.
+    """
+    if not programs:
+        return []
+    provide()
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        plan, lines = Path(own, "plan"), Path(own, "lines")
+        try:
+            plan.write_bytes(msgspec.json.encode(Plan("", deadline_s, [*programs])))
+        except UnicodeEncodeError:  # JSON cannot hold it
+            paths = ", ".join(inert(one.sides[0][0]) for one in programs)
+            raise UserError(f"{paths}: the path is not UTF-8: rename it") from None
+        ending = process.run(
+            [str(driver()), str(plan)],
+            4 * deadline_s + 120.0,  # for each line; the driver itself ends late programs
+            folder,
+            environment,
+            into=lines,
+            told=told,
+            by_hand=by_hand or [one.sides[0] for one in programs],
+        )
+        if ending.status or ending.ended_for:
+            raise UserError(f"{driver()}: {ending.described()}: {REMEDY}")
+        found: list[list[Line]] = [[] for _ in programs]
+        for line in Lines(lines).new():
+            found[line.program].append(line)
+    return [_ending(one.sides[0], own) for one, own in zip(programs, found, strict=True)]
+
+
+def _ending(command: Sequence[str], lines: Sequence[Line]) -> Ending:
+    report = stderr = what = ""
+    status: int | None = None
+    seconds = 0.0
+    for line in lines:
+        if isinstance(line, Report):
+            report = line.report
+        elif isinstance(line, Fault):
+            stderr, what = line.stderr, line.what
+        elif isinstance(line, End):
+            seconds, (status,) = line.seconds, line.status
+    if status is None:  # it could not be started
+        return Ending(tuple(command), NOT_EXECUTABLE, report, what, seconds)
+    return Ending(tuple(command), status, report, stderr, seconds, what)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from warpgauge.measure import drive_lines, selection
-from warpgauge.measure.description import BAD_USAGE, NOT_MEASURABLE
-from warpgauge.measure.discovery import Binary, Names
+from warpgauge.measure.discovery import BAD_USAGE, NOT_MEASURABLE, Binary, Names
 from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio, Report
 from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, of_round
 from warpgauge.records import program_report
@@ -164,7 +163,7 @@ class DrivenProgram:
             order=[turns.index(turn) for turn in self.turns],
             cpu=random.Random(seed).choice(cores) if pinned else None,
             benchmarks=[*self.binary.own(self.asked)],
-            driven=is_driven,
+            kind="driven" if is_driven else "plain",
         )
 
     def _driven(self, turn: Turn) -> list[str]:

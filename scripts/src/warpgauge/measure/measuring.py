@@ -25,13 +25,12 @@ from warpgauge.measure import (
     selection,
 )
 from warpgauge.measure.budget import Budget
-from warpgauge.measure.discovery import Binary, Probe
+from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.gpu_watch import GpuWatch
 from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
-from warpgauge.measure.selection import Suite
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import BASELINES, BUILD_DIR
@@ -182,7 +181,13 @@ class Measuring:
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""
+        self.provide_driver()
         return discovery.find(folder, self.scratch, self.options.suite, self.options.programs)
+
+    def provide_driver(self) -> None:
+        """Build the driver if it is missing, before it is first used. Raises UserError."""
+        with progress.build_status(self.notes) as say:
+            drive_lines.provide(self.note, say, self.echo)
 
     def suite(self, folder: Path) -> Suite:
         """Return the selected programs in `folder`. Raises UserError if none can be measured."""
@@ -261,8 +266,6 @@ class Measuring:
                 self.echo(f"$ {shlex.join([*device, *words])}")
         for line in progress.new_faults(lanes, self.reported):
             self.warn(line)
-        with progress.build_status(self.notes) as say:
-            drive_lines.provide(self.note, say, self.echo)
         with progress.RunProgress(plan, self.notes, self.faults) as observer:
             yield from self.budget.timed(runner.run(plan, observer))
 

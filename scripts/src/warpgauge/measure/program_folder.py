@@ -7,21 +7,18 @@ Most know none of our options and report no context. Those that use warpgauge ru
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from warpgauge.measure import manifest
-from warpgauge.measure.description import REBUILD, Asked
-from warpgauge.measure.discovery import MOST_NAMES, Binary, owners, too_many, with_own_names
+from warpgauge.measure.discovery import Binary, listed, owners, with_own_names
 from warpgauge.records.counters import SM_CLOCK
-from warpgauge.records.fields import is_name, with_host_time
-from warpgauge.records.model import DEFAULT_SUITE
+from warpgauge.records.fields import with_host_time
 from warpgauge.records.program_report import Report, is_run
+from warpgauge.system import text
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import inert, listed, quoted
 
 
 @dataclass(frozen=True)
@@ -47,44 +44,6 @@ class PlainProgram(Binary):
 
     def normalized(self, report: Report) -> Report:
         return as_report(report, self.prefix)
-
-
-def program_at(path: Path, scratch: Path, environment: Mapping[str, str]) -> PlainProgram:
-    """Return the program at `path` with its benchmarks, or with the fault that prevents them."""
-    if path.exists() and not os.access(path, os.X_OK):
-        return PlainProgram(path, (), "is not executable: chmod +x it")
-    asked = Asked(path, scratch, environment=environment)
-    description, ending = asked.describe()
-    if description is not None:
-        if description.fault is not None:
-            return PlainProgram(path, (), f"{description.fault}: {REBUILD}")
-        everything = description.benchmarks
-        names = tuple(one.name for one in everything if one.suite == DEFAULT_SUITE)
-        return PlainProgram(path, names, _fault(path, names), driven=True, total=len(names))
-    if ending.status > 0:  # it may have refused --describe
-        ending = asked.list()
-    if ending.status or ending.ended_for:
-        return PlainProgram(path, (), f"cannot list its benchmarks: {ending.described()}")
-    # This filter matches no benchmark, so that only the program's own messages are printed.
-    talk = asked.list("--benchmark_filter=^$")
-    lines = [line for line in ending.stdout.splitlines() if line.strip()]
-    names = tuple((Counter(lines) - Counter(talk.stdout.splitlines())).elements())
-    return PlainProgram(path, names, _fault(path, names), total=len(names))
-
-
-def _fault(path: Path, names: Sequence[str]) -> str | None:
-    if not names:
-        return (
-            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
-            "with --programs"
-        )
-    if len(names) > MOST_NAMES:
-        return too_many(names)
-    for name in names:
-        if not name.isprintable() or not is_name(f"{path.name}/{name}"):
-            return f"cannot list its benchmarks: {quoted(inert(name))} is not a name"
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    return None if twice is None else f"has the benchmark {quoted(twice)} twice: rename one"
 
 
 Row = Mapping[str, Any]
@@ -122,17 +81,9 @@ def _runs(report: Report) -> Iterable[Row]:
     return [*filter(is_run, rows), *made.values()]
 
 
-@dataclass(frozen=True)
-class Programs:
-    """The programs of one folder with all their benchmarks."""
-
-    folder: Path
-    everything: tuple[PlainProgram, ...]
-
-
 def both(
     folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str], asked: str
-) -> tuple[Programs, Programs]:
+) -> tuple[list[PlainProgram], list[PlainProgram]]:
     """Return the programs of both folders that `asked`, the REGEX of --programs, selects.
 
     Raises UserError, also if a folder has none.
@@ -140,12 +91,12 @@ def both(
     If two programs of one folder share a benchmark name, all benchmarks of both get their
     program's name as a prefix, on both sides.
     """
-    found = [
-        [program_at(path, scratch, environment) for path in paths]
-        for paths in [_paths(folder, asked) for folder in folders]
-    ]
-    claims = [programs for side in found for programs in owners(side).values()]
-    shared = {program for programs in claims if len(programs) > 1 for program in programs}
+    paths = [_paths(folder, asked) for folder in folders]
+    programs = [PlainProgram(path) for of_folder in paths for path in of_folder]
+    programs = listed(programs, scratch, environment=environment)
+    sides = programs[: len(paths[0])], programs[len(paths[0]) :]
+    claims = [names for side in sides for names in owners(side).values()]
+    shared = {program for names in claims if len(names) > 1 for program in names}
 
     def own(program: PlainProgram) -> PlainProgram:
         if program.family not in shared:
@@ -154,10 +105,7 @@ def both(
         names = tuple(f"{prefix}{name}" for name in program.names)
         return replace(program, names=names, prefix=prefix)
 
-    base, candidate = (
-        Programs(folder, tuple(with_own_names([*map(own, side)])))
-        for folder, side in zip(folders, found, strict=True)
-    )
+    base, candidate = (with_own_names([*map(own, side)]) for side in sides)
     return base, candidate
 
 
@@ -174,13 +122,9 @@ def _paths(folder: Path, asked: str) -> list[Path]:
     if found:
         names = manifest.named([file.name for file in found], asked, folder)
         found = [file for file in found if file.name in names]
-    for file in found:
-        if not file.name.isprintable():
-            name = inert(file.name)
-            raise UserError(f"{folder}: the name of {name} cannot be printed: rename it")
     if not found:
         others = [file.name for file in files]
-        holds = f", only {listed(others)}" if others else ""
+        holds = f", only {text.listed(others)}" if others else ""
         raise UserError(f"{folder}: holds no program{holds}; give the folder of the executables")
     return found
 

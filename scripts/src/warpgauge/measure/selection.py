@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from warpgauge.measure import discovery
 from warpgauge.measure.discovery import AnyBinary, Binary, Probe
@@ -14,28 +14,13 @@ from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import plural, typed
+from warpgauge.system.text import typed
 
 # Characters with a special meaning in both POSIX extended and Python expressions.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 
 # Longest filter in bytes: Linux allows 128 KiB per argument, and std::regex 100,000 states.
 LONGEST_FILTER = 32 * 1024
-
-
-@dataclass(frozen=True)
-class Suite:
-    """What a build can measure here: its programs, and the context of GPU and machine."""
-
-    binaries: tuple[Binary, ...]  # with the selected benchmarks
-    probe: Probe
-    known: Mapping[str, str]
-    left_out: frozenset[str] = frozenset()  # only in the full suite: a base need not have them
-
-    @property
-    def size(self) -> str:
-        """The number of benchmarks, as ``105 benchmarks``."""
-        return plural(sum(len(binary.names) for binary in self.binaries), "benchmark")
 
 
 def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:

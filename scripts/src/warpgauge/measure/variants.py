@@ -67,7 +67,7 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
 
 def of_program(program: Program, name: str, scratch: Path) -> Variant:
     """Return the variant `name` of a program. Raises UserError if it cannot be found."""
-    binary = discovery.listed(program.path, scratch, FULL_SUITE, program.arguments)
+    [binary] = discovery.listed([discovery.unlisted(program)], scratch, FULL_SUITE)
     if binary.fault is not None:
         fault = f"{inert(name)}: {program.path.name} {binary.fault}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)
@@ -84,9 +84,9 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
         driven=binary.driven,
         total=binary.total,
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
-        needs_gpu=program.needs_gpu,
-        gpus=program.gpus,
-        inputs=program.inputs,
+        needs_gpu=binary.needs_gpu,
+        gpus=binary.gpus,
+        inputs=binary.inputs,
     )
 
 
