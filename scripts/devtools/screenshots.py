@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from warpgauge.reports import comparison_json
+from devtools import example_comparison
 from warpgauge.reports.html import page
 from warpgauge.system.environment import ROOT
 
@@ -25,7 +25,7 @@ SCHEMES = {"light": 1, "dark": 0}
 
 def make(folder: Path) -> list[Path]:
     """Write ``report-light.png`` and ``report-dark.png`` into `folder`; their paths."""
-    text = page.render(comparison_json.load(EXAMPLE.read_text(encoding="utf-8")))
+    text = page.render(example_comparison.load(EXAMPLE))
     made = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         file = Path(scratch, "report.html")

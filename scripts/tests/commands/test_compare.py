@@ -177,30 +177,10 @@ def test_an_old_python_can_parse_the_script_and_is_told() -> None:
     assert done.stderr == "compare.py: this is Python 3.6; run it with Python 3.10 or newer.\n"
 
 
-def test_a_comparison_alone_is_shown_as_it_was_judged(tmp_path: Path, base: Path) -> None:
-    slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
-    kept, shown = tmp_path / "comparison.json", tmp_path / "again.md"
-    first = command(base, slower, f"--format=json={kept}", "--format=markdown")
-    again = command(kept, f"--format=markdown={shown}")
-    assert (first.returncode, again.returncode) == (1, 1)
-    assert shown.read_text(encoding="utf-8") == first.stdout
-    assert again.stdout == command(base, slower).stdout
-
-
-@pytest.mark.parametrize(
-    "option", ["--filter=a", "--min-effect=1", "--alpha=0.1", "--fail-on=resources"]
-)
-def test_a_comparison_alone_is_not_judged_anew(tmp_path: Path, base: Path, option: str) -> None:
-    said = command(base, option)
-    assert said.returncode == 2
-    assert option.partition("=")[0] in said.stderr
-
-
-def test_a_run_alone_is_no_comparison(base: Path) -> None:
+def test_one_file_alone_is_compared_with_nothing(base: Path) -> None:
     said = command(base)
     assert (said.returncode, said.stdout) == (2, "")
-    assert "is no comparison" in said.stderr
-    assert said.stderr.count("\n") == 1
+    assert "required: BASELINE CANDIDATE" in said.stderr
 
 
 def processes(folder: Path, factor: float, count: int = 7) -> list[str]:
@@ -294,15 +274,6 @@ def test_it_can_be_a_pipe(sides: list[str]) -> None:
     command, content = [sys.executable, str(SCRIPT), sides[0], "-"], Path(sides[1]).read_bytes()
     done = subprocess.run(command, input=content, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
-
-
-def test_a_comparison_can_come_from_standard_input(
-    sides: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = tmp_path / "told.json"
-    main([*sides, f"--format=json={told}"])
-    piped(monkeypatch, told.read_bytes())
-    assert main(["-"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ import workflows
 from warpgauge.commands import bisect_options
 from warpgauge.commands.ci import gate, propose
 from warpgauge.commands.measuring_command import RunPaths
-from warpgauge.github import gpus, history_branch, recorded_files
+from warpgauge.github import artifact, gpus, nights
+from warpgauge.github.artifact import MOST_ARTIFACTS
 from warpgauge.github.gpus import TOPIC
-from warpgauge.github.recorded_files import MOST_ARTIFACTS
 from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
 
@@ -467,34 +467,34 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "job", "artifact"),
+    ("name", "job", "kept"),
     [
         (propose.WORKFLOW, "record", "session-${{ matrix.slug }}-${{ matrix.session }}"),
-        (history_branch.WORKFLOW, "measure", "nightly-${{ matrix.slug }}"),
+        (nights.WORKFLOW, "measure", "nightly-${{ matrix.slug }}"),
     ],
 )
-def test_the_run_file_is_where_it_is_looked_for(name: str, job: str, artifact: str) -> None:
+def test_the_run_file_is_where_it_is_looked_for(name: str, job: str, kept: str) -> None:
     told = workflow(name)["jobs"][job]
-    assert upload(told)["with"]["name"] == artifact
+    assert upload(told)["with"]["name"] == kept
     paths = upload(told)["with"]["path"].splitlines()
-    assert paths[0] == f"${{{{ runner.temp }}}}/{recorded_files.RUN_FILE}"
+    assert paths[0] == f"${{{{ runner.temp }}}}/{artifact.RUN_FILE}"
     # More than one, or their folder would be another: all lie in the archive's root.
     assert len(paths) > 1
     assert {path.rpartition("/")[0] for path in paths} == {"${{ runner.temp }}"}
-    assert any(f'--out "$RUNNER_TEMP/{recorded_files.RUN_FILE}"' in one.get("run", "")
+    assert any(f'--out "$RUNNER_TEMP/{artifact.RUN_FILE}"' in one.get("run", "")
                for one in told["steps"])  # fmt: skip
 
 
 def test_what_the_history_reads_of_pairs_is_what_a_night_leaves() -> None:
-    paths = RunPaths(Path(recorded_files.RUN_FILE))
-    read = (*history_branch.OF_ALL, *history_branch.OF_FLAGGED)
+    paths = RunPaths(Path(artifact.RUN_FILE))
+    read = (*nights.OF_ALL, *nights.OF_FLAGGED)
     assert tuple(path.name for path in (*paths.pair, *paths.confirming)) == read
-    left = upload(workflow(history_branch.WORKFLOW)["jobs"]["measure"])["with"]["path"]
+    left = upload(workflow(nights.WORKFLOW)["jobs"]["measure"])["with"]["path"]
     assert {f"${{{{ runner.temp }}}}/{name}" for name in read} <= {*left.splitlines()}
 
 
 @pytest.mark.parametrize(
-    ("name", "job"), [(propose.WORKFLOW, "propose"), (history_branch.WORKFLOW, "history")]
+    ("name", "job"), [(propose.WORKFLOW, "propose"), (nights.WORKFLOW, "history")]
 )
 def test_what_writes_gets_its_token_last_and_downloads_no_artifact(name: str, job: str) -> None:
     told = workflow(name)["jobs"][job]
@@ -508,7 +508,7 @@ def test_what_writes_gets_its_token_last_and_downloads_no_artifact(name: str, jo
 
 
 def test_a_night_that_found_something_is_kept_and_added_all_the_same() -> None:
-    jobs = workflow(history_branch.WORKFLOW)["jobs"]
+    jobs = workflow(nights.WORKFLOW)["jobs"]
     assert upload(jobs["measure"])["if"] == "${{ !cancelled() }}"
     assert "!cancelled()" in jobs["history"]["if"]
     assert "pull-requests" not in jobs["history"]["permissions"]

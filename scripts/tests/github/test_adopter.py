@@ -14,16 +14,18 @@ import pytest
 
 import workflows
 from fake_github import TOKEN, FakeGitHub
+from gate_pair import MEMBERS
 from hosted_job import HostedJob
 from hosted_repository import git
 from hosted_run import HOME, RUN, HostedRun
 from warpgauge.commands.ci import comment
 from warpgauge.github.gpus import TOPIC
-from warpgauge.reports import comparison_json
+from warpgauge.records.load import load
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.locks import alone
 from warpgauge.verdict.comparison import exit_status
+from warpgauge.verdict.judge import judge
 
 EXAMPLE = workflows.GITHUB / "examples" / "adopter"
 GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())
@@ -131,8 +133,8 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     job, outputs = measured(pull_request, workspace)
     assert job.failed, job.log
     left = job.uploaded["warpgauge-nvidia-h200"]
-    assert (left / "comparison.json").exists(), job.log
-    found = comparison_json.load((left / "comparison.json").read_text())
+    assert (left / MEMBERS[0]).exists(), job.log
+    found = judge(load(left / MEMBERS[0]), load(left / MEMBERS[1]))
     assert exit_status(found) is ExitStatus.REGRESSION, job.log
     assert {one.name for one in found.verdicts} == set(WORST)
     sides = (found.baseline, pull_request.base), (found.candidate, pull_request.head)
@@ -165,7 +167,8 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         hosted.pulls[:] = [hosted.pull(head=head)]
         (gpu,) = json.loads((pull_request.project / ".github" / "gpus.json").read_text())["gpus"]
         hosted.jobs[:] = [{**hosted.job("gate / gate (NVIDIA H200)"), "labels": [gpu["runs_on"]]}]
-        hosted.replace((left / "comparison.json").read_bytes())
+        base, candidate = ((left / member).read_bytes() for member in MEMBERS)
+        hosted.replace((base, candidate))
         hosted.answer_for(head, Path(given["workflow"]).name)
         arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
         arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]

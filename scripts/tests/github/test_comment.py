@@ -9,15 +9,16 @@ from dataclasses import replace
 import pytest
 
 from comparisons import comparison, of_every_kind, verdict, with_text
-from hosted_run import BRANCH, FORK, HEAD, HOME, RUN, RUN_URL, slower
+from gate_pair import HEAD
+from hosted_run import BRANCH, FORK, HOME, RUN, RUN_URL
 from hostile_text import ALIVE, RENDERER, outside_code
 from warpgauge.github import comment
 from warpgauge.github import proposal as proposal_text
+from warpgauge.github.artifact import MOST_ARTIFACTS
 from warpgauge.github.comment import LENGTH_LIMIT, Part, outdated
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.proposal import Added, Proposal
 from warpgauge.github.pull_request import Base, Run
-from warpgauge.github.recorded_files import MOST_ARTIFACTS, WorkflowRun
 from warpgauge.records.model import Session
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -29,6 +30,10 @@ THE_RUN = Run(HOME, RUN, 3, 1, True, HEAD, BRANCH, FORK, RUN_URL)
 def part(found: Comparison | str, slug: str = "nvidia-h200", name: str = "NVIDIA H200") -> Part:
     gpu = Gpu(slug, name, ("self-hosted", slug), 60)
     return Part(gpu, found, f"{RUN_URL}/job/5", f"{RUN_URL}/artifacts/9")
+
+
+def slower() -> Comparison:
+    return comparison([verdict("gemm/tiled", Outcome.REGRESSION, 0.05), verdict("sync/idle")])
 
 
 def passing() -> Comparison:
@@ -123,8 +128,13 @@ def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_f
 @pytest.mark.parametrize("count", [1, 2, 16])
 @pytest.mark.parametrize("found", [large(), with_text("`|<b>@x ](y)" * 300)])
 def test_what_does_not_fit_is_named_and_linked(count: int, found: Comparison) -> None:
-    parts = [part(found, f"gpu-{n}", f"GPU {n}") for n in range(count)]
-    body = comment.body(THE_RUN, BASE, parts)
+    rows = [verdict(f"{'`x' * 200}/{n}", accepted="y`" * 400) for n in range(9)]
+    names = [one.name for one in rows]
+    parts = [
+        replace(part(found, f"gpu-{n}", f"GPU {n}"), ended="failure", excused=rows, removed=names)
+        for n in range(count)
+    ]
+    body = comment.body(THE_RUN, BASE, parts, judging=names)
     rendered(body)
     assert len(body) <= LENGTH_LIMIT - 500
     for n in range(count):
@@ -152,8 +162,8 @@ def test_a_proposal_and_its_comments_are_no_longer_than_github_takes(text: str, 
     session = Session(f"2026-11-20 {text}", dict.fromkeys(facts, text))
     one = Added(session, (f"replaced: session {text}", text, text), large())
     proposal = Proposal((one,) * count, {})
-    run = WorkflowRun(7, 1, "c" * 40, "main", "octocat", "2026-11-20T09:00:00Z")
-    body = proposal_text.body(proposal, part("").gpu, run, "https://github.com/warp/gauge", count)
+    run = replace(THE_RUN, head="c" * 40, actor="octocat")
+    body = proposal_text.body(proposal, part("").gpu, run, count)
     comments = proposal_text.comments(proposal)
     assert len(comments) == count - 1
     assert all(len(told) <= LENGTH_LIMIT for told in (body, *comments))

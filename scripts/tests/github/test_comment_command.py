@@ -10,22 +10,15 @@ import pytest
 
 import archives
 from fake_github import Answer, Asked, FakeGitHub
+from gate_pair import A100, H200, HEAD, OTHER, Json, archive_of, slower
 from hosted_run import (
-    A100,
     FORK,
-    H200,
-    HEAD,
     HOME,
-    OTHER,
     PULL,
     RUN,
     RUN_URL,
     HostedRun,
-    Json,
-    archive_of,
     in_a_process,
-    slower,
-    text_of,
 )
 from warpgauge.commands.ci import comment
 from warpgauge.reports.markdown.report import MARK
@@ -70,7 +63,7 @@ def test_the_verdict_goes_to_the_pull_request_of_the_head(
 def test_a_second_run_changes_the_same_comment(hosted: HostedRun) -> None:
     hosted.pulls = [hosted.pull(repository=FORK.lower())]  # owners' names have no case
     hosted.comment()
-    hosted.replace(text_of(slower(name="memcpy/h2d")))
+    hosted.replace(slower(name="memcpy/h2d"))
     hosted.comment()
     assert [one.method for one in hosted.api.writes] == ["POST", "PATCH"]
     assert "memcpy/h2d" in hosted.body
@@ -108,7 +101,7 @@ def test_a_run_that_begins_marks_the_comment_and_leaves_the_rest(hosted: HostedR
         assert f"[run]({RUN_URL})" in lines[1]
         assert "\n".join([lines[0], *lines[3:]]) == before
     hosted.run |= {"status": "completed"}
-    hosted.replace(text_of(slower(OTHER)))
+    hosted.replace(slower(OTHER))
     hosted.comment()
     assert "Outdated" not in hosted.body
 
@@ -177,7 +170,7 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
     assert "**1 regression" in hosted.body
 
 
-@pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(b""))]])
+@pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(slower()))]])
 def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
     hosted: HostedRun, others: list[tuple[str, bytes]]
 ) -> None:
@@ -220,7 +213,7 @@ def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> No
     hosted.comment()
     assert "Its job failed before anything was compared" in hosted.body
     assert ", attempt 2" in hosted.body
-    hosted.upload(archive_of(text_of(slower(name="memcpy/h2d"))), 910)
+    hosted.upload(archive_of(slower(name="memcpy/h2d")), 910)
     hosted.artifacts[-1]["created_at"] = "2026-11-20T11:20:00Z"
     hosted.artifacts.reverse()
     hosted.comment()
@@ -292,7 +285,7 @@ def test_a_run_of_another_head_is_no_later_one(hosted: HostedRun) -> None:
 def test_a_push_while_the_artifacts_are_read_keeps_the_old_result_away(hosted: HostedRun) -> None:
     def pushed(asked: Asked) -> Answer:
         hosted.pulls = [hosted.pull(head=OTHER)]
-        return Answer(archive_of(text_of(slower())))
+        return Answer(archive_of(slower()))
 
     hosted.storage.on("GET", "/blob/909", pushed)
     assert "no open pull request has it as its head" in silence(hosted)

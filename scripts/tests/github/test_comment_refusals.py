@@ -3,38 +3,25 @@
 
 from __future__ import annotations
 
-import json
+import copy
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import archives
+from builders import baseline, context, google, google_row, row
 from fake_github import TOKEN, Answer, FakeGitHub
-from hosted_run import (
-    ARTIFACT,
-    BASE,
-    HEAD,
-    HOME,
-    OTHER,
-    RUN,
-    HostedRun,
-    Json,
-    archive_of,
-    changed,
-    slower,
-    text_of,
-)
+from gate_pair import HEAD, MEMBERS, OTHER, Json, Pair, archive_of, slower
+from hosted_run import ARTIFACT, HOME, RUN, HostedRun
 from hostile_text import ALIVE, RENDERER, outside_code
 from warpgauge.github import api as github_api
 from warpgauge.github import artifact
-from warpgauge.reports import comparison_json
 from warpgauge.system.errors import ExitStatus, UserError
 
-NAME = "comparison.json"
-GOOD = text_of(slower())
+NAME = MEMBERS[0]
+GOOD, OTHERS = slower().files()[0], (MEMBERS[1], slower().files()[1])
 BLOB = f"/blob/{ARTIFACT}"
 
 
@@ -61,10 +48,10 @@ def refusal(hosted: HostedRun) -> str:
 def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     """The one sentence in the log on a result that the comment names as refused, and no more."""
     assert hosted.comment() is ExitStatus.BAD_USAGE
-    assert "Its result" in hosted.body or "It was measured against another base" in hosted.body
-    assert "gemm/tiled" not in hosted.body
+    assert "Its result was refused: " in hosted.body
+    assert "regression" not in hosted.body
     assert "not measured yet" not in hosted.body
-    assert hosted.body.partition("\n")[2].isascii() or len(hosted.body) < 1000
+    assert len(hosted.body) < 2000
     sentence = capsys.readouterr().err.removeprefix("warpgauge ci comment: ").rstrip("\n")
     assert sentence.isprintable()
     assert len(sentence) < 700
@@ -72,41 +59,10 @@ def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     return sentence
 
 
-DIFFERENCE = {"key": "x", "baseline": "y", "candidate": "z"}
-NOTE = {"kind": "undated", "values": {}, "text": ""}
-RESOURCE = {"key": "x", "words": "x", "before": "1", "after": "2", "worse": True}
-FASTER = {"ratio": -0.06, "low": 0.05, "high": 0.07}
-
-
-def of_side(side: str, source: str | None = None, **context: str) -> bytes:
-    """A report whose first session of a side says something more."""
-    document: Json = json.loads(GOOD)
-    document[side]["source"] = source or document[side]["source"]
-    document[side]["sessions"][0]["context"] |= context
-    return json.dumps(document).encode()
-
-
-def repeated(count: int, key: str, *path: str | int, **changes: object) -> bytes:
-    """A report with the last item of the list at `path` so often, each with a `key` of its own."""
-    document: Json = json.loads(GOOD)
-    inner: Any = document
-    for one in path:
-        inner = inner[one]
-    inner[:] = [{**inner[-1], **changes, key: f"a/{number}"} for number in range(count)]
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def verdicts(index: int = 0, **changes: object) -> bytes:
-    """A report one of whose verdicts says something else: the regression's, or the other."""
-    document: Json = json.loads(GOOD)
-    document["verdicts"][index] |= changes
-    return json.dumps(document).encode()
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"event": "pull_request_target"}, "belongs to the event 'pull_request_target'"),
+        ({"event": "pull_request_target"}, "was started by 'pull_request_target'"),
         ({"path": ".github/workflows/other.yml@gpu.yml"}, "'.github/workflows/other.yml'"),
         ({"id": RUN + 1}, "does not match GitHub's answer"),
         ({"repository": {"full_name": "warp/other"}}, "does not match GitHub's answer"),
@@ -120,11 +76,10 @@ def test_a_run_of_something_else_is_refused(hosted: HostedRun, changes: Json, wo
     assert words in refusal(hosted)
 
 
-def test_a_number_in_the_artifact_or_in_the_comparison_is_passed_over(hosted: HostedRun) -> None:
+def test_a_number_in_the_artifact_is_passed_over(hosted: HostedRun) -> None:
     hosted.run["path"] += "@refs/pull/17/merge"  # as GitHub may write it
     hosted.artifacts.clear()
-    content = changed(slower(), {"pull_request": 1, "number": 1, "html": 1})
-    hosted.upload(archives.archive(("pr_number", b"1"), ("NR", b"1"), (NAME, content)))
+    hosted.upload(archives.archive(("pr_number", b"1"), ("NR", b"1"), (NAME, GOOD), OTHERS))
     hosted.comment()
     assert [one.path for one in hosted.api.writes] == [f"/repos/{HOME}/issues/17/comments"]
 
@@ -135,7 +90,7 @@ def test_a_number_in_the_artifact_or_in_the_comparison_is_passed_over(hosted: Ho
         (b"", "is not a ZIP"),
         (b"<html>", "is not a ZIP"),
         (archives.archive((NAME, GOOD), (NAME, GOOD)), "twice"),
-        (archives.archive((NAME, archive_of(GOOD))), "is not UTF-8"),
+        (archives.archive((NAME, archive_of(slower())), OTHERS), "zero bytes"),
         (archives.packed([(NAME.encode(), archives.gigabyte(), 2**30)]), "of more than"),
         (archives.packed([(NAME.encode(), archives.gigabyte(), 99)]), "damaged"),
     ],
@@ -152,65 +107,106 @@ def test_a_forged_archive_is_refused(
     finally:
         tracemalloc.stop()
     assert words in sentence
-    assert sentence.startswith("the artifact warpgauge-nvidia-h200 ") or NAME in sentence
+    assert "the artifact warpgauge-nvidia-h200 " in sentence or NAME in sentence
     assert peak < 2**27  # the half is what reading any file makes room for
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "ends in the middle"),
+        (b"", "is empty"),
         (b"\xff", "is not UTF-8"),
         (b"nonsense", "is not JSON"),
         (GOOD[:-20], "ends in the middle"),
         (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
-        (b'{"a":' * 50 + b"1" + b"}" * 50, "is nested deeper"),
         (b"[" + b"1," * 1_300_000 + b"1]", "more than 1,250,000 values"),
-        (b"[]", "names no format"),
-        (b"{}", "names no format"),
-        (b"1" * 5000, "a number"),
-        (GOOD.replace(b"comparison/2", b"comparisons/2"), "has the format 'comparisons/2'"),
-        (GOOD.replace(b'"alpha": 0.01', b'"alpha": NaN'), "(alpha: "),
-        (GOOD.replace(b'"alpha": 0.01', b'"alpha": 1e999'), "(alpha: "),
-        (GOOD.replace(b'"alpha": 0.01', b'"alpha": 0.01, "alpha": 0.01'), "twice"),
-        (verdicts(baseline_seconds=-1), "is no comparison"),
-        (verdicts(outcome="FINE"), "is no comparison"),
-        (verdicts(name="sync/idle"), "twice"),
-        (verdicts(name=""), "is no comparison"),
-        (verdicts(1, name=" "), "cannot be the name of a benchmark"),
-        (verdicts(1, name="x" * 5000), "cannot be the name of a benchmark"),
-        (verdicts(name="x" * 10_000_000), "a text with more than 131,072 characters"),
-        (verdicts(reason="a\0b"), "with a NUL"),
-        (changed(slower(), {"x" * 200_000: 1}), "a text with more than"),
-        (text_of(slower(commit=OTHER)), f"belongs to commit '{OTHER}', not to {HEAD}"),
-        (text_of(slower(commit=f"{HEAD[:39]}")), "belongs to commit"),
-        (text_of(slower(gpu="NVIDIA A100")), "on the GPU 'NVIDIA A100'"),
-        (of_side("candidate", source="baseline"), "is a baseline, not a run file"),
-        (of_side("baseline", programs="/sbin"), "another project's programs"),
-        (of_side("candidate", programs=""), "another project's programs"),
-        (changed(slower(), {"notes": [NOTE] * 1001}), "has more than 1,000 notes"),
-        (changed(slower(), {"differences": [DIFFERENCE] * 1001}), "more than 1,000 differences"),
-        (verdicts(resources=[RESOURCE] * 101), "has more than 100 resources of a verdict"),
-        (repeated(20_001, "name", "verdicts", counters={}, resources=[]),
-         "has more than 20,000 verdicts"),
-        (repeated(1001, "key", "baseline", "sessions"), "has more than 1,000 sessions of a side"),
-        (verdicts(1, change=FASTER), "'sync/idle' has a change, interval and bound"),
-        (verdicts(1, bound=-0.5), "'sync/idle' has a change, interval and bound"),
-        (verdicts(1, bound=None), "'sync/idle' is PASS, but its numbers"),
-        (verdicts(1, p=None), "'sync/idle' is PASS, but its numbers"),
-        (verdicts(1, evidence="screened"), "'sync/idle' was not measured in pairs"),
-        (verdicts(1, evidence="none", processes=None), "'sync/idle' was not measured in pairs"),
-        (text_of(slower(base=OTHER)), f"was measured against '{OTHER}', not against {BASE}"),
-        (of_side("candidate", filter="gemm"), "was measured with another filter"),
-        (of_side("candidate", families_left_out="gemm"), "was measured with --programs"),
+        (b"{}", "benchmarks"),
+        (GOOD.replace(b"run/1", b"run/9"), "has the format 'run/9'"),
+        (GOOD.replace(b'"gemm/tiled"', b'"\\ud800"'), "surrogate"),
     ],
-)  # fmt: skip
-def test_a_forged_comparison_is_refused(
+)
+def test_a_file_that_cannot_be_read_is_refused(
     hosted: HostedRun, content: bytes, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosted.artifacts.clear()
-    hosted.upload(archives.archive((NAME, content), method=0))
+    hosted.upload(archives.archive((NAME, content), OTHERS, method=0))
     assert words in refused(hosted, capsys)
+
+
+def of_side(side: str, **changes: object) -> Callable[[Pair], object]:
+    return lambda left: getattr(left, side)["context"].update(changes)
+
+
+def of_row(**changes: object) -> Callable[[Pair], object]:
+    return lambda left: left.row("gemm/tiled").update(changes)
+
+
+def instead(side: str, document: Json) -> Callable[[Pair], object]:
+    return lambda left: setattr(left, side, document)
+
+
+RECORDED = baseline([row("gemm/tiled", process_medians={"s": [1.0]})], {"s": context()})
+FORGED: list[tuple[Callable[[Pair], object], str]] = [
+    (of_side("candidate", commit=OTHER), f"its candidate is of commit '{OTHER}', not of {HEAD}"),
+    (of_side("candidate", commit=HEAD[:39]), "its candidate is of commit"),
+    (of_side("base", dirty="true"), "its base was built with uncommitted changes"),
+    (of_side("candidate", dirty="true"), "its candidate was built with uncommitted changes"),
+    (of_side("base", inject="work=2"), "its base was measured with injected extra work"),
+    (of_side("candidate", inject="work=2"), "its candidate was measured with injected"),
+    (of_side("candidate", families_left_out="sync"), "was measured with --programs"),
+    (of_side("candidate", filter="gemm"), "was measured with another filter"),
+    (of_side("candidate", programs="/sbin"), "its candidate is of another project's programs"),
+    (of_side("base", programs=""), "its base is of another project's programs"),
+    (of_side("base", build_dir="x"), "its base is of another project's build"),
+    (of_side("candidate", manifest="x"), "its candidate is of another project's build"),
+    (of_side("candidate", gpu_name="NVIDIA A100"), "its sides differ in gpu_name"),
+    (of_side("candidate", gpu_uuid="GPU-2"), "its sides differ in gpu_uuid: 'GPU-1' and 'GPU-2'"),
+    (of_side("base", boot_id="boot-2"), "its sides differ in boot_id"),
+    (of_side("base", driver_version="590"), "its sides differ in driver_version"),
+    (of_side("base", suite="full"), "its sides differ in suite"),
+    (of_side("base", pair_id="other"), "its two run files are not of one pair"),
+    (of_side("base", pair_side="candidate"), "the run file of the base is of the side 'candidate'"),
+    (instead("base", RECORDED), "the base is a baseline, not a run file"),
+    (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "the candidate is a Google"),
+    (of_row(name="evil/tiled"), "benchmarks/ does not have the family of 'evil/tiled'"),
+    (of_row(name=""), "'name' is empty"),
+    (of_row(name="x" * 5000), "'name' is longer than"),
+    (of_row(name="sync/idle"), "is in the file twice"),
+    (of_row(process_medians=[]), "'process_medians' is empty"),
+    (of_row(process_medians=[-1.0]), "must be positive"),
+    (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 numbers"),
+    (of_row(pair_ratios=["a"]), "'pair_ratios'"),
+    (of_row(registers="many"), "the counter 'registers' is"),
+    (of_row(why="because"), "'why' is not a paragraph"),
+]
+
+
+@pytest.mark.parametrize(("forge", "words"), FORGED, ids=[words for _, words in FORGED])
+def test_what_cannot_be_the_pairs_of_this_pull_request_is_refused(
+    hosted: HostedRun,
+    forge: Callable[[Pair], object],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    left = copy.deepcopy(slower())
+    forge(left)
+    hosted.replace(left)
+    assert words in refused(hosted, capsys)
+
+
+def test_pairs_of_another_gpu_on_both_sides_are_refused(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for gpu in ("NVIDIA A100", ""):
+        hosted.replace(slower(gpu=gpu))
+        assert f"on the GPU '{gpu}', not on 'NVIDIA H200'" in refused(hosted, capsys)
+
+
+def test_more_benchmarks_than_any_suite_has_are_refused(
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(artifact, "MOST_ROWS", 1)
+    assert "holds more than 1 benchmarks" in refused(hosted, capsys)
 
 
 def test_one_forged_artifact_is_named_and_all_others_are_posted(
@@ -218,11 +214,11 @@ def test_one_forged_artifact_is_named_and_all_others_are_posted(
 ) -> None:
     hosted.gpus({"slug": "nvidia-h200", "name": "NVIDIA H200"}, {"slug": "b", "name": "B"})
     hosted.jobs.append(hosted.job("gate (B)"))
-    hosted.upload(archive_of(b"{}"), 910, "b")
+    hosted.upload(archive_of((b"{}", b"{}")), 910, "b")
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "Its result was refused" in hosted.body
     assert "gemm/tiled" in hosted.body
-    assert "warpgauge-b/comparison.json" in capsys.readouterr().err
+    assert "warpgauge-b/runs/run-base.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -234,21 +230,21 @@ def test_one_forged_artifact_is_named_and_all_others_are_posted(
         "<!-- warpgauge comparison -->\n\n# All is well\r\n- [x] done",
         "\n```\n<script>x</script>\n~~~\n'; echo $(id) `id` #",
         "gemm\u202e\u2066/dellit\u200b\ufeff",
-        "\ud800\U0001f600\x1b[31m##[group]",
-        "x" * 4096,
+        "\U0001f600\x1b[31m##[group]",
+        "x" * 4000,
     ],
 )
 def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> None:
-    document: Json = json.loads(GOOD)
-    document["verdicts"][0] |= {"name": text, "reason": text, "accepted": text}
-    document["notes"] = [{"kind": "no_gpu", "values": {"reason": text}, "text": text}]
-    document["refusal"] = None
-    document["candidate"]["path"] = text
-    document["differences"] = [{"key": text, "baseline": text, "candidate": text}]
-    content = json.dumps(document).encode()
-    headline = comparison_json.document(comparison_json.load(content.decode())).headline
-    hosted.replace(json.dumps(document | {"headline": headline}).encode())
+    left = slower(name=f"gemm/{text}", cpu_model=text, flags=text)
+    left.candidate["context"]["cpu_model"] = f"{text} more"
+    moved = [{"cause": text, "what": text, "before": text, "after": text}]
+    slow = left.row(f"gemm/{text}")
+    slow |= {"label": text, "why": {"paragraph": text, "moved": moved}}
+    left.candidate["benchmarks"].append({"name": "sync/bad", "error_occurred": True,
+                                         "error_message": text, "real_time": 0})  # fmt: skip
+    hosted.replace(left)
     hosted.comment()
+    assert "1 regression" in hosted.body
     assert len(hosted.body) <= 65_536
     rendered = RENDERER.render(hosted.body)
     assert "<script" not in rendered

@@ -11,7 +11,6 @@ import pytest
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded, with_commands
 from warpgauge.commands.ci import gate
-from warpgauge.reports import comparison_json
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus
 
@@ -40,9 +39,7 @@ def run(clone: GitRepository) -> tuple[ExitStatus, Path]:
 
 
 def comparison(out: Path) -> dict[str, Any]:
-    text = (out / "comparison.json").read_text()
-    comparison_json.load(text)
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = json.loads((out / "comparison.json").read_text())
     return found
 
 
@@ -62,6 +59,10 @@ def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: Git
     assert "::error title=Regression::" in shown
     names = {path.name for path in (out / "runs").iterdir()}
     assert names == {"run.json", "run-base.json"}
+    rows = json.loads((out / "runs" / "run.json").read_text())["benchmarks"]
+    why = {row["name"]: row["why"]["paragraph"] for row in rows if "why" in row}
+    assert [*why] == ["sync/busy"]
+    assert "sync/busy" in why["sync/busy"]
     for picture in gate.PICTURES:
         assert (out / picture).exists()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")

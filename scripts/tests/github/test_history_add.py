@@ -50,13 +50,13 @@ class Nights(Project):
         rounds = list(range(1, len(logs) + 1))
         ratios = [math.exp(log) for log in logs]
         sides = {
-            "run_confirm_base": ([1.0] * len(logs), base),
-            "run_confirm": (ratios, self.commit),
+            "run_confirm_base": ([1.0] * len(logs), base, "base"),
+            "run_confirm": (ratios, self.commit, "candidate"),
         }
         files = {"run": json.dumps(self.recorded()).encode()}
-        for name, (times, commit) in sides.items():
+        for name, (times, commit, side) in sides.items():
             rows = [row("memcpy/a", times, process_rounds=rounds), failed("memcpy/b")]
-            files[name] = json.dumps(run(rows, commit=commit, pair_id="p")).encode()
+            files[name] = json.dumps(run(rows, commit=commit, pair_id="p", pair_side=side)).encode()
         members = [
             (f"{name.replace('_', '-')}.json", text) for name, text in (files | other).items()
         ]
@@ -99,7 +99,8 @@ def test_a_night_stands_beside_the_one_before_and_another_attempt_replaces_it(
     project.night(project.recorded())
     project.add()
     before, later = project.line(), "nvidia-test/2026-11-21-78.jsonl"
-    project.hosted.runs[78] = {**project.hosted.runs[RUN], "created_at": "2026-11-21T01:00:00Z"}
+    again = {"id": 78, "created_at": "2026-11-21T01:00:00Z"}
+    project.hosted.runs[78] = {**project.hosted.runs[RUN], **again}
     for boot in ("boot-2", "boot-3"):
         project.night(project.recorded(boot_id=boot))
         project.add(78)
@@ -114,7 +115,7 @@ def test_a_night_stands_beside_the_one_before_and_another_attempt_replaces_it(
 def test_all_gpus_of_a_night_are_one_commit_and_no_forged_one_is_beside(project: Nights) -> None:
     project.night(project.recorded())
     project.night(b"{", "nvidia-other")
-    assert "nightly-nvidia-other.json" in project.refused()
+    assert "nightly-nvidia-other/run.json" in project.refused()
     project.night(project.recorded(gpu_name="NVIDIA Other"), "nvidia-other")
     project.add()
     assert project.files() == ["README.md", f"nvidia-other/2026-11-20-{RUN}.jsonl", FILE]
@@ -141,7 +142,8 @@ def test_on_a_gpu_that_the_baseline_has_not_seen_the_night_itself_is_in_pairs(
     files = []
     for name, (times, commit) in sides.items():
         rows = [row("memcpy/a", times, process_rounds=[1, 2])]
-        document = run(rows, commit=commit, pair_id="p")
+        side = "base" if name == "run-base" else "candidate"
+        document = run(rows, commit=commit, pair_id="p", pair_side=side)
         files.append((f"{name}.json", json.dumps(document).encode()))
     project.hosted.artifacts.append(("nightly-nvidia-test", archive(*files)))
     project.add()

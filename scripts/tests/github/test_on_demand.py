@@ -12,31 +12,14 @@ from pathlib import Path
 import pytest
 
 from builders import STEADY, baseline, context, row, write
-from comparisons import verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
-from hosted_run import (
-    A100,
-    BASE,
-    FORK,
-    H200,
-    HEAD,
-    HOME,
-    OTHER,
-    PULL,
-    RUN,
-    RUN_URL,
-    HostedRun,
-    Json,
-    paired,
-    slower,
-    text_of,
-)
+from gate_pair import A100, BASE, H200, HEAD, OTHER, Json, Pair, pair, slower
+from hosted_run import FORK, HOME, PULL, RUN, RUN_URL, HostedRun
 from hostile_text import ALIVE, RENDERER, TAG, outside_code
 from warpgauge.commands.ci import comment as comment_command
 from warpgauge.commands.ci import on_demand as command
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Outcome
 
 BOT, ASKING = "github-actions[bot]", 1
 API = f"/repos/{HOME}"
@@ -93,10 +76,9 @@ class OnDemand(HostedRun):
         return Answer(found[0]) if found else Answer({"message": "Not Found"}, 404)
 
 
-def slower_of(filter: str) -> bytes:
+def slower_of(filter: str) -> Pair:
     """What a job leaves that was asked for one benchmark, which got slower."""
-    slow = verdict("gemm/tiled", Outcome.REGRESSION, 0.05)
-    return text_of(paired([slow], filter=filter))
+    return pair({"gemm/tiled": 1.05}, filter=filter)
 
 
 @pytest.fixture
@@ -166,7 +148,7 @@ def test_it_is_not_the_comment_that_pushes_change(hosted: OnDemand, asked: str) 
         "head_repository": {"full_name": FORK},
     }  # fmt: skip
     hosted.jobs[1]["name"] = "gate (NVIDIA H200)"
-    hosted.replace(text_of(slower()))
+    hosted.replace(slower())
     hosted.comment()
     assert hosted.comments[1]["body"] == reply
     assert len(hosted.comments) == 3
@@ -207,7 +189,7 @@ def test_all_asks_for_the_whole_suite_on_every_gpu(
     hosted: OnDemand, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosted.ask("/warpgauge run all")
-    hosted.replace(text_of(slower()))
+    hosted.replace(slower())
     hosted.answer(request_in(capsys.readouterr().out))
     assert "1 regression" in hosted.reply
     assert "**NVIDIA A100: NOT DECIDED** · It had no job" in hosted.reply
@@ -338,7 +320,7 @@ def test_a_result_of_the_run_s_own_commit_or_of_another_base_is_refused(
     hosted: OnDemand, asked: str
 ) -> None:
     for commits in ({"commit": OTHER}, {"base": OTHER}):
-        hosted.replace(text_of(paired([verdict("gemm/tiled")], filter="^gemm/", **commits)))
+        hosted.replace(pair({"gemm/tiled": 1.0}, filter="^gemm/", **commits))
         assert hosted.answer(asked) is ExitStatus.BAD_USAGE
         assert "1 of 1 unchanged" not in hosted.reply
 
@@ -367,7 +349,7 @@ def test_a_filter_that_takes_too_long_ends_and_is_said(
     hosted.replace(slower_of(slow))
     assert hosted.answer(request) is ExitStatus.BAD_USAGE
     assert "takes too long" in capsys.readouterr().err
-    assert "or the filter, cannot be read" in hosted.reply
+    assert "Its result was refused" in hosted.reply
 
 
 def test_what_github_does_not_answer_leaves_no_promise(

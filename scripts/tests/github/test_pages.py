@@ -8,41 +8,37 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 import archives
-from builders import Json
-from comparisons import comparison, record, verdict
+from builders import STEADY, Json, baseline, context, row, run, scaled, write
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from gate_pair import A100, BASE, H200, HEAD, OTHER, pair
 from hosted_repository import git
-from hosted_run import A100, H200, HEAD, HOME, OTHER, text_of
+from hosted_run import FAMILIES, HOME
 from warpgauge.commands.ci import pages
 from warpgauge.github.gpus import file_of
 from warpgauge.history import lines
 from warpgauge.history.lines import Night, Point
-from warpgauge.records.model import Row, Source
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Comparison, Outcome
 
 API = f"/repos/{HOME}"
 HOSTILE = "gemm/</title><script>alert(1)</script>\u202e"
 
 
-def night(commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled") -> Comparison:
-    """What nightly.yml leaves: a run and the baseline; a benchmark of two got slower."""
-    verdicts = [verdict(name, Outcome.REGRESSION, 0.05), verdict("sync/idle")]
-    rows = {one.name: Row(one.name, {}, one.clock) for one in verdicts}
-    base = record("baselines", Source.BASELINE, commit=OTHER, gpu_name=gpu)
-    run = record("run.json", Source.RUN, commit=commit, gpu_name=gpu)
-    return comparison(verdicts, base=replace(base, rows=rows), cand=replace(run, rows=rows))
+def night(commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled") -> bytes:
+    """What nightly.yml leaves: a run in which a benchmark of two got slower."""
+    rows = [row(name, scaled(1.05)), row("sync/idle")]
+    return archive_of(json.dumps(run(rows, commit=commit, gpu_name=gpu)).encode())
 
 
-def archive_of(content: bytes) -> bytes:
-    return archives.streamed(("comparison.json", content), ("report-nvidia-h200.html", b"theirs"))
+def archive_of(content: bytes, *others: tuple[str, bytes]) -> bytes:
+    page = ("report-nvidia-h200.html", b"theirs")
+    return archives.streamed(("run.json", content), ("comparison.json", b"{"), page, *others)
 
 
 @dataclass
@@ -58,6 +54,11 @@ class Site:
         models = [{**one, "runs_on": "gpu", "minutes": 60} for one in (H200, A100)]
         file_of(self.root).parent.mkdir()
         file_of(self.root).write_text(json.dumps({"gpus": models}))
+        for family in FAMILIES:
+            (self.root / "benchmarks").mkdir(exist_ok=True)
+            (self.root / "benchmarks" / f"{family}.cu").touch()
+        for model in (H200, A100):
+            self.baseline(model, "gemm/tiled", "sync/idle")
         self.history.mkdir()
         git(self.history, "init", "--quiet")
         git(self.history, "commit", "--quiet", "--allow-empty", "--message", "no night yet")
@@ -71,6 +72,12 @@ class Site:
     @property
     def out(self) -> Path:
         return self.root / "site"
+
+    def baseline(self, model: Mapping[str, str], *names: str) -> None:
+        session = context(gpu_name=model["name"], commit=BASE)
+        rows = [row(name, process_medians={"s": [*STEADY]}) for name in names]
+        path = self.root / "baselines" / model["slug"] / "all.json"
+        write(path, baseline(rows, {"s": session}, model["name"]))
 
     def ran(self, **changes: object) -> int:
         """An older run than those before; its number."""
@@ -87,8 +94,7 @@ class Site:
         self.api.get(f"{API}/actions/runs/{number}/artifacts", listed)
         return number
 
-    def left(self, run: int, found: Comparison | bytes, slug: str = "nvidia-h200") -> Json:
-        content = found if isinstance(found, bytes) else archive_of(text_of(found))
+    def left(self, run: int, content: bytes, slug: str = "nvidia-h200") -> Json:
         number = run * 10 + len(self.artifacts[run])
         self.api.on("GET", f"{API}/actions/artifacts/{number}/zip", Answer(content))
         made: Json = {
@@ -191,7 +197,25 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     assert "1 with a report" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("flagged", "factor", "word"),
+    [("", 1.0, "FAIL"), ("-confirm", 1.0, "PASS"), ("-confirm", 1.05, "FAIL")],
+)
+def test_what_a_night_measured_in_pairs_decides(
+    site: Site, flagged: str, factor: float, word: str
+) -> None:
+    both = pair({"gemm/tiled": factor}, filter="^gemm/tiled$").files()
+    names = (f"run{flagged}-base.json", f"run{flagged}.json")
+    members = zip(names, both, strict=True) if flagged else ()
+    alone = [row("gemm/tiled", scaled(1.05)), row("sync/idle")]
+    content = json.dumps(run(alone, commit=HEAD, gpu_name="NVIDIA H200")).encode()
+    site.left(site.ran(), archive_of(content, *members))
+    site.make()
+    assert word in site.text()
+
+
 def test_every_page_lets_nothing_but_its_own_style_take_effect(site: Site) -> None:
+    site.baseline(H200, HOSTILE, "sync/idle")
     site.left(site.ran(), night(name=HOSTILE))
     site.nights([{HOSTILE: 1e-6}])
     site.make()
@@ -240,16 +264,16 @@ def test_a_run_of_a_pull_request_another_branch_or_a_fork_is_passed_over(
 @pytest.mark.parametrize(
     ("left", "why"),
     [
-        (night(OTHER), "it belongs to commit"),
-        (night(gpu="NVIDIA Evil"), "not a run on NVIDIA H200"),
-        (archive_of(b"{}"), "comparison.json"),
+        (night(OTHER), "it measured commit"),
+        (night(gpu="NVIDIA Evil"), "measured on 'NVIDIA Evil'"),
+        (night(name="evil/tiled"), "family of 'evil/tiled'"),
+        (archive_of(b"{}"), "run.json"),
         (archive_of(b"\xff"), "UTF-8"),
         (b"no archive", "nightly-nvidia-h200"),
-        (archive_of(text_of(night()).replace(b'"comparison/', b'"comparison/9')), "format"),
     ],
 )
 def test_what_is_not_as_warpgauge_writes_it_is_told_and_an_older_one_is_shown(
-    site: Site, capsys: pytest.CaptureFixture[str], left: Comparison | bytes, why: str
+    site: Site, capsys: pytest.CaptureFixture[str], left: bytes, why: str
 ) -> None:
     site.left(site.ran(), left)
     site.left(site.ran(), night())
@@ -264,7 +288,7 @@ def test_what_expired_or_compared_nothing_is_passed_over_in_silence(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.left(site.ran(), night())["expired"] = True
-    site.left(site.ran(), archives.streamed(("run.json", b"{}")))
+    site.left(site.ran(), archives.streamed(("log.txt", b"")))
     assert site.make() is ExitStatus.OK
     assert capsys.readouterr().err == ""
     assert site.files() == {f"{one}index.html" for one in ("", "nvidia-h200/", "nvidia-a100/")}

@@ -153,8 +153,8 @@ def test_an_archive_without_a_run_file_or_too_large_is_refused(project: Proposin
     project.session(project.recorded(), file="../run.json")
     assert "session-nvidia-test-1" in project.refused()
     project.hosted.asked.clear()
-    project.hosted.artifacts[:] = [("session-nvidia-test-1", b"x" * (17 * 2**20))]
-    assert "larger than 16 MiB" in project.refused()
+    project.hosted.artifacts[:] = [("session-nvidia-test-1", b"x" * (33 * 2**20))]
+    assert "larger than 32 MiB" in project.refused()
     assert not any("/zip" in asked for asked in project.hosted.asked)
 
 
@@ -164,9 +164,8 @@ def test_an_archive_without_a_run_file_or_too_large_is_refused(project: Proposin
         ("path", ".github/workflows/gpu.yml", "'.github/workflows/gpu.yml'"),
         ("event", "pull_request", "was started by 'pull_request'"),
         ("head_sha", "f" * 40, "measured commit ffffffffff"),
-        ("head_sha", "main", "has 'main' as head_sha"),
+        ("head_sha", "main", "does not match GitHub's answer"),
         ("run_attempt", None, "has no number called run_attempt"),
-        ("triggering_actor", {"login": "a](x) @b"}, "as triggering_actor.login"),
     ],
 )
 def test_a_run_of_something_else_is_refused(

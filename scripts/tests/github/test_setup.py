@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fake_github import TOKEN, Answer, FakeGitHub
-from hosted_run import A100, H200, HOME
+from gate_pair import A100, H200
+from hosted_run import HOME
 from warpgauge.commands.ci import check_setup
 from warpgauge.github.gpus import TOPIC, file_of
 from warpgauge.system.errors import ExitStatus, UserError
@@ -19,12 +20,12 @@ API = f"/repos/{HOME}"
 ENVIRONMENTS, PERMISSIONS = f"{API}/environments", f"{API}/actions/permissions"
 APPROVAL = f"{PERMISSIONS}/fork-pr-contributor-approval"
 PRIVATE = f"{PERMISSIONS}/fork-pr-workflows-private-repos"
-VARIABLES, RUNNERS = f"{API}/actions/variables", f"{API}/actions/runners"
+VARIABLES = f"{API}/actions/variables"
 RULES = f"{API}/rules/branches/release%2F1"
 PROTECTION = f"{API}/branches/release%2F1/protection/required_status_checks"
 POINTS = [
     "environment gpu", "environment gpu-outside", "workflow permissions", "workflows of forks",
-    "GPU jobs", "required checks", "pages", "runners of nvidia-h200", "runners of nvidia-a100",
+    "GPU jobs", "required checks", "pages",
 ]  # fmt: skip
 LABELS = ["self-hosted", "Linux", "gpu"]
 GATES = [f"gate ({one['name']})" for one in (H200, A100)]
@@ -54,7 +55,6 @@ class Hosted:
         api.get(APPROVAL, {"approval_policy": "all_external_contributors"})
         api.get(VARIABLES, {"variables": [{"name": "WARPGAUGE_GPU", "value": "on"}]})
         api.get(RULES, requiring("ci", *GATES))
-        api.get(RUNNERS, {"runners": []})
         file_of(root).parent.mkdir()
         models = [{**one, "runs_on": LABELS, "minutes": 60} for one in (H200, A100)]
         file_of(root).write_text(json.dumps({"gpus": models}))
@@ -94,7 +94,7 @@ def test_what_is_set_up_is_said_line_by_line_and_nothing_is_written(
     assert hosted.check() is ExitStatus.OK
     found = lines(capsys)
     assert [*found] == POINTS
-    assert [mark for mark, _ in found.values()] == ["ok"] * 4 + ["note", "ok"] + ["note"] * 3
+    assert [mark for mark, _ in found.values()] == ["ok"] * 4 + ["note", "ok", "note"]
     assert hosted.api.writes == []
 
 
@@ -145,7 +145,6 @@ ASKED = {
     APPROVAL: ["workflows of forks"],
     VARIABLES: ["GPU jobs", "pages"],
     RULES: ["required checks"],
-    RUNNERS: ["runners of nvidia-h200", "runners of nvidia-a100"],
 }
 
 
@@ -252,19 +251,6 @@ def test_a_ruleset_that_requires_the_workflow_itself_says_so(
     hosted.api.get(RULES, [{"type": "workflows", "parameters": required}])
     assert hosted.check() is ExitStatus.OK
     assert "gpu.yml itself is required" in lines(capsys)["required checks"][1]
-
-
-def test_runners_are_counted_that_are_online_and_have_all_labels(
-    hosted: Hosted, capsys: Captured
-) -> None:
-    def runner(status: str, *labels: str) -> dict[str, object]:
-        return {"status": status, "labels": [{"name": label} for label in labels]}
-
-    all_labels = ("self-hosted", "linux", "GPU", "more")
-    others = [runner("offline", *all_labels), runner("online", "self-hosted", "gpu"), {}]
-    hosted.api.get(RUNNERS, {"runners": [runner("online", *all_labels), *others]})
-    assert hosted.check() is ExitStatus.OK
-    assert lines(capsys)["runners of nvidia-h200"] == ("note", "1 online")
 
 
 SITE = "https://warp.github.io/gauge/"

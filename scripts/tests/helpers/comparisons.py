@@ -9,17 +9,15 @@ from pathlib import Path
 
 from msgspec import inspect
 
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.model import Clock, Moved, Record, Session, Source, Why
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
     ContextDifference,
     Evidence,
-    Moved,
     Outcome,
     ResourceChange,
     Verdict,
-    Why,
 )
 from warpgauge.verdict.note import Kind, Note, Value
 

@@ -2,7 +2,7 @@
 """The comments among the examples that no comparison alone makes: several GPUs, and a failed job.
 
 Made from the comparisons beside them:
-``PYTHONPATH=scripts/src .venv/bin/python scripts/tests/helpers/example_comments.py``.
+``PYTHONPATH=scripts/src:scripts .venv/bin/python scripts/tests/helpers/example_comments.py``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from devtools import example_comparison
 from warpgauge.github import comment
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
-from warpgauge.reports import comparison_json
 
 _HOME = "https://github.com/OWNER/NAME"
 _RUN = f"{_HOME}/actions/runs/1002"
@@ -28,7 +28,7 @@ def made(folder: Path) -> Mapping[str, str]:
     source = {_WORST: f"{_HOME}/blob/{head}/benchmarks/gemm.cu#L80"}
 
     def part(name: str, example: str, job: int) -> Part:
-        found = comparison_json.load((folder / f"{example}.json").read_text(encoding="utf-8"))
+        found = example_comparison.load(folder / f"{example}.json")
         history = f"https://owner.github.io/NAME/{_gpu(name).slug}/"
         report = f"{_HOME}/actions/runs/1003/artifacts/14"
         urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history, report)

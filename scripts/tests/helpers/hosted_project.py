@@ -14,7 +14,7 @@ import pytest
 from archives import archive
 from builders import Json, row, run, scaled, write
 from fake_github import FakeGitHub
-from hosted_repository import Hosted, git
+from hosted_repository import NAME, Hosted, git
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAMES = ("memcpy/a", "memcpy/b", "sync/c")
@@ -50,6 +50,9 @@ class Project:
             "path": f".github/workflows/{self.workflow}", "event": "workflow_dispatch",
             "head_sha": self.commit, "head_branch": "main",
             "actor": {"login": "somebody"}, "triggering_actor": {"login": "octocat"},
+            "run_number": 3, "status": "in_progress", "pull_requests": [],
+            "repository": {"full_name": NAME}, "head_repository": {"full_name": NAME},
+            "html_url": f"https://gh/{NAME}/actions/runs/{RUN}",
         }  # fmt: skip
 
     def refusal(self, work: Callable[[], object], status: ExitStatus = ExitStatus.BAD_USAGE) -> str:

@@ -6,80 +6,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import archives
-from comparisons import comparison, record, verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from gate_pair import BASE, H200, HEAD, OTHER, Json, Pair, archive_of, slower
 from warpgauge.commands.ci import comment as comment_command
 from warpgauge.github.gpus import file_of
-from warpgauge.records.model import Row, Source
-from warpgauge.reports import comparison_json
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 
 HOME, FORK, BRANCH = "warp/gauge", "Stranger/gauge", "faster-sums"
-HEAD, OTHER, BASE = "ab" * 20, "cd" * 20, "ba" * 20
 RUN, PULL, ARTIFACT, JOB = 4242, 17, 909, 5151
 RUN_URL = f"https://github.com/{HOME}/actions/runs/{RUN}"
-H200 = {"slug": "nvidia-h200", "name": "NVIDIA H200"}
-A100 = {"slug": "nvidia-a100", "name": "NVIDIA A100"}
-
-Json = dict[str, Any]
-
-
-def slower(
-    commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled", base: str = BASE
-) -> Comparison:
-    """One benchmark of two got slower."""
-    return paired(
-        [verdict(name, Outcome.REGRESSION, 0.05), verdict("sync/idle")], commit, gpu, base
-    )
-
-
-def unchanged() -> Comparison:
-    """Two benchmarks, both bounded."""
-    return paired([verdict("gemm/tiled"), verdict("sync/idle")])
-
-
-def paired(
-    verdicts: Sequence[Verdict],
-    commit: str = HEAD,
-    gpu: str = "NVIDIA H200",
-    base: str = BASE,
-    **context: str,
-) -> Comparison:
-    """What the gate leaves: pairs of the base and the head."""
-    rows = [
-        replace(one, evidence=Evidence.LOCK_STEP) if one.change is not None else one
-        for one in verdicts
-    ]
-    built = {"build_type": "Release", **context}
-    sides = (
-        record("base.json", Source.RUN, commit=base, gpu_name=gpu, **built),
-        record("run.json", Source.RUN, commit=commit, gpu_name=gpu, **built),
-    )
-    known = {one.name: Row(one.name, {}, one.clock) for one in rows}
-    base_side, cand_side = (replace(side, rows=known) for side in sides)
-    return comparison(rows, base=base_side, cand=cand_side)
-
-
-def text_of(found: Comparison) -> bytes:
-    return comparison_json.render(found).encode()
-
-
-def changed(found: Comparison, changes: Mapping[str, object]) -> bytes:
-    """A report in which something was written over."""
-    return json.dumps({**json.loads(comparison_json.render(found)), **changes}).encode()
-
-
-def archive_of(content: bytes) -> bytes:
-    """As the workflow uploads it: the comparison among other files."""
-    others = [("report.md", b"# not this @everyone"), ("runs/1.json", b"{}"), ("log.txt", b"")]
-    return archives.streamed(("comparison.json", content), *others)
+FAMILIES = ("gemm", "memcpy", "sync", "host")
 
 
 class HostedRun:
@@ -93,6 +32,7 @@ class HostedRun:
             "id": RUN, "name": "gpu", "path": ".github/workflows/gpu.yml", "event": "pull_request",
             "status": "completed", "conclusion": "failure", "run_attempt": 1, "run_number": 3,
             "head_sha": HEAD, "head_branch": BRANCH, "pull_requests": [], "html_url": RUN_URL,
+            "created_at": "2026-11-20T09:00:00Z",
             "repository": home, "head_repository": fork,
         }  # fmt: skip
         self.pulls: list[Json] = [self.pull()]
@@ -101,7 +41,7 @@ class HostedRun:
         self.artifacts: list[Json] = []
         self.comments: list[Json] = []
         self.files: dict[tuple[str, str], bytes] = {}  # by path and commit
-        self.upload(archive_of(text_of(slower())))
+        self.upload(archive_of(slower()))
         self.gpus(H200)
         run = f"/repos/{HOME}/actions/runs/{RUN}"
         api.on("GET", run, lambda asked: Answer(self.run))
@@ -118,6 +58,8 @@ class HostedRun:
         self.changed: list[Json] = [{"filename": "kernels/gemm.cu"}]
         api.on("GET", f"/repos/{HOME}/pulls/{PULL}/files", lambda asked: Answer(self.changed))
         api.get(f"/repos/{HOME}/git/matching-refs/heads/history", [])
+        families = [{"path": f"benchmarks/{name}.cu"} for name in FAMILIES]
+        api.get(f"/repos/{HOME}/contents/benchmarks", families)
         api.on("POST", comments, self._write)
         for number in range(1, 10):
             for method in ("PATCH", "DELETE"):
@@ -132,6 +74,7 @@ class HostedRun:
         """Let another pull request be commented."""
         comments = f"/repos/{HOME}/issues/{number}/comments"
         self.api.get(comments, [])
+        self.api.get(f"/repos/{HOME}/pulls/{number}/files", [])
         self.api.on("POST", comments, self._write)
 
     def pull(self, number: int = PULL, **changes: object) -> Json:
@@ -165,10 +108,14 @@ class HostedRun:
         self.artifacts.append(made)
         return made
 
-    def replace(self, content: bytes) -> None:
-        """Another comparison.json in the only artifact."""
+    def replace(self, left: Pair | tuple[bytes, bytes]) -> None:
+        """Other run files in the only artifact."""
         self.artifacts.clear()
-        self.upload(archive_of(content))
+        self.upload(archive_of(left))
+
+    def ended(self, conclusion: str) -> None:
+        """Let the only job have ended so."""
+        self.jobs[0]["conclusion"] = self.run["conclusion"] = conclusion
 
     def gpus(self, *models: Mapping[str, str]) -> None:
         told = [{**one, "runs_on": ["self-hosted", "gpu"], "minutes": 60} for one in models]
@@ -239,19 +186,10 @@ class HostedRun:
         return Answer(comment)
 
 
-# The command needs no statistics: what imports them fails.
-_WITHOUT_STATISTICS = """
-import runpy, sys
-sys.modules |= dict.fromkeys(("numpy", "scipy"))
-del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
-
 def in_a_process(hosted: HostedRun, *more: str) -> subprocess.CompletedProcess[str]:
     """The command as a workflow starts it."""
     script = str(Path(__file__).parents[2] / "warpgauge")
-    command = [sys.executable, "-c", _WITHOUT_STATISTICS, script, "ci", "comment"]
+    command = [sys.executable, script, "ci", "comment"]
     return subprocess.run(
         [*command, "--run-id", str(RUN), "--repository", HOME, *more],
         env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},

@@ -11,12 +11,13 @@ from hypothesis import example, given
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
+from warpgauge.records.model import Moved, Why
 from warpgauge.reports.advice import is_harmless
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import LIMIT, MARK, render, tables
 from warpgauge.reports.markdown.text import prose
 from warpgauge.system.text import inert
-from warpgauge.verdict.comparison import Comparison, Evidence, Moved, Outcome, Verdict, Why
+from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 from work import calls
 

@@ -14,12 +14,15 @@ import pytest
 
 import example_comments
 from comparisons import comparison, of_every_kind, verdict, with_text
+from devtools import example_comparison
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
 from warpgauge.reports import comparison_json
 from warpgauge.reports.drawing import intervals, picture
 from warpgauge.reports.markdown.report import render
+from warpgauge.reports.terminal import report as terminal
+from warpgauge.system import layout
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import (
     Comparison,
@@ -50,8 +53,8 @@ needs_browser = pytest.mark.skipif(
 
 
 def looked_at(*found: Comparison) -> list[Any]:
-    """Comparisons that came as JSON, as a comment's does, rendered; what is always so holds."""
-    texts = [render(comparison_json.load(comparison_json.render(one))) for one in found]
+    """Comparisons, rendered; what is always so holds."""
+    texts = [*map(render, found)]
     for text, seen in zip(texts, measured(*texts), strict=True):
         assert set(seen["elements"]) <= OURS
         assert set(seen["attributes"]) <= {"align"}
@@ -211,15 +214,18 @@ def test_the_examples_are_made_from_their_comparisons() -> None:
     texts = {file.name: file.read_text(encoding="utf-8") for file in files}
     comments = example_comments.made(EXAMPLES)
     made = {f"{name}.{end}" for name in COMPARED for end in ("json", "md", "svg")}
-    assert texts.keys() == {"README.md"} | made | comments.keys()
+    assert texts.keys() == {"README.md", "regression.txt"} | made | comments.keys()
     for name in COMPARED:
-        found = comparison_json.load(texts[f"{name}.json"])
+        found = example_comparison.load(EXAMPLES / f"{name}.json")
         assert texts[f"{name}.json"] == comparison_json.render(found), name
         assert texts[f"{name}.md"] == render(found), name
         drawn = picture.document(intervals.drawn(found), intervals.MARK)
         assert texts[f"{name}.svg"] == drawn, name
     for name, text in comments.items():
         assert texts[name] == text, name
+    slower = example_comparison.load(EXAMPLES / "regression.json")
+    shown = layout.plain(lambda console: terminal.render(slower, console), example_comparison.WIDTH)
+    assert texts["regression.txt"] == shown
 
 
 @needs_browser

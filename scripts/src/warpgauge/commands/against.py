@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.commands.show_results import Conclusion, without_gpu
+from warpgauge.measure import run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.model import Record
@@ -66,6 +67,8 @@ def measured(
     if measuring.options.why and both.stop is None:
         told = Sides(sides, (both.found.baseline, both.found.candidate))
         found = explain.of_regressions(found, lambda: told, measuring, paths.why)
+        if reasons := {one.name: one.why for one in found.verdicts if one.why is not None}:
+            run_file.explain(paths.pair[1], reasons)
     status = show.compared(found)
     if both.stop is not None:
         raise both.stop

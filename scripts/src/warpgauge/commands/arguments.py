@@ -122,7 +122,7 @@ def add_repository(parser: argparse._ActionsContainer, help: str) -> None:
 
 
 def _repository(text: str) -> str:
-    from warpgauge.github.fields import require_repository
+    from warpgauge.github.api import require_repository
 
     return require_repository(text)
 

@@ -15,7 +15,6 @@ from warpgauge.commands import arguments
 from warpgauge.commands.arguments import EXIT_STATUS, Parser, between, group, input_file
 from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
-from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
 if TYPE_CHECKING:
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
     from warpgauge.verdict.comparison import Comparison
 
 _PROCESSES = "--processes"
-
-# Options that affect a verdict, and therefore cannot change a finished comparison.
-_JUDGING = frozenset(
-    "--filter --min-effect --alpha --process-scatter --fail-on --policy --allow".split()
-)
 
 _DESCRIPTION = """\
 Compare two benchmark results: which benchmarks got slower or faster?
@@ -39,10 +33,7 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 Plain files count as one process each, by the median of its repetitions. Give
 several either as a folder or with --processes. Three files per side show the
 scatter between processes; seven are better. With fewer, only large changes are
-reported (--process-scatter).
-
-A single file must be a comparison that --format json wrote. It is shown again,
-in any format, without being judged again."""
+reported (--process-scatter)."""
 
 _EPILOG = f"""\
 example, for a program that was run in five processes per side:
@@ -75,9 +66,6 @@ def _compare(options: argparse.Namespace, baselines: Path) -> int:
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
     if options.processes:
         baseline, candidate = map(load_processes, options.processes)
-    elif options.candidate is None:
-        again = _judged_before(options)
-        return formats.deliver(again, exit_status(again), lambda: _show(again, options))
     else:
         baseline, candidate = load(options.baseline), load(options.candidate)
     comparison = judged(baseline, candidate, options, baselines)
@@ -112,21 +100,6 @@ def judged(
     return judge(baseline, candidate, settings)
 
 
-def _judged_before(options: argparse.Namespace) -> Comparison:
-    """Load a finished comparison. Raises UserError."""
-    from warpgauge.reports import comparison_json
-    from warpgauge.system import json_file
-    from warpgauge.system.location import Place
-
-    if given := [one for one in command_line().given(options) if one in _JUDGING]:
-        raise UserError(
-            f"{options.baseline} is a finished comparison, which cannot be changed by "
-            f"{' and '.join(given)}: give BASELINE and CANDIDATE to judge again"
-        )
-    place = Place(options.baseline)
-    return comparison_json.load(json_file.text_of(place), place)
-
-
 def _show(comparison: Comparison, options: argparse.Namespace) -> None:
     from rich.console import Console
 
@@ -151,8 +124,8 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     asked = list(itertools.chain.from_iterable(map(_spelled_apart, argv)))
     if _PROCESSES not in asked:
         options = parser.parse_args(asked)
-        if options.baseline is None:
-            parser.error("the following arguments are required: BASELINE")
+        if options.candidate is None:
+            parser.error("the following arguments are required: BASELINE CANDIDATE")
         if asked.count("-") > 1:
             parser.error("standard input can be read only once: give a file instead of one '-'")
         return argparse.Namespace(**{**vars(options), "processes": ()})

@@ -85,7 +85,7 @@ CI = {
     "gate": Command("measure a pull request, and write a folder to upload"),
     "comment": Command(
         "post the results of a GPU workflow run on its pull request",
-        ("msgspec", "rich", environment.TOML),
+        STATISTICS,
         "before anything was posted",
     ),
     "propose": Command(

@@ -250,7 +250,7 @@ class Bench(MeasuringCommand):
                 warn(line)
         if probe.no_gpu:
             if self.options.build_dir is None and not self.options.quiet:
-                show.recorded(self.root / ".github" / "examples" / "regression.json")
+                show.recorded(self.root / ".github" / "examples" / "regression.txt")
             status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
             warn(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
         return status

@@ -14,14 +14,11 @@ from warpgauge.commands.bench_options import Options
 from warpgauge.commands.format_options import Formats, unpaired_comparison
 from warpgauge.measure.discovery import Probe
 from warpgauge.records.model import Record
-from warpgauge.reports import comparison_json
 from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.terminal import report
-from warpgauge.system import json_file
 from warpgauge.system.atomic import write
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line
-from warpgauge.system.location import Place
 from warpgauge.system.output_file import check_report
 from warpgauge.system.text import inert
 from warpgauge.verdict import judge
@@ -105,16 +102,12 @@ class Conclusion:
         return ExitStatus.NOT_MEASURED
 
     def recorded(self, example: Path) -> None:
-        """Show the recorded comparison of GPU times in `example`, if the file exists."""
-        if not example.exists():
-            return
-        place = Place(example)
-        found = comparison_json.load(json_file.text_of(place), place)
-        names = {session.gpu_name or "" for session in found.candidate.sessions.values()} - {""}
-        gpu = inert(", ".join(sorted(names)))
-        self.console.print()
-        self.console.rule(f"An example RECORDED on {gpu}, not measured here", characters="=")
-        self._render(found)
+        """Print the recorded comparison of GPU times in `example`, if the file exists."""
+        if example.exists():
+            self.console.print()
+            self.console.rule("An example, RECORDED on a GPU and not measured here", characters="=")
+            text = example.read_text(encoding="utf-8")
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _render(self, comparison: Comparison) -> None:
         report.render(comparison, self.console, verbose=self.verbose)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GitHub's REST API over the standard library. The token is sent only to its own host.
 
-Every fault is a UserError of one sentence. Each answer is limited in bytes and in time.
+Every fault is a UserError of one sentence. Each answer is limited in bytes and in time, and its
+fields are checked where they are read.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from email.message import Message
 from typing import IO, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from warpgauge.reports.markdown.text import ADDRESS
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import cut, inert
+from warpgauge.system.git import FULL_COMMIT
+from warpgauge.system.text import cut, inert, quoted
 
 Json = dict[str, object]
 
@@ -259,3 +263,124 @@ def _checked_object(what: str, value: object) -> Json:
     if not isinstance(value, dict):
         raise UserError(f"{what}: the answer is not an object; check {API_URL}")
     return value
+
+
+_REPOSITORY = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}")
+_NOT_EMPTY = re.compile(r".+", re.DOTALL)
+# GitHub's times, which sort as text: 2026-11-20T02:17:09Z.
+MOMENT = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z")
+
+# The author of comments made with a job's token. Names with brackets cannot be registered.
+_AUTHOR = "github-actions[bot]"
+
+
+def is_ours(comment: Json) -> bool:
+    """Return whether a comment was made by a job of this repository."""
+    user = at(comment, "user")
+    return at(user, "login") == _AUTHOR and at(user, "type") == "Bot"
+
+
+def at(value: object, *keys: str) -> object:
+    """Return the value at a path of keys, or None."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text(answer: Json, *keys: str, pattern: re.Pattern[str] = _NOT_EMPTY) -> str:
+    """Return a text that matches `pattern`. Raise UserError."""
+    value = at(answer, *keys)
+    if isinstance(value, str) and pattern.fullmatch(value):
+        return value
+    shown = f"{quoted(value)} as" if isinstance(value, str) and value else "no text called"
+    raise _unexpected(shown, keys)
+
+
+def number(answer: Json, *keys: str, least: int = 1) -> int:
+    """Return an integer of at least `least`. Raise UserError."""
+    value = at(answer, *keys)
+    if type(value) is int and value >= least:
+        return value
+    raise _unexpected("no number called", keys)
+
+
+def address(answer: Json, *keys: str) -> str:
+    """Return a link that Markdown accepts literally. Raise UserError."""
+    return text(answer, *keys, pattern=ADDRESS)
+
+
+def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
+    """Return GitHub's answer on a run. Raise UserError if it belongs to another workflow."""
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
+    # GitHub may append the branch: .github/workflows/nightly.yml@main.
+    path = text(answer, "path").partition("@")[0]
+    if path != workflow:
+        raise UserError(
+            f"run {run_id} of {repository} is a run of {quoted(path)}, not of {workflow}"
+        )
+    return answer
+
+
+def require_repository(name: str) -> str:
+    """Return `name` if it is ``OWNER/NAME`` and safe in a path. Raise UserError."""
+    if not _REPOSITORY.fullmatch(name):
+        raise UserError(f"{quoted(name)} is not a repository; name it as OWNER/NAME")
+    return name
+
+
+def same(answered: object, name: str) -> bool:
+    """Return whether GitHub names this repository; it ignores case."""
+    return str(answered).lower() == name.lower()
+
+
+def _unexpected(what: str, keys: tuple[str, ...]) -> UserError:
+    return UserError(f"GitHub's answer has {what} {'.'.join(keys)}; run this again")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository, whose branches are written to through the API: git needs no credential.
+
+    https://docs.github.com/en/rest/git: a tree on top of the parent's, a commit, then the branch.
+    """
+
+    github: GitHub
+    name: str  # OWNER/NAME
+
+    def head(self, branch: str) -> str | None:
+        """Return the commit of a branch, or None if there is no such branch."""
+        ref = f"refs/heads/{branch}"
+        # Matched by prefix, because a missing branch is then an empty list instead of an error.
+        for found in self.github.listed(f"{self._git}/matching-{ref}"):
+            if found.get("ref") == ref:
+                return _sha(found, "object")
+        return None
+
+    def commit(self, parent: str | None, files: Mapping[str, str], message: str) -> str:
+        """Create a commit that no branch has yet: `parent` with these files written.
+
+        Without a parent it begins a history of its own.
+        """
+        kind = {"mode": "100644", "type": "blob"}  # a regular file
+        blobs = [{"path": path, "content": text, **kind} for path, text in files.items()]
+        tree: dict[str, object] = {"tree": blobs}
+        if parent is not None:
+            tree["base_tree"] = _sha(self.github.get(f"{self._git}/commits/{parent}"), "tree")
+        made = _sha(self.github.post(f"{self._git}/trees", tree))
+        about = {"message": message, "tree": made, "parents": [parent] if parent else []}
+        return _sha(self.github.post(f"{self._git}/commits", about))
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        self.github.post(f"{self._git}/refs", {"ref": f"refs/heads/{branch}", "sha": commit})
+
+    def advance_branch(self, branch: str, commit: str) -> None:
+        """Move a branch; GitHub refuses if it was moved meanwhile."""
+        self.github.patch(f"{self._git}/refs/heads/{branch}", {"sha": commit, "force": False})
+
+    @property
+    def _git(self) -> str:
+        return f"/repos/{self.name}/git"
+
+
+def _sha(answer: Json, *keys: str) -> str:
+    return text(answer, *keys, "sha", pattern=FULL_COMMIT)

@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpgauge.github.api import GitHub, Json
-from warpgauge.github.fields import address, at, is_ours, number
+from warpgauge.github.api import GitHub, Json, address, at, is_ours, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
 from warpgauge.reports.decision_text import at_most
@@ -23,6 +22,7 @@ from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import (
     breakable,
     code,
+    in_sentence,
     link,
     name,
     prose,
@@ -35,15 +35,14 @@ from warpgauge.reports.ranking import rank
 from warpgauge.reports.workflow_commands import check_word
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
-from warpgauge.system.text import clause, plural
+from warpgauge.system.text import clause, cut, plural
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict, exit_status
 
 LENGTH_LIMIT = 65_536  # GitHub's limit
 _LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated
 
-# For tables with a column for each GPU: the columns that fit beside each other, and the rows of
-# all such tables together.
-_COLUMNS, _ROWS = 3, 24
+_ROWS = 24  # of the table with a column for each GPU
+_LISTED, _LONGEST_LISTED = 3, 100  # names in a remark, more are counted; characters of each
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,8 @@ class Part:
     """The result of one GPU, or our sentence on why there is none, with links.
 
     `report_url` leads to our page of it, `artifact_url` to the job's files. `sources` are links to
-    the source lines that register benchmarks, by benchmark name.
+    the source lines that register benchmarks, by benchmark name. `ended` is how its job ended, if
+    otherwise than by our verdict. `excused` and `removed` are those of `judging.Judged`.
     """
 
     gpu: Gpu
@@ -61,11 +61,37 @@ class Part:
     history_url: str = ""
     report_url: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+    ended: str = ""
+    excused: Sequence[Verdict] = ()
+    removed: Sequence[str] = ()
 
     @property
     def status(self) -> ExitStatus:
-        nothing = ExitStatus.NOT_MEASURED
-        return nothing if isinstance(self.found, str) else exit_status(self.found)
+        """The exit status by our rule; a job that failed has not passed."""
+        status = ExitStatus.NOT_MEASURED if isinstance(self.found, str) else exit_status(self.found)
+        failed = status is ExitStatus.OK and bool(self.ended)
+        return ExitStatus.NOT_MEASURED if failed else status
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader must know beside the verdict."""
+        lines = []
+        if self.excused:
+            count = len(self.excused)
+            passes = f"{plural(count, 'benchmark')} {'passes' if count == 1 else 'pass'}"
+            rows = _listed([f"{_short(one.name)} ({_excuse(one)})" for one in self.excused])
+            lines.append(f"**{passes} only by the policy that this pull request changes**: {rows}.")
+        if self.removed:
+            what = f"**This pull request removes {plural(len(self.removed), 'benchmark')}**"
+            rows = _listed([*map(_short, self.removed)])
+            lines.append(f"{what} from the baseline: {rows}.")
+        if self.ended and not isinstance(self.found, str):
+            ours = check_word(exit_status(self.found))
+            lines.append(
+                f"Its job ended with {code(self.ended)}, but the rules of the default branch and "
+                f"the base's policy judge its times as {ours}."
+            )
+        return lines
 
     @property
     def top(self) -> list[str]:
@@ -77,17 +103,35 @@ class Part:
     @property
     def links(self) -> list[str]:
         """Links to the report, the job, its files and the GPU's history, if known."""
-        links = {
-            "report": self.report_url,
-            "job": self.job_url,
-            "files": self.artifact_url,
-            "history": self.history_url,
-        }
-        return [*filter(None, (link(shown, url) for shown, url in links.items()))]
+        words = "report job files history".split()
+        urls = (self.report_url, self.job_url, self.artifact_url, self.history_url)
+        return [*filter(None, map(link, words, urls))]
 
 
-def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str = "") -> str:
-    """Return the comment within GitHub's limit; what does not fit is named and linked."""
+def _excuse(one: Verdict) -> str:
+    return f"{one.outcome.value} without it" + (f": {_short(one.accepted)}" if one.accepted else "")
+
+
+def _short(text: str) -> str:
+    return in_sentence(cut(text, _LONGEST_LISTED))
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
+    return ", ".join(words[:_LISTED]) + more
+
+
+def body(
+    run: Run,
+    base: Base | None,
+    parts: Sequence[Part],
+    previous_url: str = "",
+    judging: Sequence[str] = (),
+) -> str:
+    """Return the comment within GitHub's limit; what does not fit is named and linked.
+
+    `judging` are the changed files that decide how the pull request is judged.
+    """
     several = len(parts) > 1
     first = _gravest(parts)
     status = first.status if first else ExitStatus.NOT_MEASURED
@@ -97,6 +141,7 @@ def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str =
     head = [
         f"{MARK}**{check_word(status)}** · {where}{row}",
         *([] if several else numbers),
+        *_remarks(parts, judging),
         _origin(run, base, parts, [*links, link("previous result", previous_url)]),
     ]
     if several:
@@ -112,18 +157,30 @@ def body(run: Run, base: Base | None, parts: Sequence[Part], previous_url: str =
     return text.rstrip() + "\n"
 
 
+def _remarks(parts: Sequence[Part], judging: Sequence[str]) -> list[str]:
+    several = len(parts) > 1
+    lines = [
+        f"{f'{_name(part)}: ' if several else ''}{remark}"
+        for part in parts
+        for remark in part.remarks
+    ]
+    if judging:
+        files = _listed([*map(_short, judging)])
+        lines.append(f"This pull request changes how it is judged: {files}.")
+    return lines
+
+
 def _gravest(parts: Sequence[Part]) -> Part | None:
     """Return the decisive part: the FAIL with the largest change, else an undecided one."""
 
     def gravity(part: Part) -> tuple[int, float]:
         row = None if isinstance(part.found, str) else worst(part.found)
-        change = row.change.ratio if row and row.change else 0.0
-        return _GRAVITY.get(part.status, len(_GRAVITY)), change
+        return _GRAVITY.index(part.status), row.change.ratio if row and row.change else 0.0
 
     return max(parts, key=gravity, default=None)
 
 
-_GRAVITY = {ExitStatus.OK: 0, ExitStatus.NOT_MEASURED: 1, ExitStatus.REGRESSION: 2}
+_GRAVITY = (ExitStatus.OK, ExitStatus.NOT_MEASURED, ExitStatus.REGRESSION)
 
 
 def _line(part: Part) -> str:
@@ -142,10 +199,7 @@ def _section(part: Part, folded: bool, limit: int) -> str:
 
 
 def _beside_each_other(parts: Sequence[Part]) -> list[str]:
-    """Return tables with a column per GPU, of rows that any GPU found changed or undecided.
-
-    Each table has as many GPUs as fit in a comment's width.
-    """
+    """Return a table with a column per GPU, of rows that any GPU found changed or undecided."""
     found = {
         part.gpu.name: {one.name: one for one in report.ranked(part.found)}
         for part in parts
@@ -154,20 +208,13 @@ def _beside_each_other(parts: Sequence[Part]) -> list[str]:
     shown = [one for rows in found.values() for one in rows.values() if one.outcome in _SHOWN]
     names = [*dict.fromkeys(one.name for one in sorted(shown, key=rank))]
     sources = {benchmark: url for part in parts for benchmark, url in part.sources.items()}
-    groups = [[*found][start : start + _COLUMNS] for start in range(0, len(found), _COLUMNS)]
-    most = _ROWS // max(len(groups), 1)
-    tables = [
-        table_head(["benchmark", *map(prose, gpus)], range(1, 1 + len(gpus)))
-        + "\n".join(
-            table_row(
-                [name(one, sources.get(one, "")), *(_cell(found[gpu].get(one)) for gpu in gpus)]
-            )
-            for one in names[:most]
-        )
-        for gpus in groups
-    ]
-    more = [f"and {plural(len(names) - most, 'row')} more"] if len(names) > most else []
-    return [*tables, *more] if names else []
+    head = table_head(["benchmark", *map(prose, found)], range(1, 1 + len(found)))
+    lines = (
+        table_row([name(one, sources.get(one, "")), *(_cell(of.get(one)) for of in found.values())])
+        for one in names[:_ROWS]
+    )
+    more = [f"and {plural(len(names) - _ROWS, 'row')} more"] if len(names) > _ROWS else []
+    return [head + "\n".join(lines), *more] if names else []
 
 
 _SHOWN = (*CHANGED, *UNMEASURED)
@@ -234,7 +281,14 @@ def _run_of(body: str, run: Run) -> str:
     return found[1] if found and found[1] != run.url else ""
 
 
-def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> str:
+def put(
+    api: GitHub,
+    run: Run,
+    pull: int,
+    base: Base,
+    parts: Sequence[Part],
+    judging: Sequence[str] = (),
+) -> str:
     """Make this the pull request's one comment; return its address.
 
     The oldest comment of ours is edited in place. Duplicates, from two concurrent jobs, are
@@ -243,7 +297,7 @@ def put(api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part]) -> 
     repository = run.repository
     ours = _ours(api, repository, pull)
     previous = _run_of(str(at(ours[0], "body")), run) if ours else ""
-    text = body(run, base, parts, previous)
+    text = body(run, base, parts, previous, judging)
     if not ours:
         return address(api.post(_comments(repository, pull), {"body": text}), "html_url")
     changed = _change(api, repository, ours[0], text)

@@ -45,6 +45,11 @@ class Gpu:
         return f"gate ({self.name})"
 
     @property
+    def artifact(self) -> str:
+        """The name that the workflow gives to what its job leaves; others are ignored."""
+        return f"warpgauge-{self.slug}"
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels that a runner must have; none if any runner of the group will do."""
         told = self.runs_on
@@ -190,23 +195,22 @@ _TOP: Mapping[str, Callable[[object], bool]] = {
 def _top(path: Path) -> Mapping[str, Any]:
     """Return the document, with its GPUs unchecked. Raise UserError."""
     place = Place(path)
-    top = parsed(place, text_of(place))
-    if not isinstance(top, dict) or not {"gpus"} <= top.keys() <= _TOP.keys():
-        raise place.error("is not an object with 'gpus' and, optionally, 'measured'", _REMEDY)
-    _require(top, _TOP, place)
-    return top
+    return _object(parsed(place, text_of(place)), _TOP, ("gpus",), place)
 
 
 def _gpu(value: object, place: Place) -> Gpu:
-    if not isinstance(value, dict) or value.keys() != _RULES.keys():
-        raise place.error(f"is not an object with {', '.join(_RULES)}", _REMEDY)
-    _require(value, _RULES, place)
-    return Gpu(**value)
+    return Gpu(**_object(value, _RULES, [*_RULES], place))
 
 
-def _require(
-    value: Mapping[str, Any], rules: Mapping[str, Callable[[object], bool]], place: Place
-) -> None:
+def _object(
+    value: object,
+    rules: Mapping[str, Callable[[object], bool]],
+    required: Sequence[str],
+    place: Place,
+) -> Mapping[str, Any]:
+    if not isinstance(value, dict) or not {*required} <= value.keys() <= rules.keys():
+        raise place.error(f"is not an object with {', '.join(rules)}", _REMEDY)
     for key, given in value.items():
         if not rules[key](given):
             raise place.error(f"{key!r} cannot be {cut(typed(str(given)), 80)}", _REMEDY)
+    return value

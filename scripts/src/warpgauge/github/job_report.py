@@ -33,9 +33,8 @@ _ERRORS = {
     ),
     ExitStatus.NOT_MEASURED: (
         "Not everything is bounded",
-        "No regression was found, but some benchmarks are inconclusive, were not measured or "
-        "cannot be compared. This is not a pass. The job's summary and report.md name them (exit "
-        "status 3).",
+        "No regression was found, but some benchmarks are inconclusive, not measured or not "
+        "comparable. This is not a pass. The summary and report.md name them (exit status 3).",
     ),
 }
 
@@ -51,15 +50,20 @@ class Job:
 
     def ended(self, status: int, log_tail: str) -> ExitStatus:
         """Show the result; return the exit status for the job."""
-        mine = self._shown(status, log_tail)
-        _output(mine, self._worst, str(self.report) if self.report.exists() else "")
+        mine = self._shown(status, cut(log_tail, _LONGEST_WORDS))
+        worst = ""
+        with suppress(ValueError):  # the comparison was killed
+            worst = str(json.loads(_text(self.comparison)).get("worst") or "")
+        _output(mine, worst, str(self.report) if self.report.exists() else "")
         return mine
 
-    def _shown(self, status: int, log_tail: str) -> ExitStatus:
-        words, compared = cut(log_tail, _LONGEST_WORDS), self.comparison.exists()
+    def _shown(self, status: int, words: str) -> ExitStatus:
+        compared = self.comparison.exists()
         if compared:
             streams.write(_text(self.annotations))
-            _summarise(_text(self.report) + self._artifact)
+            name, page = f"`warpgauge-{self.gpu}`", f"`report-{self.gpu}.html`"
+            told = f"The artifact {page} is this report; {name} has run files, pictures and log."
+            _summarise(_text(self.report) + (f"\n{told}\n" if self.gpu else ""))
             if status == ExitStatus.OK:
                 streams.write("gate: No regression was found, and every benchmark is bounded.\n")
                 return ExitStatus.OK
@@ -73,19 +77,6 @@ class Job:
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
         # Without a report it is not a pass; a regression stays one even if a file is missing.
         return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
-
-    @property
-    def _worst(self) -> str:
-        """The name of the worst row, or "" if nothing got slower or was compared."""
-        with suppress(ValueError):  # the comparison was killed
-            return str(json.loads(_text(self.comparison)).get("worst") or "")
-        return ""
-
-    @property
-    def _artifact(self) -> str:
-        name, page = f"`warpgauge-{self.gpu}`", f"`report-{self.gpu}.html`"
-        told = f"The artifact {page} is this report; {name} has run files, pictures and log."
-        return f"\n{told}\n" if self.gpu else ""
 
 
 def refused(fault: UserError, gpu: str) -> None:

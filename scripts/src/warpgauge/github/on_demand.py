@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from warpgauge.github import pull_request
-from warpgauge.github.api import GitHub, Json, NotFound
-from warpgauge.github.fields import address, at, is_ours, number, same, text
+from warpgauge.github.api import GitHub, Json, NotFound, address, at, is_ours, number, same, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull, Run
 from warpgauge.records.benchmark_filter import matches

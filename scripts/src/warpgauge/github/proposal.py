@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.github import recorded_files
+from warpgauge.github.artifact import RUN_FILE, Archive, families_of, require_session
 from warpgauge.github.comment import LENGTH_LIMIT
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.recorded_files import RUN_FILE, WorkflowRun
+from warpgauge.github.pull_request import Run
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import only_session
@@ -45,9 +45,9 @@ class Proposal:
 
 
 def made(
-    files: Mapping[str, bytes], gpu: Gpu, commit: str, root: Path, scratch: Path, now: datetime
+    files: Mapping[str, Archive], gpu: Gpu, commit: str, root: Path, scratch: Path, now: datetime
 ) -> Proposal:
-    """Add run files, by their artifacts' names, to the baseline one by one: all or none.
+    """Add the run files of artifacts, by their names, to the baseline one by one: all or none.
 
     `scratch` is an empty folder. Raise UserError for anything that must not become a baseline.
     """
@@ -57,10 +57,11 @@ def made(
         shutil.copytree(old, baselines / old.name)
     before = None if old is None else load(old)
     added, written = [], set[Path]()
-    for name, content in files.items():
-        path = scratch / f"{name}.json"
-        run = recorded_files.checked_record(path, content, gpu, commit, root)
-        recorded = store.record(path, baselines, now)
+    families = families_of(root)
+    for name, archive in files.items():
+        run = archive.run(RUN_FILE, scratch)
+        require_session(run, gpu, commit, families)
+        recorded = store.record(run.path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
         verdict = None if before is None else _judged(before, run, name, root, now)
         added.append(Added(only_session(run), recorded.changes, verdict))
@@ -99,12 +100,12 @@ def title(proposal: Proposal, gpu: Gpu) -> str:
     return f"Baseline: {'a session' if count == 1 else plural(count, 'session')} of {gpu.name}"
 
 
-def body(proposal: Proposal, gpu: Gpu, run: WorkflowRun, run_url: str, asked: int) -> str:
+def body(proposal: Proposal, gpu: Gpu, run: Run, asked: int) -> str:
     """Return the provenance, what happened to older sessions, and the first comparison."""
     count = len(proposal.added)
     parts = [
-        f"{plural(count, 'session')} of {prose(gpu.name)} at commit {code(short(run.commit))}, "
-        f"recorded by [run {run.id}]({run_url}), which {code(run.actor)} started."
+        f"{plural(count, 'session')} of {prose(gpu.name)} at commit {code(short(run.head))}, "
+        f"recorded by [run {run.id}]({run.url}), which {code(run.actor)} started."
     ]
     if count < asked:
         parts.append(f"**{asked} were requested**: the run's log says what happened to the others.")

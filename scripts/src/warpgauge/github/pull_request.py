@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from warpgauge.github.api import GitHub, Json
-from warpgauge.github.fields import address, at, number, run_of_workflow, same, text
+from warpgauge.github.api import (
+    MOMENT,
+    GitHub,
+    Json,
+    address,
+    at,
+    number,
+    run_of_workflow,
+    same,
+    text,
+)
+from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import FULL_COMMIT, is_full, short
 from warpgauge.system.text import quoted
@@ -20,6 +30,8 @@ from warpgauge.system.text import quoted
 # The path and not the name, because any workflow may be called "gpu".
 WORKFLOW = ".github/workflows/gpu.yml"
 _EVENT = "pull_request"
+# The most changed files that GitHub lists for a pull request.
+MOST_FILES = 3000
 
 
 @dataclass(frozen=True)
@@ -38,10 +50,8 @@ class Run:
     conclusion: str = ""  # GitHub's word; empty while the run is in progress
     pulls: frozenset[int] = frozenset()  # empty for a fork
     workflow: str = WORKFLOW  # the path of its file
-
-    @property
-    def measured(self) -> str:
-        return f"commit {short(self.head)} of run {self.id}"
+    actor: str = ""
+    started: str = ""  # 2026-11-20T02:17:09Z
 
 
 @dataclass(frozen=True)
@@ -60,14 +70,32 @@ class Base:
     commit: str
 
 
-def run_of(
-    api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, event: str = _EVENT
+def recorded_run(
+    api: GitHub, repository: str, run_id: int, workflow: str, root: Path, *events: str
 ) -> Run:
-    """Return GitHub's data on the run. Raise UserError if it must not be commented on."""
+    """Return the run of ``.github/workflows/<workflow>`` whose results are to be recorded.
+
+    Raise UserError unless one of `events` started it and `root` is at its commit.
+    """
+    run = run_of(api, repository, run_id, f".github/workflows/{workflow}", *events)
+    here = git.require(root, "rev-parse", "--verify", "HEAD")
+    if here != run.head:
+        raise UserError(
+            f"run {run_id} measured commit {short(run.head)}, but {root} is at {short(here)}; "
+            "check out that commit"
+        )
+    return run
+
+
+def run_of(
+    api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, *events: str
+) -> Run:
+    """Return GitHub's data on the run, which one of `events` must have started. Raise UserError."""
     answer = run_of_workflow(api, repository, run_id, workflow)
     what = f"run {run_id} of {repository}"
-    if (told := text(answer, "event")) != event:
-        raise UserError(f"{what} belongs to the event {quoted(told)}, not to {quoted(event)}")
+    wanted = events or (_EVENT,)
+    if (event := text(answer, "event")) not in wanted:
+        raise UserError(f"{what} was started by {quoted(event)}, not by {' or '.join(wanted)}")
     home, head = text(answer, "repository", "full_name"), text(answer, "head_sha")
     if number(answer, "id") != run_id or not same(home, repository) or not is_full(head):
         raise UserError(f"{what} does not match GitHub's answer; run this again")
@@ -84,6 +112,8 @@ def run_of(
         str(at(answer, "conclusion") or ""),
         _pulls_of(answer),
         workflow,
+        str(at(answer, "triggering_actor", "login") or at(answer, "actor", "login") or ""),
+        text(answer, "created_at", pattern=MOMENT),
     )
 
 
@@ -151,7 +181,8 @@ def changed_files(api: GitHub, run: Run, pull: Pull) -> list[str]:
 
 def nothing_to_do(run: Run, why: str) -> UserError:
     """Return an error that ends the command with status 0, because it is not a fault."""
-    return UserError(f"{run.measured}: {why}; nothing to do", ExitStatus.OK)
+    what = f"commit {short(run.head)} of run {run.id}"
+    return UserError(f"{what}: {why}; nothing to do", ExitStatus.OK)
 
 
 def _of_head(run: Run, pulls: Iterable[Json]) -> list[Pull]:
@@ -180,8 +211,5 @@ def _head_repository(answer: Json) -> str:
 
 def _pulls_of(answer: Json) -> frozenset[int]:
     listed = at(answer, "pull_requests")
-    return (
-        frozenset(number(one, "number") for one in listed)
-        if isinstance(listed, list)
-        else frozenset()
-    )
+    items = listed if isinstance(listed, list) else []
+    return frozenset(number(one, "number") for one in items)

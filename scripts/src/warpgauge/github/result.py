@@ -4,29 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from warpgauge.github import artifact, gpus, pull_request
-from warpgauge.github.api import GitHub, Json, Unanswered
-from warpgauge.github.artifact import Artifact, Refused, refusing
-from warpgauge.github.branch import Repository
+from warpgauge.github import artifact, gpus
+from warpgauge.github.api import GitHub, Json, Repository, Unanswered, address, at, text
+from warpgauge.github.artifact import Artifact, fault_of_pair
 from warpgauge.github.comment import Part
-from warpgauge.github.fields import address, at, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.pull_request import Pull, Run
-from warpgauge.github.terms import Terms
+from warpgauge.github.judging import Judged, Terms
+from warpgauge.github.pull_request import MOST_FILES, Run
 from warpgauge.records.benchmark_filter import cpu_limit
-from warpgauge.records.model import Row
+from warpgauge.records.sessions import only_session
 from warpgauge.reports.provenance import place
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import cut, inert
-from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
-from warpgauge.verdict.recomputed import recomputed
+from warpgauge.system.text import clause, cut, inert
+from warpgauge.system.zip_file import MissingEntry
+from warpgauge.verdict.comparison import Comparison, exit_status
 
 UNTOUCHED = "nothing that is measured changed"
+OTHER_BASE = "It was measured against another base; push, or run the workflow again"
 _HISTORY = "history"
-# The most changed files that GitHub lists for a pull request.
-_MOST_FILES = 3000
 # Why there is no result, by GitHub's word for how a job ended.
 _ENDED = {
     "cancelled": "Its job was cancelled",
@@ -35,10 +35,7 @@ _ENDED = {
     "action_required": "Its job waits for a maintainer's approval",
     "startup_failure": "Its job could not start",
 }
-_FITTING = {
-    "success": (ExitStatus.OK,),
-    "failure": (ExitStatus.REGRESSION, ExitStatus.NOT_MEASURED),
-}
+_SUCCESS, _FAILURE = "success", "failure"
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Job:
     @property
     def broke_off(self) -> str:
         """Why it has no result, "" if it ended by itself."""
-        if self.conclusion in _FITTING:
+        if self.conclusion in (_SUCCESS, _FAILURE):
             return ""
         return _ENDED.get(self.conclusion, "Its job ended for an unknown reason")
 
@@ -72,7 +69,7 @@ class Job:
 
     def fits(self, status: ExitStatus) -> bool:
         """Return whether a comparison with this exit status ends a job like this."""
-        return status in _FITTING.get(self.conclusion, ())
+        return (status is ExitStatus.OK) == (self.conclusion == _SUCCESS)
 
 
 def jobs_of(api: GitHub, run: Run, gpus: Sequence[Gpu]) -> dict[str, list[Job]]:
@@ -110,8 +107,6 @@ class Result:
     """
 
     terms: Terms
-    pull: Pull
-    ours: bool  # whether it is this repository's suite, not another project's programs
     report_url: str = ""
     pages: str = ""
     refusals: list[str] = field(default_factory=list)
@@ -122,7 +117,7 @@ class Result:
         Such a run waits for approval to begin, or could not plan its jobs.
         """
         api, run = self.terms.api, self.terms.run
-        names = [artifact.name_of(gpu) for gpu in models]
+        names = [gpu.artifact for gpu in models]
         jobs = jobs_of(api, run, models)
         left = artifact.of_run(api, run.repository, run.id, names.__contains__)
         if not any(jobs.values()):
@@ -135,72 +130,67 @@ class Result:
             return Part(gpu, several if jobs else "It had no job")
         (job,) = jobs
         # Artifacts of an earlier attempt do not belong to this job.
-        mine = [one for one in left if one.name == artifact.name_of(gpu) and job.left(one.created)]
+        mine = [one for one in left if one.name == gpu.artifact and job.left(one.created)]
         if why := job.broke_off or self._why_not_its(gpu, job, mine):
             return Part(gpu, why, job.url)
-        known = self.terms.known(gpu)
         try:
-            with cpu_limit(
-                artifact.CPU_LIMIT_S, "its result, or its policy, takes too long to read"
-            ):
-                found = self._judged(gpu, job, mine[-1], known) if mine else None
+            with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read and judge"):
+                found = self._judged(gpu, mine[-1]) if mine else None
         except Unanswered:
             raise
-        except Refused as refused:
-            self.refusals.append(str(refused))
-            return Part(gpu, refused.told, job.url)
         except Exception as fault:  # a fault in one file must not hide the other GPUs
-            self.refusals.append(
-                f"{gpu.name}: {type(fault).__name__}: {cut(inert(str(fault)), 300)}"
-            )
-            return Part(gpu, artifact.DAMAGED, job.url)
+            why = clause(str(fault)) if isinstance(fault, UserError) else "it is damaged"
+            if why != OTHER_BASE:
+                why = f"Its result was refused: {why}"
+            self.refusals.append(cut(inert(f"{gpu.name}: {type(fault).__name__}: {fault}"), 500))
+            return Part(gpu, why, job.url)
         if found is None:
-            failed = job.conclusion == "failure"
+            failed = job.conclusion == _FAILURE
             before = "Its job failed before anything was compared"
             return Part(gpu, before if failed else "Its job left no result", job.url)
-        where = f"{self.terms.run.url}/artifacts/{mine[-1].id}"
-        history, sources = self._history(gpu), self._sources(found)
-        return Part(gpu, found, job.url, where, history, self.report_url, sources)
+        comparison = found.comparison
+        return Part(
+            gpu,
+            comparison,
+            job.url,
+            f"{self.terms.run.url}/artifacts/{mine[-1].id}",
+            self._history(gpu),
+            self.report_url,
+            self._sources(comparison),
+            "" if job.fits(exit_status(comparison)) else job.conclusion,
+            found.excused,
+            found.removed,
+        )
 
     def _why_not_its(self, gpu: Gpu, job: Job, left: Sequence[Artifact]) -> str:
         """Return why the artifacts cannot belong to this GPU's job, or "" if they can."""
-        if not job.ran_on(gpu):
-            if job.conclusion == "success" and not left and self._touches_nothing():
+        if job.ran_on(gpu):
+            return "Its run left several results of that name" if len(left) > 1 else ""
+        if job.conclusion == _SUCCESS and not left:
+            measured = gpus.measured(gpus.file_of(self.terms.root))
+            files = self.terms.changed
+            if len(files) < MOST_FILES and not gpus.touches(measured, files):
                 return UNTOUCHED
-            return "Its job ran on another runner than the one configured for it"
-        return "Its run left several results of that name" if len(left) > 1 else ""
+        return "Its job ran on another runner than the one configured for it"
 
-    def _touches_nothing(self) -> bool:
-        measured = gpus.measured(gpus.file_of(self.terms.root))
-        files = pull_request.changed_files(self.terms.api, self.terms.run, self.pull)
-        return len(files) < _MOST_FILES and not gpus.touches(measured, files)
-
-    def _judged(
-        self, gpu: Gpu, job: Job, left: Artifact, known: Mapping[str, Row]
-    ) -> Comparison | None:
-        """Return the recomputed comparison, or None without one. Raise Refused."""
-        told = artifact.read(left, self.terms, gpu, self.ours)
-        if told is None:
-            return None
-        with refusing("The policy of its commit cannot be read"):
-            settings = self.terms.settings(left.created)
-        clocks = {name: row.clock for name, row in known.items()}
-        with refusing(artifact.DAMAGED):
-            found = recomputed(told, settings, clocks)
-        if not job.fits(exit_status(found)):
-            misfit = UserError(
-                f"the job of {gpu.name} ended with {job.conclusion}, but its result has exit "
-                f"status {exit_status(found).value}"
-            )
-            raise Refused("Its result was refused: it does not match how its job ended", misfit)
-        there = {verdict.name for verdict in told.verdicts}
-        with refusing("The baseline of its commit, or the filter, cannot be read"):
-            expected = self.terms.expected(gpu, [r for n, r in known.items() if n not in there])
-        # Our baseline has times of these, whatever the suite, the filter and the head's baseline.
-        skipped = [verdict.name for verdict in found.verdicts if verdict.outcome is Outcome.SKIPPED]
-        expected += [name for name in skipped if name in known and known[name].error is None]
-        with refusing(artifact.DAMAGED):
-            return recomputed(told, settings, clocks, expected)
+    def _judged(self, gpu: Gpu, left: Artifact) -> Judged | None:
+        """Return the run files of the pairs, judged, or None without them. Raise UserError."""
+        terms = self.terms
+        archive = left.archive(terms.api, terms.run.repository)
+        with TemporaryDirectory(prefix="warpgauge-") as scratch:
+            try:
+                sides = [archive.run(name, Path(scratch)) for name in artifact.PAIR]
+            except MissingEntry:
+                return None
+        base, candidate = (replace(side, path=Path(side.path.name)) for side in sides)
+        pair = base, candidate
+        measured = only_session(base).context.get("commit", "")
+        commits = measured, terms.run.head
+        if fault := fault_of_pair(pair, gpu, commits, terms.filter, terms.families):
+            raise UserError(fault)
+        if measured != terms.base.commit:
+            raise UserError(OTHER_BASE)
+        return terms.judged(gpu, pair, date.fromisoformat(left.created[:10]))
 
     def _sources(self, found: Comparison) -> Mapping[str, str]:
         """Return links to the sources of the benchmarks that are shown by name."""
@@ -215,7 +205,7 @@ class Result:
     def _history(self, gpu: Gpu) -> str:
         """Return a link to this GPU's nights, or "" if there are none."""
         run = self.terms.run
-        if not self.ours or Repository(self.terms.api, run.repository).head(_HISTORY) is None:
+        if not self.terms.ours or Repository(self.terms.api, run.repository).head(_HISTORY) is None:
             return ""
         if self.pages:
             return f"{self.pages.rstrip('/')}/{gpu.slug}/"

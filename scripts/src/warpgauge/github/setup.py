@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from warpgauge.github.api import GitHub, Json, NotFound
-from warpgauge.github.fields import at, text
+from warpgauge.github.api import GitHub, Json, NotFound, at, text
 from warpgauge.github.gpus import TOPIC, VARIABLE, Gpu, turns_on
 from warpgauge.github.pull_request import WORKFLOW
 from warpgauge.system.errors import UserError
@@ -53,15 +52,13 @@ def points(api: GitHub, repository: str, models: Sequence[Gpu]) -> Iterator[Poin
     """Yield the checked settings. Raise UserError if the repository itself cannot be read."""
     path = f"/repos/{repository}"
     home = api.get(path)
-    yield _point(f"environment {INSIDE}", _environment, api, path)
-    yield _point(f"environment {OUTSIDE}", _outside, api, path)
+    for name in (INSIDE, OUTSIDE):
+        yield _point(f"environment {name}", _environment, api, path, name)
     yield _point("workflow permissions", _permissions, api, path)
     yield _point("workflows of forks", _forks, api, path, home)
     yield _point("GPU jobs", _turned_on, api, path, home)
     yield _point("required checks", _required, api, path, home, models)
     yield _point("pages", _pages, api, path, home)
-    for gpu in models:
-        yield _point(f"runners of {gpu.slug}", _runners, api, path, gpu)
 
 
 def _point(name: str, check: Callable[..., _Found], *given: object) -> Point:
@@ -71,19 +68,13 @@ def _point(name: str, check: Callable[..., _Found], *given: object) -> Point:
         return Point(name, False, f"GitHub does not report it ({clause(str(fault))})")
 
 
-def _environment(api: GitHub, path: str) -> _Found:
+def _environment(api: GitHub, path: str, name: str) -> _Found:
     try:
-        api.get(f"{path}/environments/{INSIDE}")
+        found = api.get(f"{path}/environments/{name}")
     except NotFound:
         return False, _ABSENT
-    return True, "exists"
-
-
-def _outside(api: GitHub, path: str) -> _Found:
-    try:
-        found = api.get(f"{path}/environments/{OUTSIDE}")
-    except NotFound:
-        return False, _ABSENT
+    if name == INSIDE:
+        return True, "exists"
     rules = [one for one in _list(found, "protection_rules") if at(one, "type") == _REVIEWERS]
     if not any(_list(rule, "reviewers") for rule in rules):
         return False, f"has no required reviewers; add maintainers ({_ENVIRONMENTS})"
@@ -102,18 +93,12 @@ def _permissions(api: GitHub, path: str) -> _Found:
 
 
 def _forks(api: GitHub, path: str, home: Json) -> _Found:
-    if at(home, "private") is not False:
-        return _private_forks(api, path)
-    found = api.get(f"{path}/actions/permissions/fork-pr-contributor-approval")
-    if at(found, "approval_policy") == _EXTERNAL:
-        return True, "wait for approval, of all external contributors"
-    return False, (
-        f"some start without approval; require approval for all external ones ({_ACTIONS})"
-    )
-
-
-def _private_forks(api: GitHub, path: str) -> _Found:
-    """Check a private repository, which has its own settings and may not run forks at all."""
+    if at(home, "private") is False:
+        found = api.get(f"{path}/actions/permissions/fork-pr-contributor-approval")
+        if at(found, "approval_policy") == _EXTERNAL:
+            return True, "wait for approval, of all external contributors"
+        why = "some start without approval; require approval for all external ones"
+        return False, f"{why} ({_ACTIONS})"
     found = api.get(f"{path}/actions/permissions/fork-pr-workflows-private-repos")
     if at(found, "run_workflows_from_fork_pull_requests") is False:
         return True, "do not run"
@@ -126,19 +111,12 @@ def _private_forks(api: GitHub, path: str) -> _Found:
 
 
 def _turned_on(api: GitHub, path: str, home: Json) -> _Found:
-    by_variable = _is_set(api, path)
     if TOPIC in _list(home, "topics"):
         return None, f"are on, also for pull requests from forks, by the topic {TOPIC}"
-    if by_variable:
-        return (
-            None,
-            f"are on by the variable {VARIABLE}, but not for forks, which need the topic {TOPIC}",
-        )
+    if turns_on(_variable(api, path, VARIABLE)):
+        here = f"are on by the variable {VARIABLE}, but not for forks"
+        return None, f"{here}, which need the topic {TOPIC}"
     return None, f"are off; the variable {VARIABLE} turns them on"
-
-
-def _is_set(api: GitHub, path: str) -> bool:
-    return turns_on(_variable(api, path, VARIABLE))
 
 
 def _variable(api: GitHub, path: str, name: str) -> str:
@@ -201,23 +179,9 @@ def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Fou
     missing = [gate for gate in gates if gate not in required]
     if not missing:
         return True, f"{', '.join(gates)} on {quoted(branch)}: by name, from any app"
-    if TOPIC not in _list(home, "topics") and not _is_set(api, path):
+    if TOPIC not in _list(home, "topics") and not turns_on(_variable(api, path, VARIABLE)):
         return None, f"{', '.join(missing)} not required; GPU jobs are off, so nothing reports it"
     return False, f"{quoted(branch)} does not require {', '.join(missing)}; add it ({_RULES})"
-
-
-def _runners(api: GitHub, path: str, gpu: Gpu) -> _Found:
-    wanted = {label.lower() for label in gpu.labels}
-    online = [
-        runner
-        for runner in api.listed(f"{path}/actions/runners", "runners")
-        if at(runner, "status") == "online"
-        and wanted <= {str(at(one, "name")).lower() for one in _list(runner, "labels")}
-    ]
-    if online and not gpu.group:
-        return None, f"{len(online)} online"
-    # A scale set has runners only while jobs wait, and the organisation's runners are not listed.
-    return None, "no runner of the repository is online; the organisation may have some"
 
 
 def _list(value: object, key: str) -> list[object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +27,7 @@ from warpgauge.records.counters import (
     with_limits,
 )
 from warpgauge.records.load import RUN_FORMAT
+from warpgauge.records.model import Why
 from warpgauge.records.program_report import Report, is_run
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.document import TIME_UNITS, Failure
@@ -242,6 +243,16 @@ def write(files: Mapping[Path, Content]) -> None:
     """Write each file's context and rows, as `replace_all` does. Raises UserError."""
     # Resolve links, so that a link stays a link.
     replace_all({path.resolve(): _text(*content) for path, content in files.items()})
+
+
+def explain(path: Path, reasons: Mapping[str, Why]) -> None:
+    """Add reasons for slowdowns to the rows of a run file that was written before."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        {**row, "why": asdict(reasons[row["name"]])} if row["name"] in reasons else row
+        for row in found["benchmarks"]
+    ]
+    write({path: (found["context"], rows)})
 
 
 def _text(run_context: Report, rows: Sequence[JsonRow]) -> str:

@@ -10,6 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from warpgauge.records.model import Why
 from warpgauge.system.document import TIME_UNITS, as_object, kind, misfit
 from warpgauge.system.json_file import Object
 from warpgauge.system.location import Place
@@ -32,7 +35,7 @@ _NOT_COUNTERS = frozenset(
         *"repetitions repetition_index threads iterations real_time cpu_time".split(),
         # Fields that are not numbers.
         *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
-        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE),
+        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE, "why"),
     )
 )
 
@@ -127,9 +130,12 @@ def launches_of(row: Object) -> dict[str, float]:
     return found
 
 
-def machine_code_of(row: Object) -> str:
-    found = row.get(MACHINE_CODE)
-    return found if isinstance(found, str) else ""
+def why_of(row: Object, place: Place) -> Why | None:
+    """Return the explanation of a slowdown, None without one. Raise UserError for anything else."""
+    try:
+        return msgspec.convert(row["why"], Why) if "why" in row else None
+    except msgspec.ValidationError:
+        raise place.error("'why' is not a paragraph and a list", "remove it") from None
 
 
 def number_or_zero(value: object) -> float:
@@ -139,8 +145,9 @@ def number_or_zero(value: object) -> float:
     return float(value) if 0.0 <= value <= _LARGEST else 0.0
 
 
-def label_of(row: Object) -> str:
-    label = row.get("label")
+def label_of(row: Object, key: str = "label") -> str:
+    """Return a text of a row, "" if it has none."""
+    label = row.get(key)
     return label if isinstance(label, str) else ""
 
 

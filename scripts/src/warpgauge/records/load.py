@@ -12,10 +12,10 @@ from statistics import median
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
+    MACHINE_CODE,
     context_strings,
     counters_of,
     label_of,
-    machine_code_of,
     name_of,
     number_or_zero,
     pair_ratios_of,
@@ -23,6 +23,7 @@ from warpgauge.records.fields import (
     seconds,
     timed_by_host,
     unit_of,
+    why_of,
 )
 from warpgauge.records.google_benchmark import load_google_benchmark
 from warpgauge.records.model import Clock, Record, Row, Session, Source
@@ -225,7 +226,8 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             contradicted=contradicted,
             iterations=int(number_or_zero(row.get("iterations"))),
             cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,
-            machine_code=machine_code_of(row),
+            machine_code=label_of(row, MACHINE_CODE),
+            why=why_of(row, place),
         )
     return rows
 

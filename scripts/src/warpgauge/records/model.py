@@ -78,6 +78,24 @@ class Session:
         return hz if math.isfinite(hz) and hz > 0.0 else None
 
 
+@dataclass(frozen=True)
+class Moved:
+    """A quantity that changed, in words; an empty `cause` is that of the line above."""
+
+    cause: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Why:
+    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
+
+    paragraph: str
+    moved: tuple[Moved, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One benchmark: for each session the median time of every process, in seconds.
@@ -89,6 +107,7 @@ class Row:
     `contradicted` means that the file's own summary differs from the times. `iterations` are those
     of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
     `machine_code` is a digest of its kernels' code and launches; empty if unknown.
+    `why` explains a slowdown of the candidate, if the run looked into it (--why).
     """
 
     name: str
@@ -104,6 +123,7 @@ class Row:
     cpu_seconds: float = 0.0
     skipped: bool = False
     machine_code: str = ""
+    why: Why | None = None
 
     @property
     def family(self) -> str:

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a comparison as JSON for programs, and read it back: `json_document` describes it.
+"""Write a comparison as JSON for programs: `json_document` describes it.
 
-Text is written as the files have it, in ASCII with JSON escapes. A file that is read is untrusted:
-what its types allow is read, any fault becomes one sentence. What follows from the verdicts
-(counts, headline, exit status) is recomputed, not read.
+Text is written as the files have it, in ASCII with JSON escapes. Nothing reads it back: whoever
+wants another verdict, or another format, judges the run files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,21 +18,9 @@ from warpgauge.reports import json_document
 from warpgauge.reports.headline import headline, worst
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
-from warpgauge.system import contract
 from warpgauge.system.contract import Document
-from warpgauge.system.json_file import parsed
-from warpgauge.system.location import Place
-from warpgauge.system.text import quoted
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict, exit_status
-from warpgauge.verdict.note import Kind, Note
-
-_PLACE = Place(Path("comparison.json"))
-_REMEDY = "give the output of --format json of the same warpgauge"
-
-# The verdict's reason says why a row failed; the row itself only records that it did.
-_ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
-
-_KINDS = {kind.word: kind for kind in Kind}
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, exit_status
+from warpgauge.verdict.note import Note
 
 
 def render(comparison: Comparison) -> str:
@@ -97,89 +81,3 @@ def _state(row: Row | None) -> State:
     if row.error is None:
         return State.MEASURED
     return State.SKIPPED if row.skipped else State.FAILED
-
-
-def load(text: str, place: Place = _PLACE) -> Comparison:
-    """Return the comparison in `text`. Raise UserError, a sentence that begins with `place`."""
-    value = parsed(place, text, _REMEDY)
-    return read(contract.decoded(value, json_document.Comparison, place, _REMEDY), place)
-
-
-def read(document: json_document.Comparison, place: Place = _PLACE) -> Comparison:
-    """Return the comparison in a document. Raise UserError for a repeated verdict or session."""
-    _require_unique((verdict.name for verdict in document.verdicts), "verdict", place)
-    method = _notes([document.method], place)[0] if document.method else None
-    return Comparison(
-        _side(document.baseline, _rows(document, "baseline"), place),
-        _side(document.candidate, _rows(document, "candidate"), place),
-        tuple(map(_verdict, document.verdicts)),
-        notes=_notes(document.notes, place),
-        differences=document.differences,
-        refusal=document.refusal,
-        alpha=Comparison.alpha if document.alpha is None else document.alpha,
-        method=method,
-    )
-
-
-def _notes(notes: Sequence[json_document.Note], place: Place) -> tuple[Note, ...]:
-    """Return the notes of kinds known to this version, and a note that counts the others."""
-    known = [note for note in notes if note.kind in _KINDS]
-    found = [_note(note, place) for note in known]
-    if left := len(notes) - len(known):
-        found.append(Note(Kind.NEWER, notes=left))
-    return tuple(found)
-
-
-def _note(note: json_document.Note, place: Place) -> Note:
-    try:
-        return Note(_KINDS[note.kind], **note.values)
-    except msgspec.ValidationError as fault:
-        why = contract.in_words(fault)
-        wrong = f"its note {quoted(note.kind)} differs from what this version reads ({why})"
-        raise place.error(wrong, _REMEDY) from None
-
-
-def _require_unique(keys: Iterable[str], what: str, place: Place) -> None:
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            raise place.error(f"holds the {what} {quoted(key)} twice", _REMEDY)
-        seen.add(key)
-
-
-def _side(side: Side, rows: Mapping[str, Row], place: Place) -> Record:
-    _require_unique((session.key for session in side.sessions), "session", place)
-    sessions = {session.key: session for session in side.sessions}
-    return Record(Path(side.path), side.source, sessions, rows)
-
-
-def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
-    """Return what is known of a side's rows: which exist, which failed, and their counters."""
-    rows = {}
-    for verdict in document.verdicts:
-        state: State = getattr(verdict.rows, side)
-        if state is not State.ABSENT:
-            candidate = side == "candidate"
-            counters = _known(verdict.counters if candidate else verdict.baseline_counters)
-            row = Row(verdict.name, {}, verdict.clock, counters, error=_ERRORS.get(state))
-            rows[row.name] = replace(row, skipped=state is State.SKIPPED)
-    return rows
-
-
-def _verdict(one: json_document.Verdict) -> Verdict:
-    told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
-    told["change"] = _change(one.change)
-    told["processes"] = one.processes and (one.processes.baseline, one.processes.candidate)
-    told |= {key: _known(told[key]) for key in ("counters", "baseline_counters")}
-    return Verdict(**told)
-
-
-def _change(change: json_document.Change | None) -> Change | None:
-    """Return a change, or None if one of its three numbers is missing."""
-    if change is None or change.ratio is None or change.low is None or change.high is None:
-        return None
-    return Change(change.ratio, change.low, change.high)
-
-
-def _known(counters: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in counters.items() if value is not None}

@@ -13,10 +13,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.model import Clock, Session, Source
+from warpgauge.records.model import Clock, Session, Source, Why
 from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange, Why
+from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange
 from warpgauge.verdict.note import Kind, Value
 
 _MOST = sys.float_info.max  # excludes infinity; NaN is within no limits

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from warpgauge.records.model import Clock, Record, Source
+from warpgauge.records.model import Clock, Record, Source, Why
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.note import Note
@@ -72,27 +72,6 @@ class ResourceChange:
 
     def __str__(self) -> str:
         return f"{self.words} {self.before} → {self.after}"
-
-
-@dataclass(frozen=True)
-class Moved:
-    """One quantity that changed along with a cause, in words for a person.
-
-    An empty `cause` means the cause of the line above.
-    """
-
-    cause: str
-    what: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Why:
-    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
-
-    paragraph: str
-    moved: tuple[Moved, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,6 @@ class Kind(Enum):
         "Not measured again in pairs with its commit: {reason:sentence}.[ To decide the "
         "inconclusive benchmarks, run {remedy:command}, or record a new session.]"
     )
-    NEWER = "{notes:further note} from a newer warpgauge."
 
     @property
     def word(self) -> str:

@@ -11,6 +11,7 @@ so that all looks together stay within the stated rate (alpha spending; Lan and 
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +19,12 @@ from dataclasses import replace
 import numpy as np
 
 from warpgauge.records.model import Row, Session
-from warpgauge.records.sessions import FEWEST_ROUNDS
+from warpgauge.records.sessions import FEWEST_ROUNDS, newest
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found, Tests
 from warpgauge.statistics.pairs import Order
-from warpgauge.verdict.comparison import Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
 
 # In the context of a pair's run files: the rounds after which the pairs were looked at, "6 10 16".
@@ -129,7 +130,21 @@ def _look(pairing: Pairing, rounds: Sequence[int]) -> int:
 def looks_of(context: Mapping[str, str]) -> list[int]:
     """Return the rounds after which the pairs were looked at, from a run file's context."""
     words = context.get(LOOKS, "").split()
-    return sorted(int(word) for word in words if word.isascii() and word.isdecimal())
+    return sorted(int(word) for word in words if re.fullmatch("[0-9]{1,9}", word))
+
+
+def rounds_of(found: Comparison) -> dict[str, int]:
+    """Return the values that a note on pairs needs of judged run files."""
+    rows = found.candidate.rows.values()
+    last = [max(row.rounds) for row in rows if row.rounds]
+    looks = [number for number in looks_of(newest(found.candidate).context) if number]
+    looks = looks or [max(last, default=0)]
+    still_open = found.count(Outcome.INCONCLUSIVE)
+    if len(looks) == 1:
+        return {"pairs": looks[0], "undecided": still_open}
+    reopened = sum(rounds > looks[0] for rounds in last)
+    most = {"most_pairs": looks[-1], "open_benchmarks": reopened}
+    return {"pairs": looks[0], **most, "still_open": still_open}
 
 
 def _step(base: Array, cand: Array) -> float:

@@ -132,6 +132,7 @@ def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
         resources=resource_changes(pairing.baseline, pairing.candidate),
         same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
         control=pairing.is_control,
+        why=pairing.candidate.why if outcome is Outcome.REGRESSION else None,
         counters=pairing.candidate.counters,
         baseline_counters=pairing.baseline.counters,
     )

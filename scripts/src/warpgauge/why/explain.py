@@ -20,11 +20,11 @@ from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
-from warpgauge.records.model import Clock, Record, Row
+from warpgauge.records.model import Clock, Moved, Record, Row, Why
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.text import clause, duration, inert
-from warpgauge.verdict.comparison import Comparison, Moved, Outcome, Why
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, machine_code, ncu
 from warpgauge.why.causes import causes
 from warpgauge.why.chrome_trace import chrome_trace

@@ -14,11 +14,10 @@ from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import comment, gpus, on_demand, pull_request
 from warpgauge.github.api import GitHub
-from warpgauge.github.artifact import OTHER_BASE
+from warpgauge.github.judging import Terms
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run
-from warpgauge.github.result import UNTOUCHED, Result
-from warpgauge.github.terms import Terms
+from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.reports.formats import FORMATS
 from warpgauge.reports.markdown.report import MARK
@@ -38,9 +37,10 @@ def main(
     api = GitHub.of(environment)
 
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
-        terms = Terms(api, run, base, given.root or root, given.policy, filter)
         ours = given.root is None
-        return Result(terms, pull, ours, given.report_url, given.pages)
+        where = given.root or root
+        terms = Terms(api, run, pull, base, where, ours, given.policy, normal(filter))
+        return Result(terms, given.report_url, given.pages)
 
     if given.request:
         if given.run_id is None:
@@ -48,7 +48,7 @@ def main(
         asked = Request.read(given.request)
         run = replace(on_demand.run_of(api, given.repository, given.run_id), head=asked.head)
         base = Base(asked.branch, asked.base)
-        answer = result(run, Pull(asked.pull, asked.branch), base, normal(asked.filter))
+        answer = result(run, Pull(asked.pull, asked.branch), base, asked.filter)
         if given.reports is not None:
             return _kept(answer, given.reports)
         return _answered(asked, answer)
@@ -104,7 +104,7 @@ def _kept(result: Result, folder: Path) -> ExitStatus:
 
 def _posted(result: Result) -> ExitStatus:
     """Read all results, then post the comment. Raises UserError."""
-    terms, pull = result.terms, result.pull
+    terms, pull = result.terms, result.terms.pull
     api, run = terms.api, terms.run
     parts = result.parts(gpus.read(gpus.file_of(terms.root)))
     # Somebody may have pushed while the results were read.
@@ -117,7 +117,7 @@ def _posted(result: Result) -> ExitStatus:
     if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
         print(f"run {run.id} belongs to another pull request than #{pull.number}")
         return ExitStatus.OK
-    print(f"posted: {comment.put(api, run, pull.number, terms.base, parts)}")
+    print(f"posted: {comment.put(api, run, pull.number, terms.base, parts, terms.judging)}")
     return _status(result)
 
 
@@ -130,7 +130,7 @@ def _answered(asked: Request, result: Result) -> ExitStatus:
         models = asked.models(gpus.read(gpus.file_of(terms.root)))
         parts = result.parts(models)
         body = (
-            comment.body(run, terms.base, parts).removeprefix(MARK)
+            comment.body(run, terms.base, parts, judging=terms.judging).removeprefix(MARK)
             if parts
             else comment.not_measured(run, "the run had no job for any GPU")
         )

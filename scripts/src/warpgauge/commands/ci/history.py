@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import history_branch
-from warpgauge.github.api import GitHub
-from warpgauge.github.branch import Repository
+from warpgauge.github import nights
+from warpgauge.github.api import GitHub, Repository
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output, print_line
 
@@ -20,5 +19,5 @@ def main(
 ) -> ExitStatus:
     given = command_lines.history().parse_args(argv)
     repository = Repository(GitHub.of(environment), given.repository)
-    print_line(Output(highlight=False), history_branch.add(repository, given.run_id, root))
+    print_line(Output(highlight=False), nights.add(repository, given.run_id, root))
     return ExitStatus.OK

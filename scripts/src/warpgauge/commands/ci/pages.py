@@ -12,10 +12,9 @@ from pathlib import Path
 from warpgauge.commands import courses
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus
-from warpgauge.github.api import GitHub
-from warpgauge.github.branch import Repository
+from warpgauge.github.api import GitHub, Repository
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.newest_nights import Newest, NewestNights
+from warpgauge.github.nights import Newest, NewestNights
 from warpgauge.history.lines import History, Night
 from warpgauge.reports import site
 from warpgauge.reports.drawing import course
@@ -39,7 +38,7 @@ def main(
     given = command_lines.pages().parse_args(argv)
     require_empty(given.out_dir)
     models = gpus.read(gpus.file_of(root))
-    nights = NewestNights(Repository(GitHub.of(environment), given.repository))
+    nights = NewestNights(Repository(GitHub.of(environment), given.repository), root)
     newest = nights.by_slug(models)
     for refusal in nights.refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)

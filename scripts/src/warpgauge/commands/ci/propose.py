@@ -11,15 +11,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import gpus, proposal, recorded_files
-from warpgauge.github.api import GitHub
-from warpgauge.github.branch import Repository
-from warpgauge.github.fields import address, number
+from warpgauge.github import artifact, gpus, proposal
+from warpgauge.github.api import GitHub, Repository, address, number
+from warpgauge.github.pull_request import recorded_run
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 
 WORKFLOW = "baseline.yml"
-_SERVER_URL = "GITHUB_SERVER_URL"
 
 
 def main(
@@ -30,15 +28,15 @@ def main(
 ) -> ExitStatus:
     """Open the pull request. Raises UserError, and posts nothing, for anything invalid."""
     given, now = command_lines.propose().parse_args(argv), now or datetime.now(timezone.utc)
-    repository = Repository(GitHub.of(environment), given.repository)
+    api = GitHub.of(environment)
+    repository = Repository(api, given.repository)
     gpu = gpus.chosen(gpus.file_of(root), given.gpu)
-    event = "workflow_dispatch"
-    run = recorded_files.workflow_run(repository, given.run_id, WORKFLOW, root, event)
+    asked = repository.name, given.run_id, WORKFLOW, root
+    run = recorded_run(api, *asked, "workflow_dispatch")
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
-    left = recorded_files.fetch(repository, run.id, wanted)
-    files = {name: one.file(recorded_files.RUN_FILE) for name, one in left.items()}
+    files = artifact.fetch(api, repository.name, run.id, wanted.fullmatch)
     if not files:
         raise UserError(
             f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "
@@ -46,14 +44,12 @@ def main(
             ExitStatus.NOT_MEASURED,
         )
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        proposed = proposal.made(files, gpu, run.commit, root, Path(scratch), now)
-    server = environment.get(_SERVER_URL) or "https://github.com"
-    run_url = f"{server}/{repository.name}/actions/runs/{run.id}"
+        proposed = proposal.made(files, gpu, run.head, root, Path(scratch), now)
     title = proposal.title(proposed, gpu)
-    body = proposal.body(proposed, gpu, run, run_url, given.sessions)
+    body = proposal.body(proposed, gpu, run, given.sessions)
     branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
-    message = f"{title}\n\nMeasured at {run.commit}; {run_url}\n"
-    repository.create_branch(branch, repository.commit(run.commit, proposed.texts, message))
+    message = f"{title}\n\nMeasured at {run.head}; {run.url}\n"
+    repository.create_branch(branch, repository.commit(run.head, proposed.texts, message))
     about = {"title": title, "head": branch, "base": run.branch, "body": body}
     print(f"opened: {_opened(repository, about, proposal.comments(proposed))}")
     return ExitStatus.OK

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, count
 
 from warpgauge.records.counters import RESOURCES
-from warpgauge.records.model import Record
+from warpgauge.records.model import Record, Why
 from warpgauge.reports.headline import sentence
 from warpgauge.reports.html.markup import plain
 from warpgauge.system.text import LONGEST_NAME, cut, inert
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, Why
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.resource_changes import KERNEL
 
 # Significant digits of numbers; they are drawn or shown with four.

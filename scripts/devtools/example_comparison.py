@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the comparisons in .github/examples, which this repository wrote itself.
+
+Their run files were not kept. Nothing else reads a comparison: warpgauge judges run files.
+From scripts/, ``PYTHONPATH=src ../.venv/bin/python -m devtools.example_comparison`` makes all files
+of the examples anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from warpgauge.records.model import Record, Row
+from warpgauge.reports import comparison_json, json_document
+from warpgauge.reports.drawing import intervals, picture
+from warpgauge.reports.json_document import Side, State
+from warpgauge.reports.markdown import report
+from warpgauge.reports.terminal import report as terminal
+from warpgauge.system import contract, layout
+from warpgauge.system.environment import ROOT
+from warpgauge.system.location import Place
+from warpgauge.verdict.comparison import Change, Comparison, Verdict
+from warpgauge.verdict.note import Kind, Note
+
+EXAMPLES = ROOT / ".github" / "examples"
+WIDTH = 100  # columns of the text for a terminal
+
+_ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
+
+
+def load(path: Path) -> Comparison:
+    """Return the comparison in a file that `reports.comparison_json` wrote."""
+    document = contract.decoded(
+        json.loads(path.read_text(encoding="utf-8")), json_document.Comparison, Place(path), ""
+    )
+    return Comparison(
+        _side(document.baseline, _rows(document, "baseline")),
+        _side(document.candidate, _rows(document, "candidate")),
+        tuple(map(_verdict, document.verdicts)),
+        notes=tuple(map(_note, document.notes)),
+        differences=document.differences,
+        refusal=document.refusal,
+        alpha=document.alpha or Comparison.alpha,
+        method=None if document.method is None else _note(document.method),
+    )
+
+
+def _note(note: json_document.Note) -> Note:
+    return Note(Kind[note.kind.upper()], **note.values)
+
+
+def _side(side: Side, rows: Mapping[str, Row]) -> Record:
+    sessions = {session.key: session for session in side.sessions}
+    return Record(Path(side.path), side.source, sessions, rows)
+
+
+def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
+    rows = {}
+    for verdict in document.verdicts:
+        state: State = getattr(verdict.rows, side)
+        if state is not State.ABSENT:
+            ours = side == "candidate"
+            counters = _known(verdict.counters if ours else verdict.baseline_counters)
+            skipped, error = state is State.SKIPPED, _ERRORS.get(state)
+            row = Row(verdict.name, {}, verdict.clock, counters, error=error, skipped=skipped)
+            rows[row.name] = row
+    return rows
+
+
+def _verdict(one: json_document.Verdict) -> Verdict:
+    told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
+    change = one.change
+    if change is None or None in (change.ratio, change.low, change.high):
+        told["change"] = None
+    else:
+        told["change"] = Change(change.ratio or 0.0, change.low or 0.0, change.high or 0.0)
+    told["processes"] = one.processes and (one.processes.baseline, one.processes.candidate)
+    told |= {key: _known(told[key]) for key in ("counters", "baseline_counters")}
+    return Verdict(**told)
+
+
+def _known(counters: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in counters.items() if value is not None}
+
+
+def make() -> None:
+    """Write the other formats of each comparison, and what bench shows without a GPU."""
+    for name in ("improvement", "inconclusive", "regression"):
+        found = load(EXAMPLES / f"{name}.json")
+        drawn = picture.document(intervals.drawn(found), intervals.MARK)
+        texts = {"json": comparison_json.render(found), "md": report.render(found), "svg": drawn}
+        for ending, text in texts.items():
+            (EXAMPLES / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    shown = layout.plain(lambda console: terminal.render(found, console), WIDTH)
+    (EXAMPLES / "regression.txt").write_text(shown, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    make()

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nights: what `warpgauge ci history add` keeps of them, and the newest results of each GPU.
+
+A night is a run of nightly.yml. Its machines are not trusted: only run files are read. On the
+branch history each run has its own file for each GPU model. Existing files are not read; only files
+of an earlier attempt of the same run are replaced.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from warpgauge.baselines import store
+from warpgauge.github import artifact, gpus
+from warpgauge.github.api import (
+    MOMENT,
+    Json,
+    Repository,
+    Unanswered,
+    address,
+    at,
+    number,
+    same,
+    text,
+)
+from warpgauge.github.artifact import (
+    RUN_FILE,
+    Archive,
+    Artifact,
+    families_of,
+    fault_of_pair,
+    require_session,
+)
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.pull_request import recorded_run
+from warpgauge.history import lines
+from warpgauge.measure import confirm
+from warpgauge.measure.ab_run import Looks
+from warpgauge.records.benchmark_filter import cpu_limit
+from warpgauge.records.load import load
+from warpgauge.records.model import Record
+from warpgauge.records.sessions import only_session
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import FULL_COMMIT, is_full, short
+from warpgauge.system.text import cut, inert, plural
+from warpgauge.system.zip_file import MissingEntry
+from warpgauge.verdict import paired_tests, pairing, policy
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.judge import judge
+from warpgauge.verdict.paired_tests import rounds_of
+
+WORKFLOW, BRANCH = "nightly.yml", "history"
+_EVENTS = ("schedule", "workflow_dispatch")
+# What scripts/bench leaves of pairs with the baseline's commit, base first: of all benchmarks on a
+# GPU that the baseline has not seen, otherwise of those that it flags.
+OF_ALL = "run-base.json", RUN_FILE
+OF_FLAGGED = "run-confirm-base.json", "run-confirm.json"
+
+_README = """\
+# What each night measured
+
+`<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
+`benchmarks` holds `[seconds, standard deviation of the log between processes, processes]` by name,
+`ratios` `[log ratio, standard deviation, pairs]` of lock-step pairs with the commit `base`.
+`scripts/warpgauge history show` reads it, and so does whatever reads JSON lines:
+`cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .benchmarks["gemm/cublas/f32/n:1024"][0]]'`.
+"""
+
+
+def add(repository: Repository, run_id: int, root: Path) -> str:
+    """Add a run's files; return what was added, in words. Raise UserError if nothing was."""
+    api, home = repository.github, repository.name
+    run = recorded_run(api, home, run_id, WORKFLOW, root, *_EVENTS)
+    day = run.started.partition("T")[0]
+    models = {f"nightly-{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
+    files = artifact.fetch(api, home, run.id, models.__contains__)
+    if not files:
+        raise UserError(
+            f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
+            ExitStatus.NOT_MEASURED,
+        )
+    texts, lost, families = {}, [], families_of(root)
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        for name, archive in files.items():
+            gpu = models[name]
+            record = archive.run(RUN_FILE, Path(scratch))
+            require_session(record, gpu, run.head, families)
+            night = lines.of(record, run.started, run.head, run.id)
+            try:
+                pair = pair_of(archive, Path(scratch), gpu, run.head, families)
+                night = lines.with_ratios(night, *_ratios(pair))
+            except UserError as fault:
+                lost.append(f"; {gpu.name} without ratios to its baseline's commit: {fault}")
+            texts[f"{gpu.slug}/{day}-{run.id}.jsonl"] = lines.line(night)
+    measured = ", ".join(models[name].name for name in files)
+    parent = repository.head(BRANCH)
+    readme = {} if parent else {"README.md": _README}
+    message = f"{day}: {measured} at {short(run.head)}\n"
+    made = repository.commit(parent, {**texts, **readme}, message)
+    (repository.advance_branch if parent else repository.create_branch)(BRANCH, made)
+    lacking = [gpu.name for name, gpu in models.items() if name not in files]
+    missing = f"; not measured: {', '.join(lacking)}" if lacking else ""
+    added = f"added to {BRANCH}: {plural(len(texts), 'night')} of {measured}{missing}"
+    return added + "".join(lost)
+
+
+def pair_of(
+    archive: Archive, folder: Path, gpu: Gpu, commit: str, families: Collection[str]
+) -> tuple[Record, Record]:
+    """Return a night's run files of pairs with the baseline's commit, base first.
+
+    They lie in `folder` then. Raise MissingEntry without pairs, and UserError for another night's.
+    """
+    try:
+        pair = archive.run(OF_ALL[0], folder), archive.run(OF_ALL[1], folder)
+    except MissingEntry:
+        pair = archive.run(OF_FLAGGED[0], folder), archive.run(OF_FLAGGED[1], folder)
+    base, candidate = (only_session(side).context for side in pair)
+    commits, filter = (base.get("commit", ""), commit), candidate.get("filter", "")
+    fault = fault_of_pair(pair, gpu, commits, filter, families)
+    if fault or not is_full(commits[0]):
+        raise UserError(f"these are no pairs of this night: {fault or 'the base has no commit'}")
+    return pair
+
+
+def _ratios(pair: tuple[Record, Record]) -> tuple[str, dict[str, Sequence[float]]]:
+    """Return the base's commit, and the log ratios by benchmark."""
+    base, candidate = pair
+    names = [name for name in candidate.rows if name in base.rows]
+    pairings = pairing.pair(base, candidate, names)[0]
+    commit = only_session(base).context["commit"]
+    return commit, {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}
+
+
+# The number of newest runs that are searched; older results are not shown.
+_NIGHTS = 14
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest result of the workflow on a GPU."""
+
+    found: Comparison
+    day: str
+    commit: str
+    url: str
+
+
+@dataclass
+class NewestNights:
+    """`refusals` are sentences for the log on results that are not shown."""
+
+    repository: Repository
+    root: Path  # a checkout of the default branch
+    refusals: list[str] = field(default_factory=list)
+
+    def by_slug(self, models: Sequence[Gpu]) -> dict[str, Newest]:
+        """Return the newest result of each GPU. Raise UserError if GitHub does not answer."""
+        api, home = self.repository.github, self.repository.name
+        names = {f"nightly-{gpu.slug}": gpu for gpu in models}
+        found: dict[str, Newest] = {}
+        for run in self._runs():
+            wanted = [name for name, gpu in names.items() if gpu.slug not in found]
+            left_ones = artifact.newest(api, home, number(run, "id"), wanted.__contains__)
+            for name, left in left_ones.items():
+                if (night := self._night(run, left, names[name])) is not None:
+                    found[names[name].slug] = night
+            if len(found) == len(models):
+                break
+        return found
+
+    def _runs(self) -> Iterator[Json]:
+        """Yield the runs on the default branch, the newest first."""
+        api, home = self.repository.github, self.repository.name
+        branch = text(api.get(f"/repos/{home}"), "default_branch")
+        asked = f"/repos/{home}/actions/workflows/{WORKFLOW}/runs?per_page={_NIGHTS}"
+        answer = at(api.get(f"{asked}&status=completed"), "workflow_runs")
+        for run in answer if isinstance(answer, list) else ():
+            ours = same(at(run, "head_repository", "full_name"), home)
+            if ours and at(run, "head_branch") == branch and at(run, "event") in _EVENTS:
+                yield run
+
+    def _night(self, run: Json, left: Artifact, gpu: Gpu) -> Newest | None:
+        """Return the result, or None if nothing was measured or it is refused."""
+        commit = text(run, "head_sha", pattern=FULL_COMMIT)
+        day = text(run, "created_at", pattern=MOMENT).partition("T")[0]
+        try:
+            with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read and judge"):
+                found = self._judged(left, gpu, commit, date.fromisoformat(day))
+        except MissingEntry:
+            return None
+        except Unanswered:
+            raise
+        except Exception as fault:  # a fault in one file must not hide the other GPUs
+            what = f"{left.name} of run {number(run, 'id')} is not shown"
+            self.refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
+            return None
+        return None if found is None else Newest(found, day, commit, address(run, "html_url"))
+
+    def _judged(self, left: Artifact, gpu: Gpu, commit: str, day: date) -> Comparison | None:
+        """Return a night judged as scripts/bench does, or None without a baseline."""
+        archive = left.archive(self.repository.github, self.repository.name)
+        baselines = self.root / "baselines"
+        path = store.find(baselines, gpu.name)
+        with TemporaryDirectory(prefix="warpgauge-") as scratch:
+            run = archive.run(RUN_FILE, Path(scratch))
+            families = families_of(self.root)
+            require_session(run, gpu, commit, families)
+            try:
+                pair = pair_of(archive, Path(scratch), gpu, commit, families)
+            except MissingEntry:
+                pair = None
+        if path is None:
+            return None
+        base = load(path)
+        base = replace(base, path=path.relative_to(self.root))
+        settings = ComparisonSettings(policy=policy.of(base, run, baselines, None), today=day)
+        found = judge(base, replace(run, path=Path(RUN_FILE)), settings)
+        if pair is None:
+            return found
+        in_pairs = judge(*pair, settings)
+        both = Looks(in_pairs, rounds_of(in_pairs))
+        seen = confirm.has_seen(base, only_session(run))
+        return confirm.combined(found, both) if seen else confirm.unscreened(found, both)

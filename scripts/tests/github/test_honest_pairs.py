@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No honest result is refused: simulated suites with new, failed, skipped and disturbed rows.
+
+`WARPGAUGE_SIMULATIONS=whole` judges ten thousand suites, otherwise a few hundred.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulated_pairs
+from builders import failed, row, run
+from fake_github import FakeGitHub
+from gate_pair import BASE, HEAD, MEMBERS, Json
+from hosted_run import HostedRun
+from simulation import Array
+from warpgauge.records.load import load
+from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.workflow_commands import check_word
+from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict.comparison import exit_status
+from warpgauge.verdict.judge import judge
+
+WHOLE = os.environ.get("WARPGAUGE_SIMULATIONS") == "whole"
+SUITES = (10_000 if WHOLE else 220) // len(simulated_pairs.NOISES)
+ROWS = 12  # of a suite
+SKIPPED: Json = {"error_occurred": True, "skipped": True, "error_message": "needs 2 GPUs"}
+SPOILED: list[Json] = [{"throttled": 3.0}, {"other_processes": 1.0}, {"beyond_ceiling": 2.0}]
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Iterator[HostedRun]:
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        yield HostedRun(tmp_path, api, storage)
+
+
+def suite(source: np.random.Generator, noise: str) -> tuple[bytes, bytes]:
+    """Both run files of a gate, in which anything may have happened that happens."""
+    pairs = int(source.choice(simulated_pairs.PAIRS))
+    changes = np.where(source.random(simulated_pairs.BENCHMARKS) < 0.1, 0.05, 0.0)
+    seconds = simulated_pairs.times(source, noise, pairs, changes)[:ROWS]
+    rounds = [*range(1, pairs + 1)]
+    looks = {"looks": " ".join(str(n) for n in (4, 8, 12, 28, 84) if n <= pairs)}
+    facts = {"gpu_name": "NVIDIA H200", "suite": "default", "pair_id": "p", **looks}
+    sides = []
+    state = source.integers(0, 30, ROWS)
+    for side, commit in enumerate((BASE, HEAD)):
+        rows = [
+            row_of(f"{name}/{index}", seconds[index], side, rounds, int(state[index]))
+            for index, name in enumerate(("gemm", "sync", "memcpy", "host") * (ROWS // 4))
+        ]
+        kept = [one for one in rows if one is not None]
+        word = ("base", "candidate")[side]
+        sides.append(json.dumps(run(kept, commit=commit, pair_side=word, **facts)).encode())
+    return sides[0], sides[1]
+
+
+def row_of(name: str, of: Array, side: int, rounds: list[int], state: int) -> Json | None:
+    times = [float(f"{1e6 * time:.7g}") for time in of[side].tolist()]
+    made = row(name, times, process_rounds=rounds)
+    made["real_time"] = float(f"{np.median(times):.7g}")
+    if side == 1 and state % 2:
+        made["pair_ratios"] = [float(f"{ratio:.7g}") for ratio in (of[1] / of[0]).tolist()]
+    if not name.startswith("gemm"):
+        made["host_clock"] = 1.0
+    match state:
+        case 0 | 1 if side == state:  # new, or lost
+            return None
+        case 2 if side == 1:
+            return failed(name)
+        case 3:
+            return {**failed(name), **SKIPPED}
+        case 4 | 5 | 6 if side == 1:
+            made |= SPOILED[state - 4]
+    return made
+
+
+@pytest.mark.parametrize("noise", sorted(simulated_pairs.NOISES))
+def test_no_honest_result_is_refused(
+    hosted: HostedRun, noise: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = np.random.default_rng(7)
+    words = set()
+    for _ in range(SUITES):
+        files = suite(source, noise)
+        paths = [tmp_path / Path(member).name for member in MEMBERS]
+        for path, content in zip(paths, files, strict=True):
+            path.write_bytes(content)
+        word = check_word(exit_status(judge(load(paths[0]), load(paths[1]))))
+        hosted.replace(files)
+        hosted.ended("success" if word == "PASS" else "failure")
+        hosted.comments.clear()
+        assert hosted.comment() is ExitStatus.OK, capsys.readouterr().err
+        assert hosted.body.startswith(f"{MARK}**{word}**")
+        assert "Its job ended" not in hosted.body
+        words.add(word)
+    assert len(words) >= 2

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pull request is judged by the base's policy and our baseline, and told what it changes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from builders import STEADY, Json, baseline, context, failed, row, write
+from fake_github import FakeGitHub
+from gate_pair import BASE, HEAD, Pair, pair, unchanged
+from hosted_run import HostedRun
+from warpgauge.reports.markdown.report import MARK
+from warpgauge.system.errors import ExitStatus
+
+POLICY, BASELINE = "baselines/policy.toml", "baselines/nvidia-h200/gemm.json"
+EXPECTED = """
+[[expected]]
+pattern = "^gemm/tiled$"
+slower_by_at_most_percent = 6
+reason = "the safer kernel"
+expires = 2030-01-01
+"""
+TOLERANT = """
+[[tolerance]]
+pattern = "^gemm/"
+percent = 7
+reason = "noisy"
+"""
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Iterator[HostedRun]:
+    with FakeGitHub() as api, FakeGitHub() as storage:
+        yield HostedRun(tmp_path, api, storage)
+
+
+def file_of(names: Mapping[str, Json]) -> Json:
+    rows = [row(name, process_medians={"s": [*STEADY]}, **more) for name, more in names.items()]
+    return baseline(rows, {"s": context(gpu_name="NVIDIA H200")}, "NVIDIA H200")
+
+
+@pytest.fixture
+def suite(hosted: HostedRun) -> HostedRun:
+    """Nothing changed, and every baseline has a benchmark more than the run."""
+    hosted.replace(unchanged())
+    names: dict[str, Json] = {"gemm/tiled": {}, "gemm/gone": {}, "gemm/full": {"full_suite": 1.0}}
+    text = write(hosted.root / BASELINE, file_of(names)).read_text()
+    for commit in (BASE, HEAD):
+        hosted.file(BASELINE, text, commit)
+    return hosted
+
+
+def of_head(hosted: HostedRun, *names: str) -> None:
+    """Let the head's baseline have these benchmarks alone."""
+    path = write(hosted.root / "head.json", file_of({name: {} for name in names}))
+    hosted.file(BASELINE, path.read_text(), HEAD)
+    hosted.changed.append({"filename": BASELINE})
+
+
+def undecided() -> Pair:
+    """Slower by 1.5 % on the whole, with noise that leaves more possible."""
+    left = pair({"gemm/tiled": 1.0, "sync/idle": 1.0})
+    slow = left.row("gemm/tiled")
+    slow["pair_ratios"] = [1.015 + 0.03 * ((number * 5) % 12 - 5.5) / 5.5 for number in range(12)]
+    return left
+
+
+def test_a_change_that_the_pull_request_expects_passes_by_its_own_policy_alone(
+    hosted: HostedRun,
+) -> None:
+    hosted.file(POLICY, EXPECTED)
+    hosted.changed.append({"filename": POLICY})
+    hosted.ended("success")
+    assert hosted.comment() is ExitStatus.OK
+    assert hosted.body.startswith(f"{MARK}**FAIL** · worst: `gemm/tiled`")
+    only = "**1 benchmark passes only by the policy that this pull request changes**: `gemm/tiled`"
+    assert f"{only} (REGRESSION without it: `the safer kernel, until 2030-01-01`)." in hosted.body
+    assert f"This pull request changes how it is judged: `{POLICY}`." in hosted.body
+
+
+def test_what_the_base_expects_is_in_the_base_already(hosted: HostedRun) -> None:
+    for commit in (BASE, HEAD):
+        hosted.file(POLICY, EXPECTED, commit)
+    hosted.comment()
+    assert "1 regression" in hosted.body
+    assert "only by the policy" not in hosted.body
+
+
+def test_an_entry_that_expired_since_the_job_still_counts(hosted: HostedRun) -> None:
+    hosted.file(POLICY, EXPECTED.replace("2030-01-01", "2026-11-20"))  # the job's day
+    hosted.comment()
+    assert "passes only by the policy" in hosted.body
+
+
+def test_a_tolerance_that_the_pull_request_adds_decides_nothing(hosted: HostedRun) -> None:
+    hosted.replace(undecided())
+    hosted.file(POLICY, TOLERANT)
+    hosted.ended("success")
+    hosted.comment()
+    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · undecided: `gemm/tiled`")
+    assert "`gemm/tiled` (INCONCLUSIVE without it)" in hosted.body
+    hosted.file(POLICY, TOLERANT, BASE)  # reviewed before
+    hosted.comment()
+    assert hosted.body.startswith(f"{MARK}**PASS**")
+
+
+def test_a_policy_that_cannot_be_read_is_said(
+    hosted: HostedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosted.file(POLICY, "[[")
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "Its result was refused" in hosted.body
+    assert POLICY in capsys.readouterr().err
+
+
+def test_a_policy_that_takes_too_long_ends_soon_and_is_said(
+    hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("warpgauge.github.artifact.CPU_LIMIT_S", 0.3)
+    hosted.file(POLICY, TOLERANT.replace("^gemm/", "(a+)+$"))
+    hosted.replace(pair({f"gemm/{'a' * 40}!": 1.0}))
+    assert hosted.comment() is ExitStatus.BAD_USAGE
+    assert "takes too long" in capsys.readouterr().err
+
+
+def test_a_benchmark_of_the_baseline_that_is_not_in_the_result_is_missing(suite: HostedRun) -> None:
+    suite.comment()
+    assert "gemm/gone" in suite.body
+    assert "1 missing" in suite.body
+    assert "gemm/full" not in suite.body
+
+
+def test_what_the_pull_request_takes_out_of_the_baseline_is_named(suite: HostedRun) -> None:
+    of_head(suite, "gemm/tiled", "gemm/renamed")
+    suite.ended("success")
+    suite.comment()
+    assert suite.body.startswith(f"{MARK}**PASS**")
+    gone = "**This pull request removes 2 benchmarks** from the baseline: `gemm/full`, `gemm/gone`."
+    assert gone in suite.body
+    assert f"changes how it is judged: `{BASELINE}`" in suite.body.replace("`<wbr>`", "")
+
+
+def test_a_whole_family_that_is_taken_out_is_named(suite: HostedRun) -> None:
+    del suite.files[BASELINE, HEAD]
+    suite.changed.append({"filename": BASELINE})
+    suite.comment()
+    assert "removes 3 benchmarks" in suite.body
+
+
+def test_a_benchmark_that_base_and_baseline_lost_together_is_left_out(suite: HostedRun) -> None:
+    of_head(suite, "gemm/tiled")
+    left = pair({"gemm/tiled": 1.0, "gemm/gone": 1.0, "sync/idle": 1.0})
+    del left.candidate["benchmarks"][1]
+    suite.replace(left)
+    suite.ended("success")
+    suite.comment()
+    assert suite.body.startswith(f"{MARK}**PASS**")
+    assert "Removed from both candidate and baseline: `gemm/gone`" in suite.body
+
+
+def test_a_host_time_is_one_by_our_baseline(suite: HostedRun) -> None:
+    """The host's tolerance is three times the device's."""
+    left = pair({"gemm/tiled": 1.02, "gemm/gone": 1.0})
+    for side in ("base", "candidate"):
+        left.row("gemm/tiled", side)["host_clock"] = 1.0
+    suite.replace(left)
+    suite.comment()
+    assert "1 regression" in suite.body
+
+
+def test_a_benchmark_whose_clock_changes_is_not_comparable(suite: HostedRun) -> None:
+    left = pair({"gemm/tiled": 1.0, "gemm/gone": 1.0})
+    left.row("gemm/tiled")["host_clock"] = 1.0
+    suite.replace(left)
+    suite.comment()
+    assert "1 not comparable" in suite.body
+
+
+SKIPPED = {**failed("gemm/tiled", "needs another GPU"), "skipped": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "counted"),
+    [(None, None, "2 missing"), (SKIPPED, SKIPPED, "1 missing"), (row("x"), SKIPPED, "1 missing"),
+     (None, row("x"), "1 not comparable"), (failed("x"), row("x"), "1 failed")],
+)  # fmt: skip
+def test_a_benchmark_with_a_time_in_our_baseline_needs_one_on_both_sides(
+    suite: HostedRun, base: Json | None, candidate: Json | None, counted: str
+) -> None:
+    left = pair({"gemm/gone": 1.0, "sync/idle": 1.0} if base or candidate else {"sync/idle": 1.0})
+    for rows, own in ((left.base, base), (left.candidate, candidate)):
+        if own is not None:
+            made = copy.deepcopy(rows["benchmarks"][0]) if "process_medians" in own else own
+            rows["benchmarks"].append({**made, "name": "gemm/tiled"})
+    suite.replace(left)
+    suite.comment()
+    assert counted in suite.body
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("scripts/src/warpgauge/verdict/rule.py", True),
+        (".github/workflows/gpu.yml", True),
+        (".github/gpus.json", True),
+        ("scripts/tests/verdict/test_verdict.py", False),
+        ("scripts/README.md", False),
+        ("kernels/gemm.cu", False),
+    ],
+)
+def test_changes_of_what_judges_are_named(hosted: HostedRun, path: str, named: bool) -> None:
+    hosted.changed[:] = [{"filename": path}]
+    hosted.comment()
+    assert ("This pull request changes how it is judged" in hosted.body) is named
+
+
+def test_a_family_that_the_pull_request_adds_is_ours(hosted: HostedRun) -> None:
+    left = pair({"sync/idle": 1.0, "scan/new": 1.0})
+    del left.base["benchmarks"][1]
+    hosted.replace(left)
+    hosted.comment()
+    assert "Its result was refused" in hosted.body
+    hosted.changed.append({"filename": "benchmarks/scan.cu"})
+    hosted.comment()
+    assert "`scan/new`" in hosted.body
