@@ -90,6 +90,18 @@ def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_a
         folders.beside("--commits", "a" * 40, "main")
 
 
+def test_a_program_that_sleeps_beside_what_it_times_is_not_believed(folders: TwoFolders) -> None:
+    folders.make("base", "bench")
+    real = str(folders.make("elsewhere", "bench"))
+    run = f"os.execv({real!r}, [{real!r}, *sys.argv[1:]])"
+    folders.script(
+        "candidate", "bench", f"import os, time\n'list' in str(sys.argv) or time.sleep(1)\n{run}"
+    )
+    status, outcomes = folders.outcomes()
+    assert status is ExitStatus.NOT_MEASURED
+    assert {*outcomes.values()} == {"INVALID"}
+
+
 def test_times_of_no_known_clock_are_the_hosts(folders: TwoFolders) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5060.0})

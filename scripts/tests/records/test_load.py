@@ -18,7 +18,7 @@ from warpgauge.system.errors import UserError
 
 def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader) -> None:
     rows = [
-        row("b/z", [1.0, 2.0], process_rounds=[3, 1], pair_ratios=[None, 1]),
+        row("b/z", [1.0, 2.0], process_rounds=[3, 1], pair_ratios=[None, 1], elapsed=[2, None]),
         row("a/y", host_clock=1.0),
         row("b/x"),
     ]
@@ -32,6 +32,7 @@ def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader)
     assert list(record.rows) == ["b/z", "a/y", "b/x"]
     assert record.rows["b/z"].rounds == (3, 1)
     assert record.rows["b/z"].pair_ratios == (None, 1.0)
+    assert record.rows["b/z"].elapsed == (2.0, None)
     assert record.rows["a/y"].rounds == record.rows["a/y"].pair_ratios == ()
     assert [row.clock for row in record.rows.values()] == [Clock.DEVICE, Clock.HOST, Clock.DEVICE]
 

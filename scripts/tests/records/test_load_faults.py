@@ -163,6 +163,7 @@ DOCUMENTS: list[tuple[Json, str]] = [
     (changed(process_rounds=[1, 2, 3, 4, 5, 6, 1]), "names a round twice"),
     (changed(process_rounds=[1]), "has 1 numbers for 7 process_medians"),
     (changed(pair_ratios={}), "'pair_ratios' is an object, not a list; measure again, or remove"),
+    (changed(elapsed=[1.0]), "'elapsed' has 1 entries for 0 process_rounds"),
     (changed(pair_ratios=[1.0]), "'pair_ratios' has 1 entries for 0 process_rounds"),
     *(
         (changed(**_ONE_ROUND, pair_ratios=[one]), "holds a value that is not a positive number")

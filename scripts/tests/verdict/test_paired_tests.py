@@ -125,6 +125,32 @@ def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> N
     assert looked("3 5") == second  # after the last
 
 
+@pytest.mark.parametrize(
+    ("ratio", "base_s", "candidate_s", "is_valid"),
+    [
+        (1.0, 0.010, 0.012, True),
+        (1.0, 0.010, 0.100, False),  # it sleeps outside of what it times
+        (1.0, 0.100, 0.010, False),  # so does the base
+        (4.0, 0.010, 0.040, True),
+        (4.0, 0.010, 0.012, True),  # what is not timed takes the longest
+        (4.0, 0.010, 0.200, False),
+        (0.25, 0.040, 0.010, True),
+        (0.25, 0.010, 0.040, False),
+        (1.0, 0.0001, 0.004, True),  # a busy machine delays messages
+    ],
+)
+def test_times_that_the_drivers_clock_contradicts_are_invalid(
+    loaded: Loader, ratio: float, base_s: float, candidate_s: float, is_valid: bool
+) -> None:
+    times, rounds = noisy(1, 1e-4), [*range(1, 8)]
+    ratios = [ratio * one for one in noisy(2, 1e-4)]
+    late = [one + (10.0 if number == 3 else 0.0) for number, one in enumerate([candidate_s] * 7)]
+    base = row("a/b", times, process_rounds=rounds, elapsed=[base_s] * 7)
+    cand = row("a/b", times, process_rounds=rounds, elapsed=late, pair_ratios=ratios)
+    verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
+    assert (verdict.outcome is not Outcome.INVALID) is is_valid
+
+
 def test_of_slices_in_lock_step_their_ratios_count(loaded: Loader) -> None:
     base, cand = side(loaded, noisy(1, 0.05)), side(loaded, noisy(2, 0.05))
 

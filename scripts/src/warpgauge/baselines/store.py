@@ -140,7 +140,7 @@ _NOT_KEPT = OF_THE_MOMENT.union(
     ("library_build_type",),
 )
 # A session's processes are not measured in pairs.
-_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios"}
+_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios", "elapsed"}
 
 Times = Mapping[str, Sequence[float]]  # process medians in seconds by session
 

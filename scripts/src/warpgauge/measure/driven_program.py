@@ -17,6 +17,7 @@ from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio, Report
 from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, of_round
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
+from warpgauge.records.fields import ELAPSED
 from warpgauge.system.document import Failure, failure_of
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
@@ -54,8 +55,13 @@ class DrivenSide:
         self.context = {**report["context"], **self.context}
         asked = {*names}
         for row in report["benchmarks"]:
+            row.pop(ELAPSED, None)  # which only the driver knows
             if row["name"] in asked and not _is_untried(row):
                 self.rows[row["name"]].append(row)
+
+    def note_elapsed(self, names: Names, elapsed: float) -> None:
+        for row in (row for name in names for row in self.rows[name]):
+            row[ELAPSED] = elapsed
 
     def require_row(self, name: str) -> None:
         """Set a fault if a benchmark that was measured has no row."""
@@ -184,7 +190,10 @@ class DrivenProgram:
             names = (self.ours(line.benchmark),) if self.binary.driven else self.asked
             self.sides[line.side].read(names, line.report)
         elif isinstance(line, Ratio):
-            self.ratios[self.ours(line.benchmark)] = math.exp(line.log_ratio)
+            name = self.ours(line.benchmark)
+            self.ratios[name] = math.exp(line.log_ratio)
+            for side, elapsed in zip(self.sides, line.elapsed, strict=True):
+                side.note_elapsed((name,), elapsed)
         elif isinstance(line, Fault):
             self._take_fault(line)
             self._begin_processes()
@@ -249,6 +258,9 @@ class DrivenProgram:
     def _take_end(self, end: End) -> None:
         self.is_ended = True
         self.seconds += end.seconds
+        if not self.binary.driven:
+            side = self.sides[0]
+            side.note_elapsed(tuple(side.of_process), end.seconds)
         for side, status in zip(self.sides, end.status, strict=True):
             if status == 1 and side.of_process and not side.has_error():
                 ending = Ending((str(side.turn.binary.path),), 1, "", "", 0.0)

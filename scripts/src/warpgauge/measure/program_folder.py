@@ -49,7 +49,7 @@ class PlainProgram(Binary):
 Row = Mapping[str, Any]
 
 # Fields of a run file's row that their counters must not replace.
-_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios"))
+_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios", "elapsed"))
 
 
 def as_report(report: Report, prefix: str = "") -> Report:

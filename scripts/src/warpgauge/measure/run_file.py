@@ -79,6 +79,7 @@ class _Measured:
     label: str
     counters: dict[str, float]
     ratio: float | None
+    elapsed: float | None
     machine_code: str
 
     @staticmethod
@@ -94,6 +95,7 @@ class _Measured:
             fields.label_of(last),
             combined([fields.counters_of(row) for row in repetitions]),
             outcome.pair_ratios.get(last["name"]),
+            last.get(fields.ELAPSED),
             program_identity.of_row(outcome.binary, fields.launches_of(last)),
         )
 
@@ -135,6 +137,8 @@ def _times(measured: Sequence[_Measured], *, paired: bool) -> JsonRow:
     ratios = [row.ratio and _short(row.ratio) for row in kept]
     if paired and any(ratios):
         rounds["pair_ratios"] = ratios
+    if paired and any(row.elapsed for row in kept):
+        rounds[fields.ELAPSED] = [row.elapsed and _short(row.elapsed) for row in kept]
     codes = {row.machine_code for row in kept}
     is_one = len(codes) == 1 and "" not in codes
     return {

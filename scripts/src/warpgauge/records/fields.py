@@ -24,6 +24,10 @@ TIMED_BY, _HOST = "timed_by", "host"
 # A digest of the machine code of a row's kernels, in run files and baselines.
 MACHINE_CODE = "machine_code"
 
+# Seconds by the driver's clock, pauses and all that is not timed included: of a slice in lock-step,
+# and of the whole process of a plain program.
+ELAPSED = "elapsed"
+
 # Prefix of counters that describe how a kernel is launched; the kernel's mangled name follows. Only
 # processes' own rows have them. They are not measurements.
 _KERNEL = "kernel:"
@@ -35,7 +39,7 @@ _NOT_COUNTERS = frozenset(
         *"repetitions repetition_index threads iterations real_time cpu_time".split(),
         # Fields that are not numbers.
         *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
-        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE, "why"),
+        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE, ELAPSED, "why"),
     )
 )
 
@@ -180,21 +184,22 @@ def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
     return tuple(rounds)
 
 
-def pair_ratios_of(row: Object, rounds: int, place: Place) -> tuple[float | None, ...]:
-    """Return the ratio of each round, None for a round without; () if not stated."""
-    if "pair_ratios" not in row:
+def by_round(row: Object, key: str, rounds: int, place: Place) -> tuple[float | None, ...]:
+    """Return the positive number of each round, None for a round without; () if not stated."""
+    if key not in row:
         return ()
-    remedy = "measure again, or remove 'pair_ratios'"
-    told = row["pair_ratios"]
-    if not isinstance(told, list):
-        raise place.error(f"'pair_ratios' is {kind(told)}, not a list", remedy)
-    if len(told) != rounds:
-        fault = f"'pair_ratios' has {len(told)} entries for {rounds} process_rounds"
+    remedy = f"measure again, or remove {quoted(key)}"
+    stated = row[key]
+    if not isinstance(stated, list):
+        raise place.error(f"{quoted(key)} is {kind(stated)}, not a list", remedy)
+    if len(stated) != rounds:
+        fault = f"{quoted(key)} has {len(stated)} entries for {rounds} process_rounds"
         raise place.error(fault, remedy)
-    for one in told:
+    for one in stated:
         if one is not None and not (type(one) in _NUMBERS and 0 < one <= _LARGEST):
-            raise place.error("'pair_ratios' holds a value that is not a positive number", remedy)
-    return tuple([None if one is None else float(one) for one in told])
+            fault = f"{quoted(key)} holds a value that is not a positive number"
+            raise place.error(fault, remedy)
+    return tuple([None if one is None else float(one) for one in stated])
 
 
 def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:

@@ -12,13 +12,14 @@ from statistics import median
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
 from warpgauge.records.fields import (
+    ELAPSED,
     MACHINE_CODE,
+    by_round,
     context_strings,
     counters_of,
     label_of,
     name_of,
     number_or_zero,
-    pair_ratios_of,
     rounds_of,
     seconds,
     timed_by_host,
@@ -44,6 +45,8 @@ from warpgauge.system.text import quoted
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
 
+PAIR_RATIOS = "pair_ratios"
+
 # Files round times to seven digits. A larger relative difference means that the file was edited.
 _ROUNDING = 1e-3
 
@@ -51,9 +54,10 @@ _ROUNDING = 1e-3
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]
-# A row's times by session, their rounds, and the ratios of these rounds; from the row, the seconds
-# in its unit, and its place.
-_Times = tuple[_BySession, tuple[int, ...], tuple[float | None, ...]]
+_ByRound = tuple[float | None, ...]
+# A row's times by session, their rounds, and by round the ratio and what elapsed; from the row, the
+# seconds in its unit, and its place.
+_Times = tuple[_BySession, tuple[int, ...], _ByRound, _ByRound]
 _Medians = Callable[[Object, float, Place], _Times]
 
 
@@ -153,7 +157,9 @@ def _run(document: Document) -> Record:
     def medians(row: Object, unit: float, place: Place) -> _Times:
         times = _times(row.get("process_medians"), unit, "process_medians", place)
         rounds = rounds_of(row, len(times), place)
-        return {session.key: times}, rounds, pair_ratios_of(row, len(rounds), place)
+        count = len(rounds)
+        ratios, elapsed = (by_round(row, key, count, place) for key in (PAIR_RATIOS, ELAPSED))
+        return {session.key: times}, rounds, ratios, elapsed
 
     return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
 
@@ -184,6 +190,7 @@ def _baseline(document: Document) -> Record:
             },
             (),
             (),
+            (),
         )
 
     return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
@@ -212,7 +219,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             continue
         unit = unit_of(row, place)
         told = seconds(row.get("real_time"), unit, "real_time", place)
-        times, rounds, pair_ratios = medians(row, unit, place)
+        times, rounds, pair_ratios, elapsed = medians(row, unit, place)
         middle = median(map(median, times.values()))
         contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
         rows[name] = Row(
@@ -223,6 +230,7 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             label,
             rounds=rounds,
             pair_ratios=pair_ratios,
+            elapsed=elapsed,
             contradicted=contradicted,
             iterations=int(number_or_zero(row.get("iterations"))),
             cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,

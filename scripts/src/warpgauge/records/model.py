@@ -103,6 +103,8 @@ class Row:
     `rounds` numbers those processes if they ran in pairs with the other side's.
     `pair_ratios`, of a candidate, are its times over the base's in those rounds, by slices in
     lock-step; None for a round in which the processes alternated. Empty if all rounds alternated.
+    `elapsed` are, by round, the seconds that a slice (in lock-step), or the process of a plain
+    program, took by the driver's clock; None where unknown, empty if everywhere.
     `error` says why there are no times. If `skipped`, the machine cannot run it, which is no fault.
     `contradicted` means that the file's own summary differs from the times. `iterations` are those
     of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
@@ -118,6 +120,7 @@ class Row:
     error: str | None = None
     rounds: tuple[int, ...] = ()
     pair_ratios: tuple[float | None, ...] = ()
+    elapsed: tuple[float | None, ...] = ()
     contradicted: bool = False
     iterations: int = 0
     cpu_seconds: float = 0.0

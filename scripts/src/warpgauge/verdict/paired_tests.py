@@ -24,8 +24,12 @@ from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found, Tests
 from warpgauge.statistics.pairs import Order
+from warpgauge.system.text import duration
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
+
+# By which factor sides may differ by the driver's clock, beyond what they report.
+_ELAPSED_ALIKE = 1.5
 
 # In the context of a pair's run files: the rounds after which the pairs were looked at, "6 10 16".
 LOOKS = "looks"
@@ -89,6 +93,33 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
         np.array([np.mean([_step(*both) for both in sides])]),
         np.array([1.0 - BOUND_CONFIDENCE]),
     )
+
+
+def contradiction(pairing: Pairing, log_ratio: float) -> str:
+    """Return why the sides' own times are not believed, or "" if the driver's clock agrees.
+
+    By that clock a side takes as long as the other, or longer by what it reports: what is not timed
+    takes the same time on both. A program that sleeps outside of what it times takes longer.
+    """
+    elapsed = [
+        dict(zip(row.rounds, row.elapsed, strict=True)) if row.elapsed else {}
+        for row in (pairing.baseline, pairing.candidate)
+    ]
+    both = [tuple(side.get(number) for side in elapsed) for number in _common(pairing)]
+    known = [(base, cand) for base, cand in both if base and cand]
+    if not known:
+        return ""
+    base, cand = map(min, zip(*known, strict=True))  # a busy machine adds time now and then
+    work, noise = ("a slice", 0.005) if pairing.candidate.pair_ratios else ("a process", 0.2)
+    most = _ELAPSED_ALIKE * math.exp(abs(log_ratio))
+    slower = log_ratio > 0.0
+    for mine, others, may_be_longer in ((cand, base, slower), (base, cand, not slower)):
+        if mine > others * (most if may_be_longer else _ELAPSED_ALIKE) + noise:
+            return (
+                f"by the driver's clock {work} of the base took {duration(base)}, and of the "
+                f"candidate {duration(cand)}, which the times that they report do not explain"
+            )
+    return ""
 
 
 def _order(rounds: Sequence[int]) -> Order:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.text import inert, percent, plural
-from warpgauge.verdict import comparability
+from warpgauge.verdict import comparability, paired_tests
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import (
     CHANGED,
@@ -63,6 +63,10 @@ class Screening:
         counters = pairing.baseline.counters  # more kernels of the candidate are no latency
         return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds, counters)
 
+    def contradiction(self, pairing: Pairing, log_ratio: float) -> str:
+        """Return why the times are not believed, or ""."""
+        return ""
+
     def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
         """Return a control of the host that moved at least as far as this row, if any."""
         if pairing.candidate.clock is not Clock.HOST:
@@ -83,6 +87,9 @@ class Confirming(Screening):
         in_lock_step = bool(ratios) and None not in ratios
         return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
+    def contradiction(self, pairing: Pairing, log_ratio: float) -> str:
+        return paired_tests.contradiction(pairing, log_ratio)
+
     def usual_effect(self, pairing: Pairing, seconds: float) -> float:
         return self.settings.paired_effect(pairing.candidate.name, pairing.candidate.clock)
 
@@ -98,6 +105,9 @@ def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[V
 
 def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
     name, clock = pairing.candidate.name, pairing.candidate.clock
+    if why := rule.contradiction(pairing, tested.log_ratio):
+        counters = pairing.candidate.counters
+        return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
     minimum_effect = rule.minimum_effect(pairing, math.exp(tested.baseline_log))
     tolerance = rule.settings.tolerance(name, clock)
     outcome = _outcome(pairing, tested, minimum_effect, tolerance, rule.settings)
