@@ -33,7 +33,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     head = clone.commit({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert "1 regression, 0 improvements; 2 of 3 unchanged" in out
+    assert "1 slower · 2 within tolerance" in out
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
     assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
@@ -68,7 +68,7 @@ def test_what_one_side_lacks_is_missing_or_new(clone: GitRepository) -> None:
     clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
     assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.NOT_MEASURED
     out = clone.output()[0]
-    assert re.search(r"1 of 3 unchanged \(at most [^)]*\), 2 missing, 1 new", out)
+    assert re.search(r"1 within tolerance \(at most [^)]*\) · 2 missing · 1 new", out)
 
 
 def test_the_files_go_where_the_user_wants_them_and_replace_no_others(clone: GitRepository) -> None:
@@ -170,7 +170,7 @@ def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair
     assert compare.starter([str(path) for path in pair]) == ExitStatus.OK
     compared, _ = clone.output()
     for told in (measured, compared):
-        assert "0 regressions, 0 improvements; 2 of 3 unchanged (at most " in told
+        assert "PASS  2 within tolerance (at most " in told
         assert "), 1 accepted" in told
         assert "accepted: the bounds check" in told
     tolerances.unlink()

@@ -44,13 +44,13 @@ def candidate(tmp_path: Path, document: Json) -> Path:
 
 
 STATUS = {
-    "identical": (SAME, 0, "0 regressions, 0 improvements; 2 of 2 unchanged (at most +"),
-    "faster": (run([row("a/b", scaled(0.5)), row("a/c")]), 0, "1 improvement"),
-    "slower": (run([row("a/b", scaled(1.05)), row("a/c")]), 1, "Worst: a/b (+5.0 %)"),
+    "identical": (SAME, 0, "PASS 2 within tolerance (at most +"),
+    "faster": (run([row("a/b", scaled(0.5)), row("a/c")]), 0, "1 faster"),
+    "slower": (run([row("a/b", scaled(1.05)), row("a/c")]), 1, "FAIL 1 slower · 1 within"),
     "slower and failed": (run([row("a/b", scaled(3)), failed("a/c")]), 1, "1 failed"),
-    "failed": (run([row("a/b"), failed("a/c")]), 3, "%), 1 failed"),
+    "failed": (run([row("a/b"), failed("a/c")]), 3, "%) · 1 failed"),
     "vanished": (run([row("a/b")]), 3, "1 missing"),
-    "other gpu": (run([row("a/b"), row("a/c")], gpu_name="X"), 3, "Not compared."),
+    "other gpu": (run([row("a/b"), row("a/c")], gpu_name="X"), 3, "Not compared: "),
     "nothing in common": (run([row("z")]), 3, "no benchmark in common"),
 }
 
@@ -63,7 +63,7 @@ def test_a_pair_from_elsewhere_need_not_have_what_this_tree_requires(
         document = run([row("a/b", times, process_rounds=[*range(1, 8)])], pair_id="p")
         pair.append(str(write(tmp_path / name, document)))
     assert main(pair) == 0
-    assert "1 of 1 unchanged (at most +" in capsys.readouterr().out
+    assert "1 within tolerance (at most +" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("case", STATUS)
@@ -151,7 +151,7 @@ def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
     tmp_path: Path, base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slower = candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")]))
-    rule = "Reported if p <"
+    rule = "Slower or faster: p below"
     for options, shown in (([], False), (["--verbose"], True)):
         assert main([str(base), str(slower), *options]) == 1
         out = capsys.readouterr().out

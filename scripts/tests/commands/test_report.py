@@ -59,17 +59,17 @@ def headline(page: str) -> str:
 
 def test_a_run_alone_is_held_against_the_baseline_of_its_gpu(tree: Tree) -> None:
     tree.baseline()
-    assert headline(tree.report(tree.write(SLOW))).startswith("FAIL 1 regression")
+    assert headline(tree.report(tree.write(SLOW))).startswith("FAIL 1 slower")
 
 
 def test_two_runs_are_base_and_candidate_and_so_is_a_run_with_a_baseline(tree: Tree) -> None:
     tree.baseline()  # of neither
     base, slow = tree.write(SAME, "old.json"), tree.write(SLOW, "new.json")
     page = tree.report(base, slow, "--out", "it.html", out="it.html")
-    assert headline(page).startswith("FAIL 1 regression")
+    assert headline(page).startswith("FAIL 1 slower")
     assert tree.report(slow, "--baseline", base, "--out", "it.html", out="it.html") == page
-    assert "1 improvement" in headline(tree.report(slow, base, out="old.html"))
-    assert "2 of 2 unchanged" in headline(
+    assert "1 faster" in headline(tree.report(slow, base, out="old.html"))
+    assert "2 within tolerance" in headline(
         tree.report(base, slow, "--min-effect=50", out="new.html")
     )
 
@@ -79,7 +79,7 @@ def test_without_a_baseline_the_times_stand_alone(tree: Tree, document: Json) ->
     rows = [google_row("a/b", time) for time in (10.0, 11.0)]
     page = tree.report(tree.write(document if document["benchmarks"] else google(rows)))
     assert "There is nothing to compare with" in page
-    assert ">NEW</td>" in page
+    assert ">new</td>" in page
 
 
 def test_a_baseline_can_be_shown_by_itself(tree: Tree) -> None:

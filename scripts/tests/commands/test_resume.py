@@ -86,12 +86,12 @@ def test_every_phase_goes_on(clone: GitRepository, driver_runs: DriverRuns) -> N
     assert clone.bench("--processes=5") is ExitStatus.REGRESSION
     whole = [*driver_runs.plans]
     assert len(whole[-1]["programs"][0]["sides"]) == 2
-    assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
+    assert "1 slower · 2 within tolerance" in clone.output()[0]
     for runs in (3, 10, 12, len(whole) - 1):
         interrupted(clone, driver_runs, runs, "--processes=5")
         clone.output()
         assert clone.resume() is ExitStatus.REGRESSION
-        assert "1 regression, 0 improvements; 2 of 3 unchanged" in clone.output()[0]
+        assert "1 slower · 2 within tolerance" in clone.output()[0]
         assert len(driver_runs.plans) == len(whole) - runs
 
 

@@ -71,7 +71,7 @@ def test_a_full_disk_below_standard_output_hides_no_regression_and_no_report(
         1,
         "compare.py: standard output cannot be written (No space left on device)\n",
     )
-    assert report.read_text().startswith("**FAIL** · worst: `a/b`")
+    assert report.read_text().startswith("**FAIL** · slower: `a/b`")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -69,8 +69,8 @@ def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_t
     one = replace(part(slower()), history_url=history, report_url=made)
     one = replace(one, sources={"gemm/tiled": source})
     body = comment.body(THE_RUN, BASE, [one], f"{RUN_URL}/previous")
-    assert body.startswith(f"{MARK}**FAIL** · worst: [`gemm/tiled`]({source})")
-    assert body.index("**1 regression, 0 improvements; 1 of 2 unchanged") < body.index("**Regr")
+    assert body.startswith(f"{MARK}**FAIL** · slower: [`gemm/tiled`]({source})")
+    assert body.index("**1 slower · 1 within tolerance") < body.index("**Slower")
     assert (
         f"Commit `{HEAD[:10]}` on **NVIDIA H200** against `cdcdcdcdcd`, its merge base with "
         "`release/2`. "
@@ -101,9 +101,9 @@ def test_a_gpu_without_a_result_is_not_decided_and_the_others_are_shown() -> Non
     beside = comment.body(THE_RUN, None, [part(passing()), b200])
     assert beside.startswith(f"{MARK}**NOT DECIDED** · **NVIDIA B200**: {sentence}\n")
     assert f"- **NVIDIA B200: NOT DECIDED** · {sentence} [job]({RUN_URL}/job/5)" in beside
-    assert "- **NVIDIA H200: PASS** · **0 regressions" in beside
+    assert "- **NVIDIA H200: PASS** · **2 within" in beside
     worse = comment.body(THE_RUN, None, [b200, part(slower())])
-    assert worse.startswith(f"{MARK}**FAIL** · **NVIDIA H200**: worst: `gemm/tiled`")
+    assert worse.startswith(f"{MARK}**FAIL** · **NVIDIA H200**: slower: `gemm/tiled`")
     assert comment.body(THE_RUN, None, []).startswith(f"{MARK}**NOT DECIDED**")
 
 
@@ -111,16 +111,16 @@ def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_f
     a100 = part(of_every_kind(), "nvidia-a100", "NVIDIA A100")
     body = comment.body(THE_RUN, BASE, [part(slower()), a100])
     html = rendered(body)
-    assert body.startswith(f"{MARK}**FAIL** · **NVIDIA A100**: worst: `gemm/naive/n:64`")
+    assert body.startswith(f"{MARK}**FAIL** · **NVIDIA A100**: slower: `gemm/naive/n:64`")
     assert html.count("<li>") >= 2
-    order = ("- **NVIDIA H200: FAIL** · **1 regr", "- **NVIDIA A100: FAIL** · **2 regr",
+    order = ("- **NVIDIA H200: FAIL** · **1 slower", "- **NVIDIA A100: FAIL** · **2 slower",
              "| benchmark | NVIDIA H200 | NVIDIA A100 |", "<summary>NVIDIA H200",
              "<summary>NVIDIA A100")  # fmt: skip
     assert [*order] == sorted(order, key=body.index)
     table = body[body.index("| benchmark |") : body.index("<summary>")]
-    assert "| `gemm/naive/n:64` |  | **REGRESSION** (+30.0\xa0%) |" in table
-    assert "| `gemm/tiled` | **REGRESSION** (+5.0\xa0%) |  |" in table
-    assert "| INCONCLUSIVE, at\xa0most\xa0+10.2\xa0% |" in table
+    assert "| `gemm/naive/n:64` |  | **slower** (+30.0\xa0%) |" in table
+    assert "| `gemm/tiled` | **slower** (+5.0\xa0%) |  |" in table
+    assert "| undecided, at\xa0most\xa0+10.2\xa0% |" in table
     assert "sync/new" not in table  # neither changed nor undecided
     assert body.count(MARK) == 1
 

@@ -51,7 +51,7 @@ def test_the_verdict_goes_to_the_pull_request_of_the_head(
     assert (written.method, written.path) == ("POST", COMMENTS)
     assert hosted.body.startswith(MARK)
     assert hosted.body.count(MARK) == 1
-    assert "**1 regression" in hosted.body
+    assert "**1 slower" in hosted.body
     assert "gemm/tiled" in hosted.body
     assert "abababab" in hosted.body
     assert f"[run]({RUN_URL})" in hosted.body
@@ -86,7 +86,7 @@ def test_two_comments_of_ours_become_one_the_older(hosted: HostedRun) -> None:
     hosted.said(f"{MARK}hello", 1, "Stranger")
     hosted.comment()
     assert [one["id"] for one in hosted.comments] == [2, 1]
-    assert "**1 regression" in hosted.comments[0]["body"]
+    assert "**1 slower" in hosted.comments[0]["body"]
 
 
 def test_a_run_that_begins_marks_the_comment_and_leaves_the_rest(hosted: HostedRun) -> None:
@@ -167,7 +167,7 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
     hosted.comment()
     assert "Its job failed before anything was compared" in hosted.body
     assert f"[job]({RUN_URL}/job/5151)" in hosted.body
-    assert "**1 regression" in hosted.body
+    assert "**1 slower" in hosted.body
 
 
 @pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(slower()))]])
@@ -226,7 +226,7 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
     hosted.artifacts[0]["size_in_bytes"] = 0
     hosted.comment()
     assert [asked.path for asked in hosted.storage.asked] == ["/blob/909"]
-    assert "**1 regression" in hosted.body
+    assert "**1 slower" in hosted.body
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_run_of_another_head_is_no_later_one(hosted: HostedRun) -> None:
     ):
         hosted.later.append({**later, **changes})
     hosted.comment()
-    assert "**1 regression" in hosted.body
+    assert "**1 slower" in hosted.body
 
 
 def test_a_push_while_the_artifacts_are_read_keeps_the_old_result_away(hosted: HostedRun) -> None:

@@ -35,7 +35,7 @@ def passes(hosted: HostedRun) -> None:
 def test_an_unchanged_commit_passes(hosted: HostedRun) -> None:
     passes(hosted)
     assert hosted.comment() is ExitStatus.OK
-    assert "2 of 2 unchanged" in hosted.body
+    assert "2 within tolerance" in hosted.body
 
 
 @pytest.mark.parametrize("conclusion", ["cancelled", "timed_out", "skipped", "neutral", None])
@@ -45,7 +45,7 @@ def test_a_job_that_did_not_end_by_itself_has_no_result(
     hosted.replace(unchanged())
     hosted.jobs[0]["conclusion"] = conclusion
     hosted.comment()
-    assert "unchanged" not in hosted.body
+    assert "within tolerance (" not in hosted.body
     assert "Its job" in hosted.body
 
 
@@ -79,14 +79,14 @@ def test_two_jobs_of_one_name_cannot_be_told_apart(hosted: HostedRun) -> None:
     hosted.jobs.append(hosted.job("gate (NVIDIA H200)", "success"))
     hosted.comment()
     assert "2 jobs of that name" in hosted.body
-    assert "unchanged" not in hosted.body
+    assert "within tolerance (" not in hosted.body
 
 
 def test_a_called_workflow_s_job_has_the_caller_s_name_in_front(hosted: HostedRun) -> None:
     passes(hosted)
     hosted.jobs[0]["name"] = "performance / gate (NVIDIA H200)"
     hosted.comment()
-    assert "2 of 2 unchanged" in hosted.body
+    assert "2 within tolerance" in hosted.body
 
 
 @pytest.mark.parametrize("labels", [["ubuntu-24.04"], ["self-hosted"], [], None])
@@ -95,7 +95,7 @@ def test_a_job_on_another_runner_has_no_result(hosted: HostedRun, labels: list[s
     hosted.jobs[0]["labels"] = labels
     hosted.comment()
     assert "Its job ran on another runner" in hosted.body
-    assert "unchanged" not in hosted.body
+    assert "within tolerance (" not in hosted.body
 
 
 @pytest.mark.parametrize("files", [["README.md"], ["README.md", "kernels/gemm.cu"]])
@@ -146,7 +146,7 @@ def test_a_base_that_the_pull_request_no_longer_has_is_said(
     hosted.merge_base = OTHER
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "measured against another base" in hosted.body
-    assert "unchanged" not in hosted.body
+    assert "within tolerance (" not in hosted.body
     assert "measured against another base" in capsys.readouterr().err
 
 
@@ -155,7 +155,7 @@ def test_a_changed_base_is_judged_again_without_a_run(
 ) -> None:
     passes(hosted)
     hosted.comment()
-    assert "2 of 2 unchanged" in hosted.body
+    assert "2 within tolerance" in hosted.body
     hosted.pulls[0]["base"]["ref"] = "release"
     answer = Answer({"merge_base_commit": {"sha": OTHER}})
     hosted.api.on("GET", f"/repos/{HOME}/compare/release...{HEAD}", answer)
@@ -239,7 +239,7 @@ def test_what_fails_is_an_error_and_what_the_run_explains_is_marked(hosted: Host
     left.candidate["benchmarks"][1] = failed("gemm/bad", "wrong result @all")
     hosted.replace(left)
     assert hosted.comment() is ExitStatus.OK
-    assert "1 regression" in hosted.body
+    assert "1 slower" in hosted.body
     assert "1 failed" in hosted.body
     assert "`(explanation by the run, not checked) It spills, @all. <b>`" in hosted.body
 

@@ -244,7 +244,7 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
                                          "error_message": text, "real_time": 0})  # fmt: skip
     hosted.replace(left)
     hosted.comment()
-    assert "1 regression" in hosted.body
+    assert "1 slower" in hosted.body
     assert len(hosted.body) <= 65_536
     rendered = RENDERER.render(hosted.body)
     assert "<script" not in rendered

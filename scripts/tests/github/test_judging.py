@@ -86,7 +86,7 @@ def test_what_the_base_expects_is_in_the_base_already(hosted: HostedRun) -> None
     for commit in (BASE, HEAD):
         hosted.file(POLICY, EXPECTED, commit)
     hosted.comment()
-    assert "1 regression" in hosted.body
+    assert "1 slower" in hosted.body
     assert "only by the policy" not in hosted.body
 
 
@@ -169,7 +169,7 @@ def test_a_host_time_is_one_by_our_baseline(suite: HostedRun) -> None:
         left.row("gemm/tiled", side)["host_clock"] = 1.0
     suite.replace(left)
     suite.comment()
-    assert "1 regression" in suite.body
+    assert "1 slower" in suite.body
 
 
 def test_a_benchmark_whose_clock_changes_is_not_comparable(suite: HostedRun) -> None:

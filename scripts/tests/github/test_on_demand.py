@@ -131,7 +131,7 @@ def test_a_comment_is_answered_at_once_and_then_with_the_result(
     ]  # fmt: skip
     assert hosted.reply.startswith("**FAIL**")
     assert hosted.reply.endswith("Requested: `^gemm/` at commit `ababababab`.")
-    assert "1 regression" in hosted.reply
+    assert "1 slower" in hosted.reply
     assert "gemm/tiled" in hosted.reply
     assert f"[run]({RUN_URL})" in hosted.reply
     assert "NVIDIA A100" not in hosted.reply
@@ -191,7 +191,7 @@ def test_all_asks_for_the_whole_suite_on_every_gpu(
     hosted.ask("/warpgauge run all")
     hosted.replace(slower())
     hosted.answer(request_in(capsys.readouterr().out))
-    assert "1 regression" in hosted.reply
+    assert "1 slower" in hosted.reply
     assert "**NVIDIA A100: NOT DECIDED** · It had no job" in hosted.reply
 
 
@@ -322,7 +322,7 @@ def test_a_result_of_the_run_s_own_commit_or_of_another_base_is_refused(
     for commits in ({"commit": OTHER}, {"base": OTHER}):
         hosted.replace(pair({"gemm/tiled": 1.0}, filter="^gemm/", **commits))
         assert hosted.answer(asked) is ExitStatus.BAD_USAGE
-        assert "1 of 1 unchanged" not in hosted.reply
+        assert "1 within tolerance" not in hosted.reply
 
 
 def test_only_what_was_asked_for_can_be_missing(hosted: OnDemand, asked: str) -> None:
@@ -368,7 +368,7 @@ def test_a_result_of_an_older_head_says_so(hosted: OnDemand, asked: str) -> None
     hosted.pulls[0]["state"] = "closed"
     hosted.answer(asked)
     assert "at commit `ababababab`, which is no longer the head" in hosted.reply
-    assert "1 regression" in hosted.reply
+    assert "1 slower" in hosted.reply
 
 
 def test_a_second_attempt_answers_again(hosted: OnDemand, asked: str) -> None:

@@ -31,7 +31,7 @@ def test_families_are_suites_and_what_regressed_or_was_not_measured_is_no_pass()
         "name": "warpgauge", "tests": "12", "failures": "2", "errors": "4", "skipped": "1",
     }  # fmt: skip
     told = root.findtext(".//testcase[@name='launch/one']/system-out", "")
-    assert told.startswith("unchanged, at most +0.30 %; +0.10 % ")
+    assert told.startswith("within tolerance, at most +0.30 %; +0.10 % ")
     failure = case.find("failure")
     assert failure is not None
     assert failure.get("message") == (
@@ -45,7 +45,7 @@ def test_a_refusal_is_an_error_even_where_no_benchmark_was_asked_for() -> None:
     root = parsed(comparison([], refusal="Nothing in common."))
     assert root.get("errors") == "1"
     (error,) = root.iter("error")
-    assert error.get("message") == "Not compared. Nothing in common."
+    assert error.get("message") == "Not compared: Nothing in common."
 
 
 @given(HOSTILE)

@@ -27,7 +27,7 @@ from simulation import size
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.headline import how_found
+from warpgauge.reports.view import how_found
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.judge import judge

@@ -315,7 +315,7 @@ def test_a_change_that_it_holds_back_says_why_and_regresses_by_its_resources_alo
     assert found.notes[0] == NOTE
     assert exit_status(found) is (ExitStatus.REGRESSION if gated else ExitStatus.OK)
     if gated:
-        assert "minimum effect of 25" in markdown.render(found).split("**Regressions**")[1]
+        assert "minimum effect of 25" in markdown.render(found).split("**Slower**")[1]
 
 
 @pytest.mark.parametrize(

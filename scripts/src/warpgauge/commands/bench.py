@@ -20,7 +20,7 @@ from warpgauge.measure.discovery import Probe
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.reports.formats import TERMINAL
-from warpgauge.reports.headline import EXIT_MEANINGS
+from warpgauge.reports.view import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError

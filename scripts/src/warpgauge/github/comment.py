@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from warpgauge.github.api import GitHub, Json, address, at, is_ours, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
-from warpgauge.reports.decision_text import at_most
-from warpgauge.reports.headline import size, worst
 from warpgauge.reports.markdown import report
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.reports.markdown.text import (
@@ -31,8 +29,7 @@ from warpgauge.reports.markdown.text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.ranking import rank
-from warpgauge.reports.workflow_commands import check_word
+from warpgauge.reports.view import at_most, check_word, rank, size, word, worst
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, cut, plural
@@ -225,9 +222,9 @@ def _cell(verdict: Verdict | None) -> str:
     if verdict is None:
         return ""
     if verdict.is_changed:
-        return f"**{verdict.outcome.value}** {unbroken(size(verdict).strip())}"
+        return f"**{word(verdict)}** {unbroken(size(verdict).strip())}"
     bound = f", {unbroken(at_most(verdict.bound))}" if verdict.bound is not None else ""
-    return f"{verdict.outcome.value}{bound}"
+    return f"{word(verdict)}{bound}"
 
 
 def to_be_measured(run: Run) -> str:

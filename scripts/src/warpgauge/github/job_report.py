@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.reports.markdown.text import code, prose
-from warpgauge.reports.workflow_commands import check_word, command
+from warpgauge.reports.view import check_word
+from warpgauge.reports.workflow_commands import command
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of

@@ -20,9 +20,9 @@ from warpgauge.records.model import (
     Source,
 )
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.headline import worst
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project
+from warpgauge.reports.view import worst
 from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
@@ -96,7 +96,7 @@ def _bound(comparison: Comparison) -> Step:
     left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
     if comparison.candidate.source is not Source.RUN:
         return Step(
-            "To bound the inconclusive benchmarks, measure more processes on a quieter machine."
+            "To bound the undecided benchmarks, measure more processes on a quieter machine."
         )
     screened = [one for one in left if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")

@@ -15,10 +15,11 @@ import msgspec
 from warpgauge.records.model import Record, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import json_document
-from warpgauge.reports.headline import headline, worst
 from warpgauge.reports.json_document import Processes, Rows, Side, State
 from warpgauge.reports.provenance import nearby
+from warpgauge.reports.view import headline, worst
 from warpgauge.system.contract import Document
+from warpgauge.system.text import plain
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, exit_status
 from warpgauge.verdict.note import Note
 
@@ -41,7 +42,7 @@ def document(comparison: Comparison) -> json_document.Comparison:
     """Return the document that `render` writes, with numbers that may not be finite."""
     slowest = worst(comparison)
     return json_document.Comparison(
-        headline=str(headline(comparison)),
+        headline=plain(headline(comparison)),
         exit_status=exit_status(comparison),
         refusal=comparison.refusal,
         alpha=comparison.alpha,

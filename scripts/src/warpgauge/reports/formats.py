@@ -38,7 +38,7 @@ def format_of(
 
 
 # The terminal's format; standard output uses the terminal's own width and colours.
-_VERDICT_LINE = rb"\A(?:\d+ regressions?, \d+ improvements?; |Not compared\.)"
+_VERDICT_LINE = rb"\A(?:PASS|FAIL|NOT DECIDED)  "
 TERMINAL = format_of("terminal", terminal.plain, "comparison in plain text", _VERDICT_LINE)
 
 _MARKDOWN = re.escape(markdown.MARK.encode())

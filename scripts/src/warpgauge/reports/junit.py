@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from warpgauge.reports.headline import headline, sentence
-from warpgauge.system.text import inert
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.reports.view import Row, View, headline
+from warpgauge.system.text import inert, plain
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 _NAME = "warpgauge"
 
@@ -27,9 +27,9 @@ def render(comparison: Comparison) -> str:
     families: dict[str, list[ElementTree.Element]] = {}
     if comparison.refusal is not None:
         case = ElementTree.Element("testcase", classname=_NAME, name="comparison")
-        families[_NAME] = [_tell(case, "error", "REFUSED", str(headline(comparison)))]
-    for verdict in comparison.verdicts:
-        families.setdefault(verdict.family, []).append(_case(verdict))
+        families[_NAME] = [_tell(case, "error", "REFUSED", plain(headline(comparison)))]
+    for row in View(comparison).every_row:
+        families.setdefault(row.verdict.family, []).append(_case(row))
     for family, cases in families.items():
         suite = ElementTree.SubElement(root, "testsuite", name=inert(family))
         suite.extend(cases)
@@ -40,18 +40,19 @@ def render(comparison: Comparison) -> str:
     return written.decode("ascii") + "\n"
 
 
-def _case(verdict: Verdict) -> ElementTree.Element:
+def _case(row: Row) -> ElementTree.Element:
+    verdict = row.verdict
     names = {"classname": inert(verdict.family), "name": inert(verdict.name)}
     case = ElementTree.Element("testcase", names)
     if verdict.candidate_seconds is not None:
         case.set("time", f"{verdict.candidate_seconds:.12f}")
     if verdict.outcome is Outcome.REGRESSION or verdict.is_unmeasured:
         tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
-        _tell(case, tag, verdict.outcome.value, sentence(verdict))
+        _tell(case, tag, verdict.outcome.value, row.sentence)
     elif verdict.outcome is Outcome.SKIPPED:
-        _tell(case, "skipped", verdict.outcome.value, sentence(verdict))
+        _tell(case, "skipped", verdict.outcome.value, row.sentence)
     elif verdict.outcome is Outcome.PASS:  # with the bound of the pass
-        ElementTree.SubElement(case, "system-out").text = sentence(verdict)
+        ElementTree.SubElement(case, "system-out").text = row.sentence
     return case
 
 

@@ -12,21 +12,14 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from warpgauge.system.errors import ExitStatus
-
 _IN_MESSAGE = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n"})
 _IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
 
 
-def check_word(status: ExitStatus) -> str:
-    """Return PASS, FAIL or, for any other exit status, NOT DECIDED, which is not a pass."""
-    return {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}.get(status, "NOT DECIDED")
-
-
 def command(kind: str, properties: Mapping[str, object], message: str) -> str:
     """Return ``::error title=…::message``, without a newline."""
-    told = [f"{key}={str(value).translate(_IN_PROPERTY)}" for key, value in properties.items()]
-    return f"::{kind} {','.join(told)}::{message.translate(_IN_MESSAGE)}"
+    shown = [f"{key}={str(value).translate(_IN_PROPERTY)}" for key, value in properties.items()]
+    return f"::{kind} {','.join(shown)}::{message.translate(_IN_MESSAGE)}"
 
 
 @contextmanager

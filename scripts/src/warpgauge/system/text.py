@@ -7,7 +7,7 @@ import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -51,6 +51,24 @@ def _visible(char: str) -> str:
 def cut(text: str, length: int) -> str:
     """Return at most `length` characters of `text`, with an ellipsis if some are left out."""
     return text if len(text) <= length else f"{text[:length]}…"
+
+
+def foreign(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return text of a file for a sentence of ours: inert, cut, and between marks for `shown_as`.
+
+    `inert` leaves no such control characters in the text itself.
+    """
+    return f"\x02{cut(inert(cut(text, longest)), longest)}\x03" if text else ""
+
+
+def shown_as(words: str, quote: Callable[[str], str]) -> str:
+    """Return our `words`, with each foreign text in them passed through `quote`."""
+    return re.sub("\x02(.*?)\x03", lambda found: quote(found[1]), words)
+
+
+def plain(words: str) -> str:
+    """Return our words with the foreign texts in them as they are, which are inert."""
+    return words.replace("\x02", "").replace("\x03", "")
 
 
 def clause(sentence: str) -> str:

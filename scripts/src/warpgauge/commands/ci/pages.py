@@ -20,7 +20,8 @@ from warpgauge.reports import site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.workflow_commands import check_word, command
+from warpgauge.reports.view import check_word
+from warpgauge.reports.workflow_commands import command
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty

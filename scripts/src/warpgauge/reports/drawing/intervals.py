@@ -2,7 +2,7 @@
 """A picture of the changes and their intervals: what changed, and what is undecided. Pure.
 
 Each row is a benchmark: a point with whiskers, against zero and a band as wide as the tolerance.
-An inconclusive row has one whisker, which ends at its bound.
+An undecided row has one whisker, which ends at its bound.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from warpgauge.reports.decision_text import at_most
 from warpgauge.reports.drawing import axes, picture
 from warpgauge.reports.drawing.axes import Axis, change_words, linear
 from warpgauge.reports.drawing.picture import CIRCLE, DIAMOND, GAP, SQUARE, Sign, rect, shape, text
 from warpgauge.reports.drawing.style import LETTER
-from warpgauge.reports.headline import headline, interval
 from warpgauge.reports.provenance import gpu_name
-from warpgauge.reports.ranking import rank
+from warpgauge.reports.view import at_most, headline, interval, rank
+from warpgauge.system import text as texts
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
@@ -51,7 +50,7 @@ _KINDS = {
     Outcome.REGRESSION: _Kind("slower", CIRCLE),
     Outcome.IMPROVED: _Kind("faster", DIAMOND),
     Outcome.PASS: _Kind("accepted", SQUARE),
-    Outcome.INCONCLUSIVE: _Kind("inconclusive", CIRCLE, filled=False),
+    Outcome.INCONCLUSIVE: _Kind("undecided", CIRCLE, filled=False),
 }
 
 
@@ -76,8 +75,8 @@ def drawn(comparison: Comparison) -> str:
     """Return the SVG element."""
     found = _rows(comparison)
     rows = found[:_ROWS]
-    line, gpu = headline(comparison), gpu_name(comparison.candidate)
-    top = f"{line.verdict.rstrip('.')}. {_plain(gpu)}".rstrip()
+    line, gpu = texts.plain(headline(comparison)), gpu_name(comparison.candidate)
+    top = " · ".join(filter(None, (line, _plain(gpu))))
     least = max(picture.title_width(top) + 2 * GAP, 640.0)
     body = [picture.title(top, GAP)]
     if not rows:
@@ -107,7 +106,7 @@ def drawn(comparison: Comparison) -> str:
 
 
 def _rows(comparison: Comparison) -> list[_Row]:
-    """Return the changed rows, then the accepted ones, then the inconclusive ones."""
+    """Return the changed rows, then the accepted ones, then the undecided ones."""
     rows = []
     for outcome, kind in _KINDS.items():
         chosen = [verdict for verdict in comparison.verdicts if verdict.outcome is outcome]
@@ -144,7 +143,7 @@ def _plain(name: str) -> str:
 
 def _below(kinds: Sequence[_Kind], curved: bool, left_out: int) -> str:
     text = "whiskers: 95 % interval"
-    text += ", or 99 % bound where inconclusive" if _KINDS[Outcome.INCONCLUSIVE] in kinds else ""
+    text += ", or 99 % bound where undecided" if _KINDS[Outcome.INCONCLUSIVE] in kinds else ""
     text += "; band: tolerance"
     text += "; the scale is narrower farther out" if curved else ""
     return text + (f" · {left_out} more not drawn" if left_out else "")
@@ -200,6 +199,22 @@ def _linear_ticks(x: Axis) -> list[float]:
 def _curved_ticks(x: Axis) -> list[float]:
     ticks = [tick for tick in _TICKS if x.low <= tick <= x.high]
     return x.spread(sorted(ticks, key=abs), change_words)
+
+
+def bar(change: Change, tolerance: float) -> str:
+    """Return a small SVG of one interval over its tolerance, for a cell of a page."""
+    one = _within(change)
+    x = Axis(-_LINEAR, _LINEAR, 4.0, 156.0, _curve)
+    low, at, high = (x.at(value) for value in (one.low, one.ratio, one.high))
+    kind = "slower" if change.low > 0 else "faster" if change.high < 0 else "undecided"
+    left, right = x.at(-tolerance), x.at(tolerance)
+    body = [
+        rect("tolerance", left, 0, right - left, 14),
+        shape("path", "zero faint", f'd="M{x.at(0.0):.2f} 0V14"'),
+        shape("path", f"line {kind}", f'd="M{low:.2f} 7H{high:.2f}"'),
+        picture.mark(at, 7, f"mark {kind}"),
+    ]
+    return picture.element(body, 160, 14, f"{interval(change)} %")
 
 
 def _curve(value: float) -> float:

@@ -24,7 +24,7 @@ _COLOURS = {
     "slower": ("#bc4c00", "#ff8a3d"),
     "faster": ("#0072b2", "#4da3e0"),
     "accepted": ("#8a5a83", "#c893c0"),
-    "inconclusive": ("#5e5e5e", "#b5b5b5"),
+    "undecided": ("#5e5e5e", "#b5b5b5"),
     **{f"c{index}": both for index, both in enumerate(_SERIES)},
 }
 _GROUNDS = {

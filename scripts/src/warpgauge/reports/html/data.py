@@ -10,10 +10,11 @@ from itertools import chain, count
 
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Record, Why
-from warpgauge.reports.headline import sentence
 from warpgauge.reports.html.markup import plain
+from warpgauge.reports.view import ACCEPTED, CONTROL, WORDS, Row
 from warpgauge.system.text import LONGEST_NAME, cut, inert
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.system.text import plain as unmarked
+from warpgauge.verdict.comparison import Comparison, Verdict
 from warpgauge.verdict.resource_changes import KERNEL
 
 # Significant digits of numbers; they are drawn or shown with four.
@@ -23,48 +24,46 @@ _MOST_MOVED = 60  # table lines per row of what moved
 # Characters that could end a script element, or begin markup in it.
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
-Cell = Callable[[Verdict], object]
+Cell = Callable[[Row], object]
 _CELLS: dict[str, Cell] = {
-    "outcome": lambda one: [*Outcome].index(one.outcome),
-    "clock": lambda one: one.clock.value,
-    "before": lambda one: _number(one.baseline_seconds),
-    "after": lambda one: _number(one.candidate_seconds),
-    "ratio": lambda one: _number(one.change.ratio if one.change else None),
-    "low": lambda one: _number(one.change.low if one.change else None),
-    "high": lambda one: _number(one.change.high if one.change else None),
-    "bound": lambda one: _number(one.bound),
-    "tolerance": lambda one: _number(one.tolerance),
-    "limit": lambda one: _number(one.limit_fraction),
-    "told": lambda one: sentence(one, causes=False),
+    "outcome": lambda row: _WORDS.index(row.word),
+    "clock": lambda row: row.verdict.clock.value,
+    "before": lambda row: _number(row.verdict.baseline_seconds),
+    "after": lambda row: _number(row.verdict.candidate_seconds),
+    "ratio": lambda row: _number(row.verdict.change.ratio if row.verdict.change else None),
+    "low": lambda row: _number(row.verdict.change.low if row.verdict.change else None),
+    "high": lambda row: _number(row.verdict.change.high if row.verdict.change else None),
+    "bound": lambda row: _number(row.verdict.bound),
+    "tolerance": lambda row: _number(row.verdict.tolerance),
+    "limit": lambda row: _number(row.verdict.limit_fraction),
+    "told": lambda row: row.finding,
 }
+_WORDS = [*WORDS.values(), ACCEPTED, CONTROL]
 
 
-def keys(verdicts: Iterable[Verdict]) -> list[str]:
+def keys(names: Iterable[str]) -> list[str]:
     """Return the key of each row in links: its inert name, with a number if that is taken."""
     found: dict[str, None] = {}
-    for number, verdict in enumerate(verdicts, 1):
-        name = cut(inert(cut(verdict.name, LONGEST_NAME)), LONGEST_NAME)
+    for number, foreign in enumerate(names, 1):
+        name = cut(inert(cut(foreign, LONGEST_NAME)), LONGEST_NAME)
         others = (f"{name}~{other}" for other in count(number))
         found[next(key for key in chain([name], others) if key not in found)] = None
     return [*found]
 
 
-def text(
-    comparison: Comparison,
-    verdicts: Sequence[Verdict],
-    causes: Sequence[str],
-    rest: Sequence[Sequence[str]],
-) -> str:
-    """Return the JSON of these verdicts, in their order, for a script element.
+def text(comparison: Comparison, rows: Sequence[Row], rest: Sequence[Sequence[str]]) -> str:
+    """Return the JSON of these rows, in their order, for a script element.
 
-    `causes` are the likely causes, in words. `rest` has the keys and cells of the last verdicts,
-    which have no row in the page itself.
+    `rest` has the keys and cells of the last rows, which have no row in the page itself.
     """
+    verdicts = [row.verdict for row in rows]
     sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+    causes = {at: f"Likely cause: {unmarked(row.cause)}" for at, row in enumerate(rows)
+              if row.causes}  # fmt: skip
     told = {
-        "outcomes": [outcome.value for outcome in Outcome],
-        "rows": {name: [*map(cell, verdicts)] for name, cell in _CELLS.items()},
-        "causes": {at: plain(cause) for at, cause in enumerate(causes) if cause},
+        "outcomes": _WORDS,
+        "rows": {name: [*map(cell, rows)] for name, cell in _CELLS.items()},
+        "causes": causes,
         "why": {at: _why(one.why) for at, one in enumerate(verdicts) if one.why},
         **_kernels(comparison, verdicts),
         "rest": rest,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison: the verdict first, what changed, then every row.
+"""The page of a comparison: the verdict first, what changed by cause, then every row.
 
 The page is complete without the script, which searches, sorts and opens a row's own page. A policy
 in the page allows only its one style and its one script. Foreign text is inert.
@@ -7,41 +7,71 @@ in the page allows only its one style and its one script. Foreign text is inert.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import quote
 
-from warpgauge.reports import headline
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.drawing import style
+from warpgauge.reports.drawing import intervals, style
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.html import pictures
-from warpgauge.reports.html.markup import breakable, document, heading, plain, scrolled, shown
-from warpgauge.reports.html.rows import Rows
+from warpgauge.reports.html import data, pictures
+from warpgauge.reports.html.markup import (
+    NUMBER,
+    breakable,
+    document,
+    heading,
+    plain,
+    scrolled,
+    shown,
+)
 from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
-from warpgauge.reports.workflow_commands import check_word
+from warpgauge.reports.view import (
+    CONTROL,
+    EXIT_MEANINGS,
+    WITHIN,
+    Group,
+    Row,
+    View,
+    headline,
+    how_found,
+    rank,
+    rule,
+)
+from warpgauge.system import text
 from warpgauge.verdict.comparison import Comparison, exit_status
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
+
+# The table has all rows up to _MOST_ROWS. Of more, it has those that are not within tolerance, at
+# least _FIRST_ROWS; the script makes the others from the data.
+_MOST_ROWS, _FIRST_ROWS = 2000, 500
+_OF_A_GROUP = 20  # rows of a cause shown above the table
+
+_HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
+             "at most", "of limit")  # fmt: skip
+_NUMBERS_FROM = 2
+_KEY = "Dot: change. Line: its 95 % interval. Grey: the tolerance."
 
 _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 
 
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
-    rows = Rows(comparison)
+    page = _Page(View(comparison))
     rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
-    word, line = check_word(exit_status(comparison)), str(headline.headline(comparison))
     views = [
-        *_top(comparison, word, line),
-        *rows.changed(),
-        *rows.folds(),
-        *rows.table(),
+        *_top(page.view),
+        *page.groups(),
+        *page.within(),
+        *page.table(),
         *pictures.sweeps(comparison),
         *pictures.roofline(comparison),
-        *pictures.histories(rows.verdicts, histories),
+        *pictures.histories([row.verdict for row in page.rows], histories),
         *_compared(comparison),
         *_notes(comparison),
     ]
@@ -52,24 +82,146 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     main = "\n".join(filter(None, views))
     body = (
         f'<a class="skip" href="#rows">Skip to all benchmarks</a>\n<main>\n{main}\n</main>\n'
-        f'<script type="application/json" id="data">{rows.data()}</script>'
+        f'<script type="application/json" id="data">{page.data()}</script>'
     )
-    return document(f"{word}: {plain(line)}", rules, body, head, script)
+    title = f"{page.view.check}: {text.plain(headline(comparison))}"
+    return document(title, rules, body, head, script)
 
 
 def _file(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def _top(comparison: Comparison, word: str, line: str) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Page:
+    view: View
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All rows, refused ones too, the worst first."""
+        every = self.view.every_row
+        return self.view.rows or sorted(every, key=lambda row: rank(row.verdict))
+
+    @cached_property
+    def keys(self) -> Mapping[str, str]:
+        """The key of each row in links, by its name."""
+        names = [row.name for row in self.rows]
+        return dict(zip(names, data.keys(names), strict=True))
+
+    @cached_property
+    def _in_table(self) -> int:
+        """The number of rows in the page's own table."""
+        if len(self.rows) <= _MOST_ROWS:
+            return len(self.rows)
+        telling = sum(row.word not in (WITHIN, CONTROL) for row in self.rows)
+        return min(max(telling, _FIRST_ROWS), _MOST_ROWS)
+
+    def data(self) -> str:
+        """Return the data for the script."""
+        rest = [[self.keys[row.name], *row.numbers] for row in self.rows[self._in_table :]]
+        return data.text(self.view.comparison, self.rows, rest)
+
+    def groups(self) -> Iterator[str]:
+        """Yield what changed, by cause, and what is open."""
+        key = f'<p class="faint">{_KEY}</p>'
+        titles: dict[str, list[Group]] = {}
+        for group in self.view.groups:
+            if group.word not in (WITHIN, CONTROL, "new", "skipped"):
+                titles.setdefault(group.word, []).append(group)
+        for word, groups in titles.items():
+            count = sum(len(group.rows) for group in groups)
+            yield f"<section>\n{heading(word.capitalize(), count)}\n{key}"
+            yield from map(self._group, groups)
+            yield "</section>"
+            key = ""
+
+    def _group(self, group: Group) -> str:
+        title = f"<h3>{_words(group.cause)}</h3>\n" if group.cause else ""
+        lines = "\n".join(map(self._line, group.rows[:_OF_A_GROUP]))
+        more = len(group.rows) - _OF_A_GROUP
+        rest = f'<p><a href="#rows">{more:,} more below</a></p>\n' if more > 0 else ""
+        table = scrolled(text.plain(group.title), f"<table>\n{lines}\n</table>")
+        return f'<div class="group {_class(group.word)}">\n{title}{table}\n{rest}</div>'
+
+    def _line(self, row: Row) -> str:
+        one, numbers = row.verdict, row.numbers
+        bar = intervals.bar(one.change, one.tolerance or 0.0) if one.change else ""
+        times = f"{numbers.old} → {numbers.new}" if numbers.change else ""
+        said = _words("; ".join((*row.reasons, *(() if one.is_changed else row.causes))))
+        return (
+            f'<tr><th scope="row">{self.link(row)}</th>'
+            f'<td class="n {_class(row.word)}">{row.size}</td>'
+            f"<td>{bar}</td><td{NUMBER}>{times}</td><td{NUMBER}>{numbers.limit}</td>"
+            f'<td class="faint">{said}</td></tr>'
+        )
+
+    def link(self, row: Row) -> str:
+        key = self.keys[row.name]
+        return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
+
+    def within(self) -> Iterator[str]:
+        """Yield how many rows of each family are within tolerance, and their largest bound."""
+        families = [*self.view.families(WITHIN), *self.view.families(CONTROL)]
+        if not families:
+            return
+        count = sum(len(family.rows) for family in families)
+        yield f'<section>\n{heading(WITHIN.capitalize(), count)}\n<ul class="bounds">'
+        for family in families:
+            control = f"{CONTROL}, not judged " if family.rows[0].word == CONTROL else ""
+            yield (
+                f"<li>{shown(family.name)} {len(family.rows)} "
+                f"<span>{control}{family.most}</span></li>"
+            )
+        yield "</ul></section>"
+
+    def table(self) -> Iterator[str]:
+        heads = (
+            f'<th scope="col"{NUMBER if at >= _NUMBERS_FROM else ""}>{title}</th>'
+            for at, title in enumerate(_HEADINGS)
+        )
+        yield (
+            f'<section id="rows" tabindex="-1">\n{heading("All benchmarks", len(self.rows))}\n'
+            '<div id="tools" hidden></div>'
+        )
+        body = "\n".join(map(self._row, self.rows[: self._in_table]))
+        yield scrolled(
+            "Table of all benchmarks",
+            f'<table id="all">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n{body}</tbody>\n'
+            "</table>",
+        )
+        if (more := len(self.rows) - self._in_table) > 0:
+            yield (
+                f"<noscript><p>{more:,} more rows, the least significant ones, are in this file; "
+                "only its script shows them.</p></noscript>"
+            )
+        yield "</section>"
+
+    def _row(self, row: Row) -> str:
+        key = html.escape(self.keys[row.name])
+        numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in row.numbers)
+        # The target of a link to this row if the script does not run.
+        return (
+            f'<tr id="row={key}"><td class="{_class(row.word)}">{row.word}</td>'
+            f'<th scope="row">{self.link(row)}</th>{numbers}</tr>'
+        )
+
+
+def _class(word: str) -> str:
+    return word.replace(" ", "-")
+
+
+def _words(words: str) -> str:
+    return html.escape(text.plain(words))
+
+
+def _top(view: View) -> Iterator[str]:
+    comparison, kind = view.comparison, view.check.split()[0].lower()
     status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
-    kind = word.split()[0].lower()
-    yield f'<header>\n<h1><span class="badge {kind}">{word}</span> {shown(line)}</h1>'
-    told = [*filter(None, (gpu and f"On {gpu}.", headline.how_found(comparison)))]
+    title = _words(headline(comparison))
+    yield f'<header>\n<h1><span class="badge {kind}">{view.check}</span> {title}</h1>'
+    told = [*filter(None, (gpu and f"On {gpu}.", how_found(comparison)))]
     yield f"<p>{shown(' '.join(told))}</p>" if told else ""
-    yield (
-        f'<p class="faint">Exit status {status:d}: {headline.EXIT_MEANINGS[status]}.</p>\n</header>'
-    )
+    yield f'<p class="faint">Exit status {status:d}: {EXIT_MEANINGS[status]}.</p>\n</header>'
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:
@@ -78,7 +230,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
     lines += [(one.key, *told_values(one)) for one in differences]
     body = "\n".join(
         f'<tr><th scope="row">{shown(key)}</th>'
-        + "".join(f"<td>{breakable(plain(text))}</td>" for text in (before, after))
+        + "".join(f"<td>{breakable(plain(value))}</td>" for value in (before, after))
         + "</tr>"
         for key, before, after in lines
     )
@@ -91,7 +243,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    told = [*map(str, comparison.every_note), sentences(comparison)]
+    told = [*map(str, comparison.every_note), rule(comparison)]
     told += [" ".join(map(str, next_step(comparison)))]
     items = [f"<li>{shown(one)}</li>" for one in told if one]
     if items:

@@ -22,7 +22,7 @@
     const [key, ...cells] = data.rest[at - (keys.length - data.rest.length)], one = make('tr');
     const outcome = data.outcomes[rows.outcome[at]], name = make('th', undefined, {scope: 'row'});
     name.append(make('a', key, {href: `#row=${encodeURIComponent(key)}`}));
-    one.append(make('td', outcome, {className: outcome.toLowerCase()}), name,
+    one.append(make('td', outcome, {className: outcome.replace(/ /g, '-')}), name,
       ...cells.map(text => make('td', text, {className: 'n'})));
     return trs[at] = one;
   };
@@ -173,7 +173,7 @@
     const outcome = data.outcomes[rows.outcome[at]], parts = [close];
     const part = (title, ...nodes) => parts.push(make('h3', title), ...nodes);
     const verdict = make('p', `${rows.clock[at]} time · ${rows.told[at]}`);
-    verdict.prepend(make('strong', outcome, {className: outcome.toLowerCase()}), ' · ');
+    verdict.prepend(make('strong', outcome, {className: outcome.replace(/ /g, '-')}), ' · ');
     parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
     if (data.causes[at]) parts.push(make('p', data.causes[at], {className: 'faint'}));
     if (data.why[at]) {

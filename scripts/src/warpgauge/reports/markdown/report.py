@@ -4,17 +4,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from warpgauge.records.model import Source, by_family
-from warpgauge.reports import ranking
+from warpgauge.records.model import Source
 from warpgauge.reports.advice import again, next_step
-from warpgauge.reports.decision_text import sentences
-from warpgauge.reports.headline import decisive, headline, how_found, size, worst
-from warpgauge.reports.interval_bar import plot
-from warpgauge.reports.markdown import tables as of_rows
-from warpgauge.reports.markdown.reasons import Reasons, brief, in_cell, in_full, reasons_of
-from warpgauge.reports.markdown.tables import CLOSE, OPEN, Column, Kind, Section, details, fitted
 from warpgauge.reports.markdown.text import (
     IN_PARAGRAPH,
     OUR_OWN,
@@ -28,29 +23,30 @@ from warpgauge.reports.markdown.text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.provenance import differences_beside, gpu_name, side
-from warpgauge.reports.ranking import Fold, rank
-from warpgauge.reports.workflow_commands import check_word
-from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
-from warpgauge.verdict.comparison import UNMEASURED, Comparison, Outcome, Verdict, exit_status
+from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
+from warpgauge.reports.view import WITHIN, Row, View, headline, how_found, rule, size, worst
+from warpgauge.system.text import cut, inert, of_limit, plain, plural, shown_as
+from warpgauge.verdict.comparison import Comparison, Verdict
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
 LIMIT = 60_000
 _RESERVE = 600  # for the sentence about what was left out
-_NOTES_SHOWN = 3  # more are folded
+_NOTES_SHOWN, _REASONS_SHOWN = 3, 3  # more are folded
 
 # The last line, by which a program recognises its own comment.
 MARK = "<!-- warpgauge comparison -->\n"
 
 _BETWEEN = "\n\n"
-_AT_THE_TOP = 90  # characters of the cause in the first line
+_NEXT_LINE = "<br>"  # in number cells, which leaves more width to columns of words
+_OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
-_WHY = "Why it is slower"
-_REASONS_SHOWN = 3  # paragraphs; more are folded
-_LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters
+# Characters of a cause in its column and in the first line, and of why a row was not measured.
+_CAUSE, _CAUSE_AT_THE_TOP, _REASON = 44, 90, 160
+_LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters of an investigation
 _SPAN = 250  # characters of a code span, which is cut if longer
 
-_NO_LINKS: Mapping[str, str] = {}
+Sources = Mapping[str, str]
+_NO_LINKS: Sources = {}
 
 
 def render(comparison: Comparison, limit: int = LIMIT) -> str:
@@ -62,150 +58,219 @@ def unmarked(comparison: Comparison, limit: int) -> str:
     """Return the report without the mark."""
     gpu = gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
-    verdict = f"**{check_word(exit_status(comparison))}** · {told}{_BETWEEN}"
+    verdict = f"**{View(comparison).check}** · {told}{_BETWEEN}"
     return f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}"
 
 
-def top(comparison: Comparison, sources: Mapping[str, str] = _NO_LINKS) -> list[str]:
+def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
     """Return the decisive row and its cause, if there is one, then the verdict in numbers."""
-    line, row = headline(comparison), decisive(comparison)
-    if line.refusal is not None:
-        refusal = breakable(cut(inert(line.refusal), LONGEST_TEXT), IN_PARAGRAPH)
-        return [f"**{line.verdict}** {refusal}"]
-    numbers = " ".join(filter(None, (f"**{line.verdict}.**", how_found(comparison))))
+    numbers = f"**{headline(comparison)}**. {how_found(comparison)}".rstrip()
+    if comparison.refusal is not None and worst(comparison) is None:
+        return [shown_as(headline(comparison), in_sentence)]
+    row = View(comparison).decisive
     if row is None:
         return [numbers]
-    why = brief(reasons_of(comparison)(row), _AT_THE_TOP)
+    why = _brief((*row.causes, *row.reasons), _CAUSE_AT_THE_TOP, in_sentence)
     what = name(row.name, sources.get(row.name, ""), IN_PARAGRAPH)
-    if row.is_changed:
-        kind = "worst" if row.outcome is Outcome.REGRESSION else "best"
-        cause = f", likely cause: {why}" if why else ""
-        return [f"{kind}: {what}{unbroken(size(row))}{cause}", numbers]
-    why = f": {why}" if why else ""
-    return [f"undecided: {what}, {row.outcome.value}{why}", numbers]
+    change = unbroken(size(row.verdict)) if row.verdict.is_changed else ""
+    return [f"{row.word}: {what}{change}{f': {why}' if why else ''}", numbers]
+
+
+def _brief(parts: Sequence[str], room: int, quote: Callable[[str], str] = breakable) -> str:
+    """Return the `parts` that fit in `room` characters, the first one cut, and count the others."""
+    shown = [shown_as(part, lambda text: quote(cut(text, room))) for part in parts[:1]]
+    room -= sum(len(plain(part)) for part in parts[:1])
+    for part in parts[1:]:
+        room -= len(plain(part)) + 2
+        if room < 0:
+            return f"{'; '.join(shown)}; {unbroken(f'and {len(parts) - len(shown)} more')}"
+        shown.append(shown_as(part, quote))
+    return "; ".join(shown)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows between a head and a foot, the most important first.
+
+    Of sections the one with the lowest `weight` is cut last. `noun` is of a row, ``note{s}``.
+    """
+
+    weight: int
+    noun: str
+    head: str
+    lines: Sequence[str]
+    foot: str = "\n"
+
+    def folded(self, title: str, below: str = "") -> Section:
+        """Return it behind the line `title`, with `below` after its rows."""
+        head = f"{_OPEN}{title}\n\n{self.head}"
+        return Section(self.weight, self.noun, head, self.lines, below + _CLOSE)
+
+    def filled(self, room: int) -> tuple[str, int]:
+        """Return its text within `room`, and its number of rows; "" without rows."""
+        room -= len(self.head) + len(self.foot)
+        shown: list[str] = []
+        for line in self.lines:
+            room -= len(line) + 1
+            if room < 0:
+                break
+            shown.append(line)
+        text = "\n".join([*shown, self.foot])
+        return (f"{self.head}{text}", len(shown)) if shown else ("", 0)
 
 
 def tables(
-    comparison: Comparison,
-    limit: int,
-    sources: Mapping[str, str] = _NO_LINKS,
-    *,
-    moved: bool = False,
+    comparison: Comparison, limit: int, sources: Sources = _NO_LINKS, *, moved: bool = False
 ) -> str:
     """Return what follows the top, in at most `limit` characters.
 
     Names of changed rows lead to `sources`. With `moved`, reasons include their tables.
     """
-    verdicts = ranked(comparison)
-    closing = _next(comparison, verdicts)
-    folds = map(_folded, ranking.folded(by_family(verdicts)))
-    sections = [*_of_rows(comparison, verdicts, sources), *_why(verdicts, moved=moved)]
-    sections += [_notes(comparison), *folds]
-    texts, left_out = fitted([*sections, _compared(comparison)], limit - _RESERVE - len(closing))
+    view = View(comparison)
+    closing = _next(view)
+    sections = [*_of_rows(view, sources), *_why(view, moved=moved), _notes(comparison)]
+    within = _table(11, "benchmark{s} " + WITHIN, view.of(WITHIN), _WITHIN)
+    title = summary("", f"{len(within.lines)} {WITHIN}")
+    sections += [within.folded(title), _compared(comparison)]
+    texts = [""] * len(sections)
+    left_out = Counter[str]()
+    room = limit - _RESERVE - len(closing)
+    for index in sorted(range(len(sections)), key=lambda at: sections[at].weight):
+        section = sections[index]
+        # After the first row that does not fit, none is added.
+        texts[index], shown = ("", 0) if left_out else section.filled(room)
+        room -= len(texts[index])
+        if shown < len(section.lines):
+            left_out[section.noun] += len(section.lines) - shown
     return "".join([*texts, _left_out(left_out), closing])
 
 
 def ranked(comparison: Comparison) -> list[Verdict]:
     """Return the verdicts in order; none if all were refused, which the top already says."""
-    refused = all(verdict.reason == comparison.refusal for verdict in comparison.verdicts)
-    return [] if refused else sorted(comparison.verdicts, key=rank)
+    return [row.verdict for row in View(comparison).rows]
 
 
-def _of_rows(
-    comparison: Comparison, verdicts: Sequence[Verdict], sources: Mapping[str, str]
-) -> list[Section]:
-    def of(*outcomes: Outcome) -> list[Verdict]:
-        return [verdict for verdict in verdicts if verdict.outcome in outcomes]
+@dataclass(frozen=True)
+class _Column:
+    """A heading, and its cell for a row; numbers align to the right."""
 
-    def table(
-        kind: Kind, verdicts: Sequence[Verdict], columns: Sequence[Column], title: str
-    ) -> Section:
-        return _table(kind, verdicts, columns, f"**{title}**{_BETWEEN}", sources)
+    heading: str
+    cell: Callable[[Row], str]
+    is_number: bool = False
 
-    reasons = reasons_of(comparison)
-    slower, faster = of(Outcome.REGRESSION), of(Outcome.IMPROVED)
-    accepted = [verdict for verdict in verdicts if verdict.is_accepted]
-    columns = of_rows.changed(reasons)
-    method = comparison.method
-    how = f"**How it was measured:** {method.words(in_sentence)}" if method else ""
-    # These are small, and never cut.
-    blocks = [block for block in (plot([*slower, *faster]), how) if block]
-    beneath = [Section(Kind.BLOCK, "", 1, [block]) for block in blocks]
-    unmeasured, title = of(*UNMEASURED), "Inconclusive or not measured"
-    return [
-        table(Kind.REGRESSION, slower, columns, "Regressions"),
-        *(beneath if slower else ()),
-        table(Kind.NOT_MEASURED, unmeasured, of_rows.unmeasured(reasons), title),
-        table(Kind.IMPROVEMENT, faster, columns, "Improvements"),
-        *(() if slower else beneath),
-        table(Kind.ACCEPTED, accepted, of_rows.accepted(reasons), "Accepted"),
-        _in_full([*slower, *unmeasured, *faster, *accepted], reasons),
-        table(Kind.NEW, of(Outcome.NEW), of_rows.NEW, "New"),
-    ]
+
+def _change(row: Row, between: str = " ") -> str:
+    shown = row.numbers
+    return between.join(filter(None, (shown.change, shown.change and f"({shown.interval})")))
+
+
+def _change_and_confidence(row: Row) -> str:
+    lines = (_change(row, "\n"), ",\n".join(row.confidence))
+    return unbroken("\n".join(filter(None, lines))).replace("\n", _NEXT_LINE)
+
+
+def _times_and_limit(row: Row) -> str:
+    """Return both times, and the shares of the limit.
+
+    The base's share is shown only for pairs, because a baseline's is of other sessions.
+    """
+    shown = row.numbers
+    before = of_limit(row.verdict.baseline_counters.get("limit_fraction"))
+    limits = (before if row.verdict.in_pairs and before != shown.limit else "", shown.limit)
+    both = ([*map(unbroken, filter(None, one))] for one in ((shown.old, shown.new), limits))
+    return _NEXT_LINE.join(filter(None, map(" →\N{NO-BREAK SPACE}".join, both)))
+
+
+def _why_in_cell(row: Row) -> str:
+    return _brief((*row.reasons, *row.causes), _REASON if row.reasons else _CAUSE)
+
+
+def _verdict_in_cell(row: Row) -> str:
+    return ": ".join(filter(None, (row.word, _why_in_cell(row))))
+
+
+_NAME = _Column("benchmark", lambda row: row.name)
+_CHANGE = _Column("change (95 % interval)", lambda row: unbroken(_change(row)), is_number=True)
+_CONFIDENT = _Column(f"change{_NEXT_LINE}(95 % interval)", _change_and_confidence)
+_TIMES = _Column(f"old → new,{_NEXT_LINE}of limit", _times_and_limit, is_number=True)
+_BOUND = _Column("at most", lambda row: unbroken(row.numbers.bound), is_number=True)
+
+# A reader first asks which benchmark, how much, how certain, and why. All columns fit in the width
+# that GitHub gives a comment in a window of 1000 pixels.
+_CHANGED = (_NAME, _CONFIDENT, _Column("likely cause", _why_in_cell), _TIMES)
+_UNMEASURED = (_NAME, _Column("verdict", _verdict_in_cell), _CHANGE)
+_ACCEPTED = (_NAME, _CHANGE, _Column("why", _why_in_cell), _TIMES)
+_NEW = (_NAME, _TIMES)
+_WITHIN = (_NAME, _BOUND, _CHANGE, _TIMES)
+
+
+def _of_rows(view: View, sources: Sources) -> Iterator[Section]:
+    method = view.comparison.method
+    how = [f"**How it was measured:** {method.words(in_sentence)}"] if method else []
+    measured = Section(0, "", "", how)  # small, and never cut
+    slower, faster = view.of("slower"), view.of("faster")
+    yield _table(1, "slower benchmark{s}", slower, _CHANGED, "Slower", sources)
+    if slower:
+        yield measured
+    unmeasured = "benchmark{s} not measured"
+    title = "Undecided or not measured"
+    yield _table(2, unmeasured, view.unmeasured, _UNMEASURED, title, sources)
+    yield _table(5, "faster benchmark{s}", faster, _CHANGED, "Faster", sources)
+    if not slower:
+        yield measured
+    yield _table(6, "accepted change{s}", view.of("accepted"), _ACCEPTED, "Accepted", sources)
+    yield _table(10, "new benchmark{s}", view.of("new"), _NEW, "New", sources)
 
 
 def _table(
-    kind: Kind,
-    verdicts: Sequence[Verdict],
-    columns: Sequence[Column],
+    weight: int,
+    noun: str,
+    rows: Sequence[Row],
+    columns: Sequence[_Column],
     title: str = "",
-    sources: Mapping[str, str] = _NO_LINKS,
+    sources: Sources = _NO_LINKS,
 ) -> Section:
-    columns = of_rows.worth_showing(columns, verdicts)
-    numbers = [index for index, column in enumerate(columns) if column.is_number]
-    head = table_head([column.heading for column in columns], numbers)
-
-    def line(verdict: Verdict) -> str:
-        cells = (column.cell(verdict) for column in columns[1:])
-        return table_row([name(verdict.name, sources.get(verdict.name, "")), *cells])
-
-    return Section(kind, title + head, len(verdicts), map(line, verdicts))
-
-
-def _in_full(verdicts: Sequence[Verdict], reasons: Reasons) -> Section:
-    """Return the explanations that were cut in the cells of these rows."""
-    told = [(one, in_full(one, reasons)) for one in verdicts]
-    cut_off = [(one.name, why) for one, why in told if why != in_cell(one, reasons)]
-    lines = (f"- {name(what)}: {why}" for what, why in cut_off)
-    inner = Section(Kind.CAUSE, "", len(cut_off), lines)
-    return details(inner, summary("", f"{plural(len(cut_off), 'explanation')} in full"))
+    """Return a section of a table without columns that are empty."""
+    cells = [[column.cell(row) for column in columns[1:]] for row in rows]
+    kept = [at for at, column in enumerate(zip(*cells, strict=True)) if any(column)]
+    headings = [columns[0].heading, *(columns[at + 1].heading for at in kept)]
+    numbers = [number for number, at in enumerate(kept, 1) if columns[at + 1].is_number]
+    head = table_head(headings, numbers)
+    lines = [
+        table_row([name(row.name, sources.get(row.name, "")), *(line[at] for at in kept)])
+        for row, line in zip(rows, cells, strict=True)
+    ]
+    return Section(weight, noun, f"**{title}**{_BETWEEN}{head}" if title else head, lines)
 
 
-def _why(verdicts: Sequence[Verdict], *, moved: bool) -> Iterator[Section]:
+def _why(view: View, *, moved: bool) -> Iterator[Section]:
     """Yield the paragraphs on slowdowns, and with `moved` the tables of what moved."""
-    told = [(one.name, one.why) for one in verdicts if one.why is not None]
+    told = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
     texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in told)
     spans = (textwrap.wrap(text, _SPAN, break_on_hyphens=False) for text in texts)
-    lines = (f"- {' '.join(map(in_sentence, parts))}" for parts in spans)
+    lines = [f"- {' '.join(map(in_sentence, parts))}" for parts in spans]
+    title, noun = "Why it is slower", "reason{s} of slowdowns"
     if len(told) > _REASONS_SHOWN:
-        folded = Section(Kind.WHY, "", len(told), lines)
-        yield details(folded, summary("", f"{_WHY}: {plural(len(told), 'regression')}"))
+        yield Section(7, noun, "", lines).folded(summary("", f"{title}: {len(told)} benchmarks"))
     elif told:
-        yield Section(Kind.WHY, f"**{_WHY}**\n\n", len(told), lines)
+        yield Section(7, noun, f"**{title}**\n\n", lines)
     for row, why in told if moved else ():
         if why.moved:
             head = table_head(("cause", "what moved", "baseline", "candidate"), numbers=(2, 3))
             cells = ((one.cause, one.what, one.before, one.after) for one in why.moved)
-            rows = (
+            lines = [
                 table_row(breakable(cut(inert(cell), _WIDEST_CELL)) for cell in line)
                 for line in cells
-            )
-            table = Section(Kind.MOVED, head, len(why.moved), rows)
-            yield details(table, summary(row, ": what moved"))
-
-
-def _folded(fold: Fold) -> Section:
-    counts = "".join(f" · {count}" for count in fold.counts)
-    title = summary(fold.family, counts if fold.family else f"{fold.title}{counts}")
-    return details(_table(Kind.UNCHANGED, fold.members, of_rows.UNCHANGED), title)
+            ]
+            table = Section(9, "line{s} on what moved", head, lines)
+            yield table.folded(summary(row, ": what moved"))
 
 
 def _notes(comparison: Comparison) -> Section:
     notes = comparison.notes
-    lines = (f"- {note.words(in_sentence)}" for note in notes)
-    found = Section(Kind.NOTE, "", len(notes), lines)
+    found = Section(3, "note{s}", "", [f"- {note.words(in_sentence)}" for note in notes])
     folds = len(notes) > _NOTES_SHOWN
-    return details(found, summary("", plural(len(notes), "note"))) if folds else found
+    return found.folded(summary("", plural(len(notes), "note"))) if folds else found
 
 
 def _compared(comparison: Comparison) -> Section:
@@ -213,19 +278,19 @@ def _compared(comparison: Comparison) -> Section:
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
-    cells += map(of_rows.difference, differences)
+    cells += [[*map(breakable, (one.key, *told_values(one)))] for one in differences]
     head = table_head(("", "baseline", "candidate"))
-    inner = Section(Kind.DIFFERENCE, head, len(cells), map(table_row, cells))
-    rule = sentences(comparison)
-    title = "What was compared" + (", and what is reported" if rule else "")
+    inner = Section(4, "difference{s} of the environment", head, [*map(table_row, cells)])
+    decision = rule(comparison)
+    title = "What was compared" + (", and by which rule" if decision else "")
     if differences:
         title += f" · {plural(len(differences), 'difference')} of the environment"
-    return details(inner, summary("", title), f"\n{prose(rule, longest=OUR_OWN)}\n" if rule else "")
+    return inner.folded(summary("", title), decision and f"\n{prose(decision, longest=OUR_OWN)}\n")
 
 
-def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
+def _next(view: View) -> str:
     """Return the next step, and how to reproduce the changes."""
-    changed = [one for one in verdicts if one.is_changed]
+    comparison, changed = view.comparison, view.of("slower", "faster")
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # For regressions the folded part has the next steps.
@@ -233,15 +298,16 @@ def _next(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
     told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not changed:
         return told
-    title = "How to reproduce it on a machine with this GPU" + (", or accept it" if slower else "")
-    return f"{told}{OPEN}{summary('', title)}\n\n{again(comparison, changed)}{CLOSE}"
+    title = "To reproduce on a machine with this GPU" + (", or to accept" if slower else "")
+    commands = again(comparison, [row.verdict for row in changed])
+    return f"{told}{_OPEN}{summary('', title)}\n\n{commands}{_CLOSE}"
 
 
-def _left_out(counts: Mapping[Kind, int]) -> str:
+def _left_out(counts: Mapping[str, int]) -> str:
     if not counts:
         return ""
-    them = ", ".join(f"{count:,} {kind.value[count != 1]}" for kind, count in counts.items())
+    them = (f"{count:,} {noun.format(s='s' * (count != 1))}" for noun, count in counts.items())
     return (
-        f"**Left out for lack of space: {them}.** `scripts/compare.py BASELINE CANDIDATE --all` "
-        "and `--format json=FILE` list everything.\n\n"
+        f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
+        "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
     )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison on a terminal: the verdict, what changed, notes; or the same as SVG."""
+"""A comparison on a terminal: the verdict, the rows by cause, notes; or the same as SVG."""
 
 from __future__ import annotations
 
 import io
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.ansi import AnsiDecoder
@@ -17,43 +18,66 @@ from rich.text import Text
 from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Row, by_family, skips
 from warpgauge.records.sessions import newest_last
+from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.decision_text import sentences
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.picture import GAP
 from warpgauge.reports.drawing.style import LINE
-from warpgauge.reports.headline import headline, how_found
 from warpgauge.reports.provenance import differences_beside, side, told_values
-from warpgauge.reports.terminal.table import print_table
-from warpgauge.system import layout
+from warpgauge.reports.view import (
+    CONTROL,
+    WITHIN,
+    Family,
+    Group,
+    View,
+    headline,
+    how_found,
+    rule,
+)
+from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
 from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparison import Comparison, exit_status
-
-__all__ = ["plain", "render", "render_values"]
+from warpgauge.verdict.comparison import Change, Comparison
 
 # The longest note shown without --verbose, in characters: two lines.
 _LONGEST_NOTE = 200
+
+# Styles by the words of verdicts; all other rows were not measured.
+_STYLES = {"slower": "bold red", "faster": "bold green", "new": "cyan", "skipped": "dim",
+           "accepted": "dim", WITHIN: "dim", CONTROL: "dim"}  # fmt: skip
+_CHECK_STYLES = {"PASS": "bold green", "FAIL": "bold red"}
+
+# The least widths for the candidate's bandwidth or arithmetic rate, for its share of the machine's
+# limit, and for a picture of the interval.
+_WIDE, _WIDEST, _ROOM_FOR_BARS = 100, 120, 140
+_HEADINGS = ("baseline", "candidate", "change", "95 % interval")
+# The columns that a narrow terminal drops, in this order; change and verdict are never dropped.
+_DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
+
+# The most rows listed of a verdict, worst first, and of one without times; the rest is counted.
+_LISTED, _LISTED_WITHOUT_CHANGE = 50, 8
+_FAMILIES, _LONGEST_FAMILY = 50, 60  # the most families in the line of those within tolerance
 
 
 def render(
     comparison: Comparison, console: Console, *, show_all: bool = False, verbose: bool = False
 ) -> None:
-    """Print a comparison; unchanged benchmarks fold into a count unless `show_all`.
+    """Print a comparison; rows within tolerance are only counted unless `show_all`.
 
     Long notes and the decision rule are printed only if `verbose`.
     """
-    print_text(console, _verdict_line(comparison))
+    view = View(comparison)
+    line = Text(view.check, _CHECK_STYLES.get(view.check, "bold yellow"))
+    print_text(console, line.append(f"  {text.plain(headline(comparison))}", "bold"))
     if said := how_found(comparison):
         print_text(console, said)
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
     print_facts(console, [(name, side(record)) for name, record in sides])
-    # If everything was refused, each row would repeat the verdict line.
-    if any(verdict.reason != comparison.refusal for verdict in comparison.verdicts):
+    if view.rows:
         console.print()
-        print_table(comparison.verdicts, console, show_all)
+        _table(view, console, show_all)
     if reasons := [one.why.paragraph for one in comparison.verdicts if one.why]:
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
@@ -71,14 +95,17 @@ def render(
         print_text(console, "\nNotes", style="bold")
         for note in notes:
             print_text(console, str(note), indent=2)
-    rule, longer = sentences(comparison), len(comparison.every_note) - len(notes)
+    decision, longer = rule(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
-    hidden += ["the decision rule"] if rule and not verbose else []
-    if verbose and rule:
-        print_text(console, f"\n{rule}", style="dim")
+    hidden += ["the decision rule"] if decision and not verbose else []
+    if verbose and decision:
+        print_text(console, f"\n{decision}", style="dim")
     if hidden:
         print_text(console, f"\n--verbose shows {' and '.join(hidden)}.", style="dim")
-    _advice(comparison, console)
+    for index, step in enumerate(next_step(comparison)):
+        print_text(console, Text(("" if index else "\n") + step.words, "bold"))
+        if step.command:  # wrapped only in a picture, which would otherwise cut it
+            console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
 
 
 def plain(comparison: Comparison) -> str:
@@ -86,19 +113,120 @@ def plain(comparison: Comparison) -> str:
     return layout.plain(lambda console: render(comparison, console, verbose=True))
 
 
-def _verdict_line(comparison: Comparison) -> Text:
-    line = headline(comparison)
-    style = {0: "bold green", 1: "bold red"}.get(exit_status(comparison), "bold yellow")
-    text = Text(str(line))
-    text.stylize(style, 0, len(line.verdict))
-    return text
+def _table(view: View, console: Console, show_all: bool) -> None:
+    """Print the rows by verdict and cause, then the families of those within tolerance."""
+    folded = () if show_all else (WITHIN, CONTROL, "skipped")
+    groups = [group for group in view.groups if group.word not in folded]
+    shown, more = [(group, group.rows) for group in groups], list[str]()
+    if not show_all:
+        shown, more = _listed(groups)
+    rows = [row for _, rows in shown for row in rows]
+    extras = (*_extras(rows, console.width), *(["at most"] if show_all else []))
+    heading = Cells("benchmark", (*_HEADINGS, *extras))
+    cells = {row.name: _cells(row, extras) for row in rows}
+    columns = Columns.fitting([heading, *cells.values()], console.width, _DISPENSABLE)
+    if cells:
+        print_text(console, columns.line(heading), style="dim")
+    for group, members in shown:
+        title = Text(group.word, _STYLES.get(group.word, "yellow"))
+        title.append(f": {text.plain(group.cause)}" if group.cause else "", "not bold default")
+        print_text(console, title)
+        for row in members:
+            print_text(console, columns.line(cells[row.name]))
+            causes = () if group.cause else row.causes
+            if said := text.plain("; ".join((*causes, *row.reasons))):
+                print_text(console, said, indent=6, style="dim")
+    for line in more:
+        print_text(console, f"… and {line} (--format json=FILE lists all)")
+    if not show_all:
+        for word, title in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")):
+            if families := view.families(word):
+                print_text(console, _in_families(title, families), style="green")
 
 
-def _advice(comparison: Comparison, console: Console) -> None:
-    for index, step in enumerate(next_step(comparison)):
-        print_text(console, Text(("" if index else "\n") + step.words, "bold"))
-        if step.command:  # wrapped only in a picture, which would otherwise cut it
-            console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
+def _in_families(title: str, families: Sequence[Family]) -> str:
+    """Return ``within tolerance: gemm 22, launch 20``; of controls, also how far they moved."""
+    counts = [f"{cut(inert(one.name), _LONGEST_FAMILY)} {len(one.rows)}" for one in families]
+    more = len(counts) - _FAMILIES
+    rest = f" and {more} more families" if more > 0 else ""
+    moved = f" ({families[0].most})" if families[0].rows[0].verdict.control else ""
+    return f"{title}: {', '.join(counts[:_FAMILIES])}{rest}{moved}"
+
+
+def _listed(groups: Sequence[Group]) -> tuple[list[tuple[Group, Sequence[views.Row]]], list[str]]:
+    """Return the rows to list of each group, and how many more there are of each verdict."""
+    shown: list[tuple[Group, Sequence[views.Row]]] = []
+    seen, more = Counter[str](), Counter[str]()
+    for group in groups:
+        most = _LISTED if group.rows[0].verdict.change is not None else _LISTED_WITHOUT_CHANGE
+        rows = group.rows[: max(most - seen[group.word], 0)]
+        seen[group.word] += len(rows)
+        more[group.word] += len(group.rows) - len(rows)
+        shown += [(group, rows)] if rows else []
+    return shown, [f"{count} more {word}" for word, count in more.items() if count]
+
+
+def _extras(rows: Sequence[views.Row], width: int) -> tuple[str, ...]:
+    """Return the headings of optional columns that have room and content."""
+    headings = []
+    if width >= _ROOM_FOR_BARS and any(map(_bar, rows)):
+        headings.append(BAR_HEADING)
+    if width >= _WIDE and any(speed(row.verdict.counters) for row in rows):
+        headings.append("rate")
+    if width >= _WIDEST and any(row.numbers.limit for row in rows):
+        headings.append("of limit")
+    return tuple(headings)
+
+
+def _cells(row: views.Row, extras: Sequence[str]) -> Cells:
+    shown = row.numbers
+    more = {
+        BAR_HEADING: _bar(row),
+        "rate": speed(row.verdict.counters),
+        "of limit": shown.limit,
+        "at most": shown.bound,
+    }
+    numbers = (shown.old, shown.new, shown.change, shown.interval)
+    return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
+
+
+# Cells of a bar on either side of zero, and how many minimum effects it reaches. The scale is
+# linear around zero and logarithmic outside (the inverse hyperbolic sine), so that 1 % and 40 % are
+# distinct on one line.
+_MIDDLE, _REACH = 12, 50.0
+BAR_WIDTH = 2 * _MIDDLE + 1
+BAR_HEADING = "faster ┊ 0 ┊ slower".center(BAR_WIDTH)
+
+
+def _bar(row: views.Row) -> str:
+    """Return the interval of a changed row, or ""."""
+    change, effect = row.verdict.change, row.verdict.minimum_effect
+    return interval_bar(change, effect) if row.verdict.is_changed and change and effect else ""
+
+
+def interval_bar(change: Change, minimum_effect: float) -> str:
+    """Return BAR_WIDTH characters, with an ━ along the interval and ● at the change.
+
+    │ is zero, ┊ the minimum effect in either direction. ◀ and ▶ mark an interval that continues.
+    """
+    scale, far = _MIDDLE / math.asinh(_REACH), 10.0 * _REACH
+    low, value, high = (
+        _MIDDLE + round(scale * math.asinh(max(min(end / minimum_effect, far), -far)))
+        for end in (change.low, change.ratio, change.high)
+    )
+    mark = round(scale * math.asinh(1.0))
+    cells = [" "] * BAR_WIDTH
+    for at, sign in ((-mark, "┊"), (0, "│"), (mark, "┊")):
+        cells[_MIDDLE + at] = sign
+    for at in range(max(low, 0), min(high, BAR_WIDTH - 1) + 1):
+        cells[at] = "━"
+    if 0 <= value < BAR_WIDTH:
+        cells[value] = "●"
+    if low < 0:
+        cells[0] = "◀"
+    if high >= BAR_WIDTH:
+        cells[-1] = "▶"
+    return "".join(cells)
 
 
 def render_values(record: Record, console: Console) -> None:
@@ -156,7 +284,9 @@ def svg(comparison: Comparison) -> str:
     render(comparison, console, verbose=True)
     shown = AnsiDecoder().decode(console.export_text(styles=True))
     lines = [[*line.render(console)] for line in shown]
-    return picture.document(_screen(lines, str(headline(comparison))), "warpgauge on a terminal")
+    return picture.document(
+        _screen(lines, text.plain(headline(comparison))), "warpgauge on a terminal"
+    )
 
 
 def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:

@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person should see of a comparison, in words: every format shows this view.
+
+Foreign text among our words is marked (`text.foreign`), and each format quotes it in its own way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from warpgauge.records.model import Clock, by_family
+from warpgauge.records.sessions import are_paired
+from warpgauge.system.errors import ExitStatus
+from warpgauge.system.text import (
+    LONGEST_TEXT,
+    cut,
+    duration,
+    foreign,
+    of_limit,
+    percent,
+    percent_number,
+    plain,
+    plural,
+    span,
+)
+from warpgauge.verdict.comparison import (
+    SAME_CODE,
+    Change,
+    Comparison,
+    Evidence,
+    Outcome,
+    ResourceChange,
+    Verdict,
+    exit_status,
+)
+from warpgauge.verdict.controls import is_quiet
+from warpgauge.verdict.resource_changes import KERNEL
+
+ACCEPTED, CONTROL, WITHIN = "accepted", "control", "within tolerance"
+
+# A person's words for the outcomes, in the order in which rows are shown.
+WORDS = {
+    Outcome.REGRESSION: "slower",
+    Outcome.IMPROVED: "faster",
+    Outcome.INCONCLUSIVE: "undecided",
+    Outcome.INVALID: "not comparable",
+    Outcome.ERROR: "failed",
+    Outcome.MISSING: "missing",
+    Outcome.NEW: "new",
+    Outcome.SKIPPED: "skipped",
+    Outcome.PASS: WITHIN,
+}
+_ORDER = [*WORDS.values()]
+_ORDER = [*_ORDER[:-3], ACCEPTED, *_ORDER[-3:], CONTROL]
+
+# In order of precedence.
+EXIT_MEANINGS = {
+    ExitStatus.REGRESSION: "something regressed",
+    ExitStatus.BAD_USAGE: "could not be done",
+    ExitStatus.NOT_MEASURED: "not everything was measured or is comparable",
+    ExitStatus.OK: "nothing regressed, everything was measured",
+}
+
+# Unmeasured outcomes, the most serious first.
+_GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIVE)
+
+NO_CAUSE = "no cause found"
+_LONGEST_VALUE = 60  # characters of a value that differs
+
+# The largest bound, as a fraction, that is printed exactly.
+_NO_BOUND = 9.99
+
+
+def check_word(status: ExitStatus) -> str:
+    """Return PASS, FAIL or, for any other exit status, NOT DECIDED, which is not a pass."""
+    return {ExitStatus.OK: "PASS", ExitStatus.REGRESSION: "FAIL"}.get(status, "NOT DECIDED")
+
+
+def word(verdict: Verdict) -> str:
+    if verdict.is_accepted:
+        return ACCEPTED
+    return CONTROL if is_quiet(verdict) else WORDS[verdict.outcome]
+
+
+def rank(verdict: Verdict) -> tuple[int, bool, float]:
+    """Return a sort key: changed rows by the size of the change, others in the order of the file.
+
+    Rows that fail on their resources alone come after slower rows.
+    """
+    changed = verdict.is_changed
+    size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
+    return _ORDER.index(word(verdict)), changed and verdict.by_time is not None, -size
+
+
+class Numbers(NamedTuple):
+    """The numbers of a row as all tables show them; "" if missing."""
+
+    old: str
+    new: str
+    change: str
+    interval: str
+    bound: str
+    limit: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A benchmark; its likely `causes` are in words, the one that explains most first."""
+
+    verdict: Verdict
+    causes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name, which is foreign text."""
+        return self.verdict.name
+
+    @property
+    def word(self) -> str:
+        return word(self.verdict)
+
+    @property
+    def cause(self) -> str:
+        return "; ".join(self.causes)
+
+    @property
+    def numbers(self) -> Numbers:
+        one, change = self.verdict, self.verdict.change
+        return Numbers(
+            "" if one.baseline_seconds is None else duration(one.baseline_seconds),
+            "" if one.candidate_seconds is None else duration(one.candidate_seconds),
+            "" if change is None else percent(change.ratio),
+            "" if change is None else interval(change),
+            "" if one.bound is None else rounded_up(one.bound),
+            of_limit(one.limit_fraction),
+        )
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it has its verdict, without the causes of a change."""
+        one = self.verdict
+        bound = "" if self.word == WITHIN or one.is_changed else bound_words(one)
+        accepted = f"accepted: {foreign(one.accepted, LONGEST_TEXT)}" if one.accepted else ""
+        return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted)),)
+
+    @property
+    def size(self) -> str:
+        """The change or the bound that is shown first; else the verdict."""
+        one = self.verdict
+        if one.by_time is not None:
+            return "by its resources"
+        if one.change is not None and (one.is_changed or one.is_accepted):
+            return percent(one.change.ratio)
+        return self.word if one.bound is None else at_most(one.bound)
+
+    @property
+    def confidence(self) -> tuple[str, ...]:
+        """How it was found and by what chance: ``in lock-step, 7 pairs`` and ``p < 0.001``."""
+        one = self.verdict
+        if one.by_time is not None:
+            return ("exact",)  # resources have no noise
+        how = _HOW[one.evidence]
+        if one.in_pairs and one.processes is not None:
+            how += f", {plural(one.processes[0], 'pair')}"
+        # Smaller values add nothing.
+        chance = "" if one.p is None else "p < 0.001" if one.p < 0.001 else f"p = {one.p:.2g}"
+        return (*filter(None, (how, chance)),)
+
+    @property
+    def sentence(self) -> str:
+        """What was found and why: ``+5.0 % (95 % interval …), 60 µs → …``."""
+        return self._sentence((f"likely cause: {self.cause}",) if self.causes else ())
+
+    @property
+    def finding(self) -> str:
+        """The same without the cause."""
+        return self._sentence(())
+
+    def _sentence(self, causes: Iterable[str]) -> str:
+        shown = self.numbers
+        bound = bound_words(self.verdict) if self.word == WITHIN else ""
+        change = f"{shown.change} (95 % interval {shown.interval}), {shown.old} → {shown.new}"
+        limit = f"{shown.limit} of the limit" if shown.limit and shown.change else ""
+        parts = (bound, *self.reasons, change if shown.change else "", limit, *causes)
+        return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
+
+
+_HOW = {
+    Evidence.NONE: "",
+    Evidence.SCREENED: "screened only",
+    Evidence.PAIRED: "alternating",
+    Evidence.LOCK_STEP: "in lock-step",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows with the same verdict, and changed rows with the same cause."""
+
+    word: str
+    cause: str
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.word}: {self.cause}" if self.cause else self.word
+
+
+@dataclass(frozen=True)
+class Family:
+    """Benchmarks of a family that are within tolerance, or controls of the host."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+    @property
+    def most(self) -> str:
+        """Their largest bound; of controls, how far they moved."""
+        verdicts = [row.verdict for row in self.rows]
+        if verdicts[0].control:
+            ratios = [one.change.ratio for one in verdicts if one.change is not None]
+            return span(min(ratios), max(ratios)) if ratios else ""
+        bounds = [one.bound for one in verdicts if one.bound is not None]
+        return at_most(max(bounds)) if bounds else ""
+
+
+@dataclass(frozen=True)
+class View:
+    comparison: Comparison
+
+    @property
+    def check(self) -> str:
+        return check_word(exit_status(self.comparison))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether everything was refused, so that each row would repeat the headline."""
+        found = self.comparison
+        return all(verdict.reason == found.refusal for verdict in found.verdicts)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The rows by verdict and cause, the worst first; none if everything was refused."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in [] if self.is_refused else sorted(self.every_row, key=lambda r: rank(r.verdict)):
+            cause = (row.cause or NO_CAUSE) if row.verdict.is_changed else ""
+            found.setdefault((row.word, cause), []).append(row)
+        return [Group(*key, tuple(rows)) for key, rows in found.items()]
+
+    @cached_property
+    def every_row(self) -> list[Row]:
+        """The rows in the order of the file, refused ones too."""
+        causes = _Causes(self.comparison)
+        return [Row(one, tuple(causes.of(one))) for one in self.comparison.verdicts]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [row for group in self.groups for row in group.rows]
+
+    def of(self, *words: str) -> list[Row]:
+        return [row for group in self.groups if group.word in words for row in group.rows]
+
+    @property
+    def unmeasured(self) -> list[Row]:
+        return self.of(*(WORDS[outcome] for outcome in _GRAVEST))
+
+    def families(self, word: str = WITHIN) -> list[Family]:
+        """Return the rows within tolerance, or the controls, by family."""
+        rows = {row.name: row for row in self.of(word)}
+        groups = by_family([row.verdict for row in rows.values()])
+        return [
+            Family(name, tuple(rows[one.name] for one in members))
+            for name, members in groups.items()
+        ]
+
+    @cached_property
+    def decisive(self) -> Row | None:
+        """The row to show first: the worst, else the most serious undecided, else the best."""
+        row = decisive(self.comparison)
+        return next((one for one in self.rows if one.verdict is row), None)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return ``2 slower · 1 faster · 123 within tolerance (at most +0.96 %)`` and the like.
+
+    Say why nothing was compared instead, unless something is slower, which outranks a refusal.
+    """
+    if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
+        return f"Not compared: {foreign(comparison.refusal, LONGEST_TEXT)}"
+    counts = Counter(map(word, comparison.verdicts))
+    bounds = {WITHIN: _bounds(comparison)}
+    order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
+    parts = [f"{counts[one]} {one}{bounds.get(one, '')}" for one in order if counts[one]]
+    controls = f"{plural(counts[CONTROL], 'control')} of the host"
+    return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")
+
+
+def _bounds(comparison: Comparison) -> str:
+    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
+    found: dict[Clock, float] = {}
+    for one in comparison.verdicts:
+        if one.is_unchanged and one.bound is not None and not is_quiet(one):
+            found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
+    if not found:
+        return ""
+    if comparison.is_of_plain_files or len(found) == 1:
+        return f" ({at_most(max(found.values()))})"
+    return f" (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
+
+
+def worst(comparison: Comparison) -> Verdict | None:
+    """Return the regression with the largest change of time, else one by resources alone."""
+    slower = (one for one in comparison.verdicts if one.outcome is Outcome.REGRESSION)
+    return min(slower, key=rank, default=None)
+
+
+def decisive(comparison: Comparison) -> Verdict | None:
+    """Return the row to show first: the worst, else the most serious undecided, else the best."""
+
+    def gravity(verdict: Verdict) -> tuple[int, float]:
+        return _GRAVEST.index(verdict.outcome), -(verdict.bound or 0.0)
+
+    undecided = [one for one in comparison.verdicts if one.is_unmeasured]
+    faster = [one for one in comparison.verdicts if one.outcome is Outcome.IMPROVED]
+    return (
+        worst(comparison)
+        or min(undecided, key=gravity, default=None)
+        or min(faster, key=rank, default=None)
+    )
+
+
+def size(verdict: Verdict) -> str:
+    """Return `` (+5.0 %)``, `` (by its resources)``, or "" if there is no change."""
+    if verdict.by_time is not None:
+        return " (by its resources)"
+    return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
+
+
+def interval(change: Change) -> str:
+    """Return the ends of the interval in percent: ``+29.9 … +30.1``."""
+    return f"{percent_number(change.low)} … {percent_number(change.high)}"
+
+
+def how_found(comparison: Comparison) -> str:
+    """Return a sentence on the evidence for the changed rows, or "" if no row changed."""
+    changed = [verdict for verdict in comparison.verdicts if verdict.is_changed]
+    counts = Counter(verdict.evidence for verdict in changed)
+    words = {
+        Evidence.LOCK_STEP: "confirmed in lock-step",
+        Evidence.PAIRED: "confirmed in alternating processes of both builds",
+        Evidence.SCREENED: "found against the baseline, not confirmed in pairs",
+    }
+    if comparison.is_of_plain_files:
+        several = all(min(one.processes or (1,)) > 1 for one in changed)
+        how = "several processes" if several else "one process"
+        words[Evidence.SCREENED] = f"found by comparing {how} of each side, not confirmed"
+    parts = [(counts[kind], how) for kind, how in words.items() if counts[kind]]
+    if len(parts) == 1:
+        return f"{parts[0][1].capitalize()}."
+    return f"{'; '.join(f'{count} {how}' for count, how in parts)}." if parts else ""
+
+
+def rule(comparison: Comparison) -> str:
+    """Return when a row is slower or faster, and when within tolerance; "" if none was judged."""
+    judged = [one for one in comparison.verdicts if one.minimum_effect is not None]
+    if not judged:
+        return ""
+    pairs = " in pairs of both builds" if all(one.in_pairs for one in judged) else ""
+    least = _of_each_clock(comparison, [(one.clock, one.minimum_effect or 0.0) for one in judged])
+    most = _of_each_clock(
+        comparison,
+        [
+            (one.clock, one.tolerance)
+            for one in comparison.verdicts
+            if one.tolerance is not None and not one.is_accepted
+        ],
+    )
+    changed = f"Slower or faster: p below {comparison.alpha:g}{pairs} (over the whole suite)"
+    within = f" Within tolerance: slower by at most {most}, with 99 % confidence." if most else ""
+    return f"{changed} and at least {least}.{within}"
+
+
+def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float]]) -> str:
+    """Return the range for each clock: ``1 % of device time and 20 % of host time``."""
+    groups: dict[str, list[float]] = {}
+    for clock, size in sizes:
+        what = "the" if comparison.is_of_plain_files else clock.value
+        groups.setdefault(what, []).append(size)
+    ranges = {
+        what: dict.fromkeys(percent_number(end, sign=False) for end in (min(of), max(of)))
+        for what, of in groups.items()
+    }
+    return " and ".join(f"{' to '.join(ends)} % of {what} time" for what, ends in ranges.items())
+
+
+def at_most(bound: float, words: str = "at most") -> str:
+    """Return the bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``."""
+    return f"{words} {rounded_up(bound)}" if bound <= _NO_BOUND else rounded_up(bound)
+
+
+def rounded_up(bound: float) -> str:
+    """Return a percentage like `percent`, but rounded up."""
+    if bound > _NO_BOUND:
+        return f"more than {percent(_NO_BOUND)}"
+    size = 1.0 if abs(bound) >= 0.9995 else 10.0 if abs(bound) >= 0.00995 else 100.0
+    return percent(math.ceil(100.0 * bound * size - 1e-9) / size / 100.0)
+
+
+def bound_words(verdict: Verdict) -> str:
+    """Return ``at most +7.2 %``, for an undecided row with its tolerance, or ""."""
+    if verdict.bound is None or verdict.is_changed or verdict.is_accepted:
+        return ""
+    if verdict.outcome is Outcome.PASS:
+        return f"{WITHIN}, {at_most(verdict.bound)}"
+    tolerance = verdict.tolerance
+    known = "" if tolerance is None else f", tolerance {percent(tolerance, sign=False)}"
+    return f"{at_most(verdict.bound)}{known}"
+
+
+# Context differences that can change all times, and those that change host times only.
+_OF_EVERY_TIME = {
+    "driver_version": "driver",
+    "cuda_driver_version": "the driver's CUDA",
+    "runtime_version": "CUDA runtime",
+    "cublas_version": "cuBLAS",
+    "nccl_version": "NCCL",
+    "nccl_environment": "NCCL's environment",
+    "nvcc_version": "nvcc",
+    "flags": "compiler flags",
+    "library_build_type": "build of the library",
+    "ecc": "ECC",
+    "power_limit_watts": "power limit",
+    "sm_clock_target_hz": "SM clock",
+    "max_sm_clock_hz": "highest SM clock",
+    "peer_link": "link between GPUs",
+}
+_OF_HOST_TIME = {
+    "host_compiler": "host compiler",
+    "library_version": "Google Benchmark",
+    "cpu_model": "CPU",
+    "kernel_release": "Linux",
+    "host_name": "host",
+    "mhz_per_cpu": "MHz of the CPU",
+    "num_cpus": "number of CPUs",
+    "cpu_scaling_enabled": "CPU scaling",
+}
+
+# Resources by how well they explain a change of time: a spill before the registers it saved.
+_TELLING = (
+    "local_bytes", KERNEL, "kernels", "registers", "blocks_per_sm", "shared_bytes",
+    "peak_device_bytes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Causes:
+    """The likely causes of the changes of a comparison."""
+
+    comparison: Comparison
+
+    @cached_property
+    def _around(self) -> dict[Clock, list[str]]:
+        """What differs between the environments of both builds and can change a clock's times."""
+        both = {Clock.DEVICE: _OF_EVERY_TIME, Clock.HOST: {**_OF_EVERY_TIME, **_OF_HOST_TIME}}
+        return {
+            clock: [
+                f"perhaps {words[one.key]} {_differs(one.baseline, one.candidate)}"
+                for one in self.comparison.differences
+                if one.key in words
+            ]
+            for clock, words in both.items()
+        }
+
+    @cached_property
+    def _is_paired(self) -> bool:
+        return are_paired(self.comparison.baseline, self.comparison.candidate)
+
+    def of(self, verdict: Verdict) -> Iterator[str]:
+        """Yield resources that differ, else the environment, and whether the code is the same."""
+        if not verdict.is_changed and not verdict.accepted:
+            return
+        slower = verdict.change is None or verdict.change.ratio > 0.0
+
+        def weight(one: ResourceChange) -> tuple[bool, int]:
+            explains = one.key == KERNEL or one.worse is slower
+            return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
+
+        for one in sorted(verdict.resources, key=weight):
+            # GitHub takes a number of seven digits for a commit.
+            is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
+            both = f"{one.before} → {one.after}"
+            yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
+        # Pairs of a commit with the baseline's commit ran in one environment.
+        if (
+            not verdict.resources
+            and verdict.is_changed
+            and (self._is_paired or not verdict.in_pairs)
+        ):
+            yield from self._around[verdict.clock]
+        if verdict.same_machine_code:
+            yield SAME_CODE
+
+
+def _differs(before: str, after: str) -> str:
+    return foreign(f"{cut(before, _LONGEST_VALUE)} → {cut(after, _LONGEST_VALUE)}")
