@@ -120,7 +120,7 @@ def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
     shown, err = repository.output()
     assert f"GPU benchmarks are skipped: {NO_GPU}." in err
     assert "RECORDED on a GPU and not measured here" in shown
-    assert "1 regression" in shown
+    assert "1 slower" in shown
     assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]
     report = repository.root / "report.md"
     argv = ("--quick", "--no-confirm", f"--baseline={path.parent}", f"--format=markdown={report}")
@@ -215,7 +215,7 @@ def test_every_comparison_leaves_a_report_beside_its_run_whose_path_is_told_last
     page = Path(repository.output()[0].rpartition(" Report: ")[2]).resolve()
     assert page.parent == repository.root / "build" / "runs"
     assert page.with_suffix(".json").exists()
-    assert "1 regression" in page.read_text()
+    assert "1 slower" in page.read_text()
 
 
 def test_a_report_that_cannot_be_written_decides_nothing(repository: Repository) -> None:

@@ -53,7 +53,7 @@ def test_a_job_that_failed_has_not_passed_though_its_times_do(hosted: HostedRun)
     hosted.replace(unchanged())
     hosted.ended("failure")
     assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · **0 regressions")
+    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · **2 within tolerance")
     assert "Its job ended with `failure`, but the rules of the default branch" in hosted.body
     assert "judge its times as PASS" in hosted.body
 
@@ -61,7 +61,7 @@ def test_a_job_that_failed_has_not_passed_though_its_times_do(hosted: HostedRun)
 def test_a_job_that_passed_has_not_if_our_rules_find_a_regression(hosted: HostedRun) -> None:
     hosted.ended("success")
     assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**FAIL** · worst: `gemm/tiled`")
+    assert hosted.body.startswith(f"{MARK}**FAIL** · slower: `gemm/tiled`")
     assert "judge its times as FAIL" in hosted.body
 
 

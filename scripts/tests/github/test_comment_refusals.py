@@ -49,7 +49,7 @@ def refused(hosted: HostedRun, capsys: pytest.CaptureFixture[str]) -> str:
     """The one sentence in the log on a result that the comment names as refused, and no more."""
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "Its result was refused: " in hosted.body
-    assert "regression" not in hosted.body
+    assert "1 slower" not in hosted.body
     assert "not measured yet" not in hosted.body
     assert len(hosted.body) < 2000
     sentence = capsys.readouterr().err.removeprefix("warpgauge ci comment: ").rstrip("\n")

@@ -76,7 +76,7 @@ def test_a_change_that_the_pull_request_expects_passes_by_its_own_policy_alone(
     hosted.changed.append({"filename": POLICY})
     hosted.ended("success")
     assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**FAIL** · worst: `gemm/tiled`")
+    assert hosted.body.startswith(f"{MARK}**FAIL** · slower: `gemm/tiled`")
     only = "**1 benchmark passes only by the policy that this pull request changes**: `gemm/tiled`"
     assert f"{only} (REGRESSION without it: `the safer kernel, until 2030-01-01`)." in hosted.body
     assert f"This pull request changes how it is judged: `{POLICY}`." in hosted.body

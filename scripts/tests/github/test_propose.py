@@ -45,7 +45,7 @@ def test_a_session_joins_those_that_are_there_and_is_compared_with_them(project:
     project.session(project.recorded(1.5))
     project.propose()
     body = project.body
-    assert "3 regressions" in body
+    assert "3 slower" in body
     assert "`memcpy/a`" in body
     assert "baselines/nvidia-test" in body.replace("`<wbr>`", "")
     assert "/tmp/" not in body

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from warpgauge.records.model import Source
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.markdown.text import (
+    IN_CELL,
     IN_PARAGRAPH,
     OUR_OWN,
     breakable,
@@ -41,7 +42,8 @@ _NEXT_LINE = "<br>"  # in number cells, which leaves more width to columns of wo
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
 # Characters of a cause in its column and in the first line, and of why a row was not measured.
-_CAUSE, _CAUSE_AT_THE_TOP, _REASON = 44, 90, 160
+_CAUSE, _CAUSE_AT_THE_TOP, _REASON = 46, 90, 150
+_WIDER = 1.4  # the width of a code span's letters relative to plain text
 _LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters of an investigation
 _SPAN = 250  # characters of a code span, which is cut if longer
 
@@ -78,8 +80,11 @@ def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
 
 def _brief(parts: Sequence[str], room: int, quote: Callable[[str], str] = breakable) -> str:
     """Return the `parts` that fit in `room` characters, the first one cut, and count the others."""
-    shown = [shown_as(part, lambda text: quote(cut(text, room))) for part in parts[:1]]
-    room -= sum(len(plain(part)) for part in parts[:1])
+    first = parts[0] if parts else ""
+    ours = len(shown_as(first, lambda text: ""))
+    left = max(int((room - ours) / _WIDER), IN_CELL)
+    shown = [shown_as(first, lambda text: quote(cut(text, left)))]
+    room -= len(plain(first))
     for part in parts[1:]:
         room -= len(plain(part)) + 2
         if room < 0:
@@ -182,7 +187,8 @@ def _times_and_limit(row: Row) -> str:
 
 
 def _why_in_cell(row: Row) -> str:
-    return _brief((*row.reasons, *row.causes), _REASON if row.reasons else _CAUSE)
+    is_wide = row.verdict.is_unmeasured or row.reasons
+    return _brief((*row.reasons, *row.causes), _REASON if is_wide else _CAUSE)
 
 
 def _verdict_in_cell(row: Row) -> str:
