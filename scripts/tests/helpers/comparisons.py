@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import inspect
-
 from warpgauge.records.model import Clock, Moved, Record, Session, Source, Why
 from warpgauge.verdict.comparison import (
     Change,
@@ -19,7 +17,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
-from warpgauge.verdict.note import Kind, Note, Value
+from warpgauge.verdict.note import Kind, Note
 
 TIMED = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.PASS)
 
@@ -119,25 +117,17 @@ def of_every_kind() -> Comparison:
     )  # fmt: skip
 
 
+_OURS = {"side": "baseline", "clock": "device", "host": "boot", "entry": "expected",
+         "command": "scripts/warpgauge ab", "sides": ("baseline",) * 2}  # fmt: skip
+
+
 def note_of(kind: Kind, text: str = "a/b", number: int = 2) -> Note:
     """A note with all the values that its kind may have: `text` wherever it takes one."""
-    fields = inspect.type_info(kind.struct)
-    assert isinstance(fields, inspect.StructType)
-    return Note(kind, **{one.name: _value(one.type, text, number) for one in fields.fields})
-
-
-def _value(kind: inspect.Type, text: str, number: int) -> Value:
-    match kind:
-        case inspect.StrType():
-            return text
-        case inspect.LiteralType():
-            return str(kind.values[0])
-        case inspect.VarTupleType():
-            return (str(_value(kind.item_type, text, number)),) * 2
-        case inspect.UnionType():
-            return _value(kind.types[0], text, number)
-    assert isinstance(kind, (inspect.IntType, inspect.FloatType))
-    return number
+    texts = dict.fromkeys(("", "sentence", "commit", "override"), text)
+    texts |= dict.fromkeys(("names", "benchmarks"), (text, text))
+    types = {name: spec or "" for part in kind.parts for _, name, spec in part if name}
+    known = {**_OURS, **texts}
+    return Note(kind, **{name: known.get(spec, number) for name, spec in types.items()})
 
 
 def with_text(text: str) -> Comparison:

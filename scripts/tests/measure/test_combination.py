@@ -56,7 +56,7 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
     accepted = replace(paired.verdicts[0], accepted="meant")
     paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
     found = settled(screened, paired)
-    assert str(found.method).endswith(": 6 pairs. Of these, 1 unchanged, 1 accepted.")
+    assert str(found.method).endswith(": 6 pairs. Of these, 1 within tolerance, 1 accepted.")
     assert found.notes[0] == Note(Kind.NOT_THE_CODE, names=("b",))
 
 
@@ -86,7 +86,7 @@ def test_what_a_pair_could_not_measure_acquits_nobody(
     ("refusal", "method"),
     [
         (None, "Measured again in pairs with its commit abcdef0123: 6 pairs. Of these, "
-         "1 inconclusive, 1 could not be measured so."),
+         "1 undecided, 1 could not be measured so."),
         ("Both are Debug builds.",
          "Not measured again in pairs with its commit: Both are Debug builds."),
     ],

@@ -8,16 +8,12 @@ another program's file is ever shown as ours.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from string import Formatter
-from typing import Annotated, Any, Literal
-
-import msgspec
-from msgspec import Meta
+from typing import Any
 
 from warpgauge.system.git import short
 from warpgauge.system.text import (
@@ -56,7 +52,7 @@ _Part = list[tuple[str, str | None, str | None]]
 class Kind(Enum):
     """The subject of a note, and its wording.
 
-    ``{value:type}`` stands for a value (`_TYPES`; any other type is the noun of a count). Brackets
+    ``{value:type}`` stands for a value (`_FORMATS`; any other type is the noun of a count). Brackets
     enclose a part that is left out unless all its values are given and not zero. Backticks enclose
     a command.
     """
@@ -171,13 +167,14 @@ class Kind(Enum):
     )
     CONFIRMED = _SCREENED + (
         f"Measured again in pairs with its commit {{commit:commit}}: {_PAIRS} Of these"
-        "[, {slower:number} slower][, {faster:number} faster][, {unchanged:number} unchanged]"
-        "[, {inconclusive:number} inconclusive][, {accepted:number} accepted]"
+        "[, {slower:number} slower][, {faster:number} faster]"
+        "[, {unchanged:number} within tolerance]"
+        "[, {inconclusive:number} undecided][, {accepted:number} accepted]"
         "[, {not_measured:number} could not be measured so]."
     )
     UNCONFIRMED = _SCREENED + (
         "Not measured again in pairs with its commit: {reason:sentence}.[ To decide the "
-        "inconclusive benchmarks, run {remedy:command}, or record a new session.]"
+        "undecided benchmarks, run {remedy:command}, or record a new session.]"
     )
 
     @property
@@ -191,29 +188,16 @@ class Kind(Enum):
         texts = re.split(r"\[(.*?)\]", self.value)
         return [[one[:3] for one in Formatter().parse(text)] for text in texts]
 
-    @cached_property
-    def struct(self) -> type[msgspec.Struct]:
-        """A struct type of its values; values in brackets are optional."""
-        found: list[tuple[str, Any] | tuple[str, Any, None]] = []
-        for index, part in enumerate(self.parts):
-            for name, (wanted, _) in ((name, _type(spec)) for _, name, spec in part if name):
-                found.append((name, wanted | None, None) if index % 2 else (name, wanted))
-        return msgspec.defstruct(self.word, found, kw_only=True)
-
 
 @dataclass(frozen=True, init=False)
 class Note:
-    """One fact. Raise msgspec.ValidationError for values that do not fit its kind.
-
-    Values unknown to the kind are left out: a newer warpgauge may have added them.
-    """
+    """One fact; a value that is None is left out."""
 
     kind: Kind
     values: Mapping[str, Value]
 
     def __init__(self, kind: Kind, /, **values: Value | None) -> None:
-        found = msgspec.structs.asdict(msgspec.convert(values, kind.struct))
-        given = {name: value for name, value in found.items() if value is not None}
+        given = {name: value for name, value in values.items() if value is not None}
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "values", given)
 
@@ -226,7 +210,7 @@ class Note:
             for before, name, spec in part:
                 words += re.sub("`(.*?)`", lambda command: quote(command[1]), before)
                 if name:
-                    words += _type(spec)[1](quote, self.values[name])
+                    words += _format(spec)(quote, self.values[name])
         return words
 
     def __str__(self) -> str:
@@ -244,44 +228,27 @@ def _override(quote: Quote, word: str) -> str:
     return f"{quote(f'--allow {cut(word, LONGEST_NAME)}')}: compared{despite.get(word, '')}"
 
 
-# The type that a value must have, and the function that formats it.
-_Type = tuple[Any, Callable[[Quote, Any], str]]
+_Format = Callable[[Quote, Any], str]
 
 
-def _type(spec: str | None) -> _Type:
+def _format(spec: str | None) -> _Format:
+    """Return the function that formats a value of this type; any other type is a noun."""
     nouns = (spec or "").split("|")
-    return _TYPES.get(spec or "", (_COUNT, lambda quote, count: plural(count, *nouns)))
+    return _FORMATS.get(spec or "", lambda quote, count: plural(count, *nouns))
 
 
-_COUNT = Annotated[int, Meta(ge=0, le=MOST)]
-_SIZE = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
-_SIDE = Literal["baseline", "candidate"]
-_COMMAND = Literal[
-    "scripts/bench --against COMMIT",
-    "scripts/bench --kernels FILE --budget TIME",
-    "scripts/warpgauge ab",
-]
-_TYPES: Mapping[str, _Type] = {
-    "": (str, lambda quote, name: quote(cut(name, LONGEST_NAME))),
-    "sentence": (str, lambda quote, text: quote(cut(clause(text), LONGEST_TEXT))),
-    "names": (Annotated[tuple[str, ...], Meta(min_length=1)], _names),
-    "benchmarks": (
-        Annotated[tuple[str, ...], Meta(min_length=1)],
-        lambda quote, names: plural(len(names), "benchmark"),
-    ),
-    "commit": (str, lambda quote, commit: quote(short(commit)) or "unknown"),
-    "override": (str, _override),
-    "%": (_SIZE, lambda quote, size: percent(size, sign=False)),
-    "time": (_SIZE, lambda quote, seconds: duration(seconds)),
-    "number": (_COUNT, lambda quote, count: str(count)),
-    "flag": (_COUNT, lambda quote, flag: ""),
-    "side": (_SIDE, lambda quote, side: str(side)),
-    "sides": (
-        Annotated[tuple[_SIDE, ...], Meta(min_length=1, max_length=2)],
-        lambda quote, sides: " and ".join(f"the {side}" for side in sides),
-    ),
-    "clock": (Literal["device", "host"], lambda quote, clock: str(clock)),
-    "host": (Literal["boot", "machine"], lambda quote, host: str(host)),
-    "entry": (Literal["expected", "minimum_effect", "tolerance"], lambda quote, kind: str(kind)),
-    "command": (_COMMAND, lambda quote, command: quote(command)),
+_FORMATS: Mapping[str, _Format] = {
+    "": lambda quote, name: quote(cut(name, LONGEST_NAME)),
+    "sentence": lambda quote, text: quote(cut(clause(text), LONGEST_TEXT)),
+    "names": _names,
+    "benchmarks": lambda quote, names: plural(len(names), "benchmark"),
+    "commit": lambda quote, commit: quote(short(commit)) or "unknown",
+    "override": _override,
+    "%": lambda quote, size: percent(size, sign=False),
+    "time": lambda quote, seconds: duration(seconds),
+    "flag": lambda quote, flag: "",
+    "sides": lambda quote, sides: " and ".join(f"the {side}" for side in sides),
+    "command": lambda quote, command: quote(command),
+    # Our own words and numbers.
+    **dict.fromkeys(("number", "side", "clock", "host", "entry"), lambda quote, value: str(value)),
 }

@@ -25,6 +25,7 @@ _MOST_MOVED = 60  # table lines per row of what moved
 _ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
 
 Cell = Callable[[Row], object]
+_WORDS: list[str] = [*WORDS.values(), ACCEPTED, CONTROL]
 _CELLS: dict[str, Cell] = {
     "outcome": lambda row: _WORDS.index(row.word),
     "clock": lambda row: row.verdict.clock.value,
@@ -38,7 +39,6 @@ _CELLS: dict[str, Cell] = {
     "limit": lambda row: _number(row.verdict.limit_fraction),
     "told": lambda row: row.finding,
 }
-_WORDS = [*WORDS.values(), ACCEPTED, CONTROL]
 
 
 def keys(names: Iterable[str]) -> list[str]:

@@ -117,9 +117,7 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     """Print the rows by verdict and cause, then the families of those within tolerance."""
     folded = () if show_all else (WITHIN, CONTROL, "skipped")
     groups = [group for group in view.groups if group.word not in folded]
-    shown, more = [(group, group.rows) for group in groups], list[str]()
-    if not show_all:
-        shown, more = _listed(groups)
+    shown, more = _listed(groups, show_all)
     rows = [row for _, rows in shown for row in rows]
     extras = (*_extras(rows, console.width), *(["at most"] if show_all else []))
     heading = Cells("benchmark", (*_HEADINGS, *extras))
@@ -139,9 +137,9 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     for line in more:
         print_text(console, f"… and {line} (--format json=FILE lists all)")
     if not show_all:
-        for word, title in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")):
+        for word, words in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")):
             if families := view.families(word):
-                print_text(console, _in_families(title, families), style="green")
+                print_text(console, _in_families(words, families), style="green")
 
 
 def _in_families(title: str, families: Sequence[Family]) -> str:
@@ -153,13 +151,15 @@ def _in_families(title: str, families: Sequence[Family]) -> str:
     return f"{title}: {', '.join(counts[:_FAMILIES])}{rest}{moved}"
 
 
-def _listed(groups: Sequence[Group]) -> tuple[list[tuple[Group, Sequence[views.Row]]], list[str]]:
+def _listed(
+    groups: Sequence[Group], show_all: bool
+) -> tuple[list[tuple[Group, Sequence[views.Row]]], list[str]]:
     """Return the rows to list of each group, and how many more there are of each verdict."""
     shown: list[tuple[Group, Sequence[views.Row]]] = []
     seen, more = Counter[str](), Counter[str]()
     for group in groups:
         most = _LISTED if group.rows[0].verdict.change is not None else _LISTED_WITHOUT_CHANGE
-        rows = group.rows[: max(most - seen[group.word], 0)]
+        rows = group.rows if show_all else group.rows[: max(most - seen[group.word], 0)]
         seen[group.word] += len(rows)
         more[group.word] += len(group.rows) - len(rows)
         shown += [(group, rows)] if rows else []
