@@ -206,7 +206,7 @@ def test_every_comparison_leaves_a_report_beside_its_run_whose_path_is_told_last
     report = repository.root / "run.html"
     assert repository.bench("--out", str(report.with_suffix(".json"))) is ExitStatus.NOT_MEASURED
     assert "There is nothing to compare with." in report.read_text()  # the rows alone
-    assert ">NEW<" in report.read_text()
+    assert ">new<" in report.read_text()
     assert repository.output()[0].endswith(f" Report: {os.path.relpath(report)}")
     assert repository.record() is ExitStatus.OK
     repository.output()

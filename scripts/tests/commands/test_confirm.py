@@ -58,7 +58,7 @@ def test_a_change_of_the_machine_is_not(clone: GitRepository) -> None:
     clone.commit({"host": {"host/copy": 2500.0}, "sync": {**TIMES, "sync/idle": 1000.0 / 1.2}})
     assert clone.bench("--verbose") is ExitStatus.OK
     out = clone.output()[0]
-    assert "PASS  " in out
+    assert "PASS " in out
     assert "Of these, 1 within tolerance. Not caused by the code: sync/busy." in out
 
 

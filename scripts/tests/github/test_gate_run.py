@@ -55,7 +55,7 @@ def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: Git
     assert document["candidate"]["sessions"][-1]["context"]["commit"] == head
     assert f"Measured in pairs with commit {base[:10]}" in document["method"]["text"]
     shown = pull_request.capsys.readouterr().out
-    assert "title=REGRESSION%3A sync/busy::" in shown
+    assert "title=slower%3A sync/busy::" in shown
     assert "::error title=Regression::" in shown
     names = {path.name for path in (out / "runs").iterdir()}
     assert names == {"run.json", "run-base.json"}
@@ -66,7 +66,7 @@ def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: Git
     for picture in gate.PICTURES:
         assert (out / picture).exists()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
-    assert "REGRESSION" in (out / "log.txt").read_text()
+    assert "1 slower" in (out / "log.txt").read_text()
 
 
 def test_an_innocent_change_passes(pull_request: GitRepository) -> None:

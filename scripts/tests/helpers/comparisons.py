@@ -17,7 +17,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Kind, Note, Value
 
 TIMED = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.PASS)
 
@@ -117,16 +117,16 @@ def of_every_kind() -> Comparison:
     )  # fmt: skip
 
 
-_OURS = {"side": "baseline", "clock": "device", "host": "boot", "entry": "expected",
+_OURS: dict[str, Value] = {"side": "baseline", "clock": "device", "host": "boot", "entry": "expected",
          "command": "scripts/warpgauge ab", "sides": ("baseline",) * 2}  # fmt: skip
 
 
 def note_of(kind: Kind, text: str = "a/b", number: int = 2) -> Note:
     """A note with all the values that its kind may have: `text` wherever it takes one."""
     texts = dict.fromkeys(("", "sentence", "commit", "override"), text)
-    texts |= dict.fromkeys(("names", "benchmarks"), (text, text))
+    lists = dict.fromkeys(("names", "benchmarks"), (text, text))
     types = {name: spec or "" for part in kind.parts for _, name, spec in part if name}
-    known = {**_OURS, **texts}
+    known: dict[str, Value] = {**_OURS, **texts, **lists}
     return Note(kind, **{name: known.get(spec, number) for name, spec in types.items()})
 
 
