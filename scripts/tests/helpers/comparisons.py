@@ -117,8 +117,14 @@ def of_every_kind() -> Comparison:
     )  # fmt: skip
 
 
-_OURS: dict[str, Value] = {"side": "baseline", "clock": "device", "host": "boot", "entry": "expected",
-         "command": "scripts/warpgauge ab", "sides": ("baseline",) * 2}  # fmt: skip
+_OURS: dict[str, Value] = {
+    "side": "baseline",
+    "clock": "device",
+    "host": "boot",
+    "entry": "expected",
+    "command": "scripts/warpgauge ab",
+    "sides": ("baseline",) * 2,
+}
 
 
 def note_of(kind: Kind, text: str = "a/b", number: int = 2) -> Note:

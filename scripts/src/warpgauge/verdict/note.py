@@ -52,9 +52,9 @@ _Part = list[tuple[str, str | None, str | None]]
 class Kind(Enum):
     """The subject of a note, and its wording.
 
-    ``{value:type}`` stands for a value (`_FORMATS`; any other type is the noun of a count). Brackets
-    enclose a part that is left out unless all its values are given and not zero. Backticks enclose
-    a command.
+    ``{value:type}`` stands for a value (`_FORMATS`; any other type is the noun of a count).
+    Brackets enclose a part that is left out unless all its values are given and not zero.
+    Backticks enclose a command.
     """
 
     INJECTED = "The candidate was measured with injected extra work ({work})."

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The likely causes of a change, in words: resources, the environment, the same machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from warpgauge.records.model import Clock
+from warpgauge.records.sessions import are_paired
+from warpgauge.system.text import cut, foreign
+from warpgauge.verdict.comparison import SAME_CODE, Comparison, ResourceChange, Verdict
+from warpgauge.verdict.resource_changes import KERNEL
+
+_LONGEST_VALUE = 60  # characters of a value that differs
+
+# Context differences that can change all times, and those that change host times only.
+_OF_EVERY_TIME = {
+    "driver_version": "driver",
+    "cuda_driver_version": "the driver's CUDA",
+    "runtime_version": "CUDA runtime",
+    "cublas_version": "cuBLAS",
+    "nccl_version": "NCCL",
+    "nccl_environment": "NCCL's environment",
+    "nvcc_version": "nvcc",
+    "flags": "compiler flags",
+    "library_build_type": "build of the library",
+    "ecc": "ECC",
+    "power_limit_watts": "power limit",
+    "sm_clock_target_hz": "SM clock",
+    "max_sm_clock_hz": "highest SM clock",
+    "peer_link": "link between GPUs",
+}
+_OF_HOST_TIME = {
+    "host_compiler": "host compiler",
+    "library_version": "Google Benchmark",
+    "cpu_model": "CPU",
+    "kernel_release": "Linux",
+    "host_name": "host",
+    "mhz_per_cpu": "MHz of the CPU",
+    "num_cpus": "number of CPUs",
+    "cpu_scaling_enabled": "CPU scaling",
+}
+
+# Resources by how well they explain a change of time: a spill before the registers it saved.
+_TELLING = (
+    "local_bytes", KERNEL, "kernels", "registers", "blocks_per_sm", "shared_bytes",
+    "peak_device_bytes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The likely causes of the changes of a comparison."""
+
+    comparison: Comparison
+
+    @cached_property
+    def _around(self) -> dict[Clock, list[str]]:
+        """What differs between the environments of both builds and can change a clock's times."""
+        both = {Clock.DEVICE: _OF_EVERY_TIME, Clock.HOST: {**_OF_EVERY_TIME, **_OF_HOST_TIME}}
+        return {
+            clock: [
+                f"perhaps {words[one.key]} {_differs(one.baseline, one.candidate)}"
+                for one in self.comparison.differences
+                if one.key in words
+            ]
+            for clock, words in both.items()
+        }
+
+    @cached_property
+    def _is_paired(self) -> bool:
+        return are_paired(self.comparison.baseline, self.comparison.candidate)
+
+    def of(self, verdict: Verdict) -> Iterator[str]:
+        """Yield resources that differ, else the environment, and whether the code is the same."""
+        if not verdict.is_changed and not verdict.accepted:
+            return
+        slower = verdict.change is None or verdict.change.ratio > 0.0
+
+        def weight(one: ResourceChange) -> tuple[bool, int]:
+            explains = one.key == KERNEL or one.worse is slower
+            return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
+
+        for one in sorted(verdict.resources, key=weight):
+            # GitHub takes a number of seven digits for a commit.
+            is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
+            both = f"{one.before} → {one.after}"
+            yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
+        # Pairs of a commit with the baseline's commit ran in one environment.
+        if (
+            not verdict.resources
+            and verdict.is_changed
+            and (self._is_paired or not verdict.in_pairs)
+        ):
+            yield from self._around[verdict.clock]
+        if verdict.same_machine_code:
+            yield SAME_CODE
+
+
+def _differs(before: str, after: str) -> str:
+    return foreign(f"{cut(before, _LONGEST_VALUE)} → {cut(after, _LONGEST_VALUE)}")
