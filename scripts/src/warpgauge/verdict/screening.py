@@ -126,7 +126,9 @@ def _estimates(
                    if one.comparability in _APART_SD else 0.0 for one in pairings])  # fmt: skip
     prior = sd**2 + _MOVES_TOO**2 * theirs[0]
     freedom = _HEAVY_TAILS + base.draws - 1.0
-    between = (_HEAVY_TAILS * prior + base.apart) / freedom * (1.0 + 1.0 / base.draws)
+    # Draws that agree may have met the same state by chance.
+    between = np.maximum((_HEAVY_TAILS * prior + base.apart) / freedom, prior)
+    between *= 1.0 + 1.0 / base.draws
     between = np.where(sd > 0.0, between, 0.0)
     rounding = _rounding(pairings) + base.of_repetitions + ours.of_repetitions
     exact = rounding, np.full_like(sd, np.inf)
