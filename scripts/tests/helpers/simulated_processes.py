@@ -45,7 +45,11 @@ NOISES: dict[str, Callable[[np.random.Generator, tuple[int, int]], NDArray[np.fl
         0.9 * source.normal(size=(1, shape[1]))
         + math.sqrt(1.0 - 0.9**2) * source.normal(size=shape)
     ),
+    "t of 2.5": lambda source, shape: source.standard_t(2.5, shape) / math.sqrt(5.0),
+    "boots that shift": lambda source, shape: source.normal(size=shape),
 }
+# How far the candidate's boot shifts each benchmark (standard deviation of the log).
+SHIFT = {"boots that shift": 0.02}
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def sides(source: np.random.Generator, suite: Suite, changes: Array) -> tuple[Re
         logs.append(_sd(source, suite) * noise)
     every = np.concatenate(logs)[:, :, None]
     every = every + source.normal(0.0, QUIET, (*every.shape[:2], REPETITIONS))
-    base, candidate = every[:, : suite.files], every[:, suite.files :] + changes[:, None, None]
+    shifts = source.normal(0.0, SHIFT.get(suite.noise, 0.0), BENCHMARKS) + changes
+    base, candidate = every[:, : suite.files], every[:, suite.files :] + shifts[:, None, None]
     return _side("base", base), _side("candidate", candidate)
 
 

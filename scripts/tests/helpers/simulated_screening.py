@@ -91,10 +91,16 @@ def drifting(source: np.random.Generator, shape: tuple[int, int, int]) -> Array:
 
 @dataclass(frozen=True)
 class Kind:
-    """How times move. `scatter` is that of sessions as a multiple of the assumed one."""
+    """How times move. `scatter` is that of sessions as a multiple of the assumed one.
+
+    Sessions and GPUs scatter by Student's t with the freedom of `boots`. `unequal` is the standard
+    deviation of the log of the rows' own scatter, whose mean square stays.
+    """
 
     noise: Noise = normal
     scatter: float = 1.0
+    boots: float = math.inf
+    unequal: float = 0.0
     lasting: float = 0.0  # how far apart two states of a session are, in PROCESS
     step: float = 0.0  # of the clock that times the device, seconds
     host: float = 0.0  # how far the candidate's host is from all that the baseline knows (log)
@@ -115,6 +121,9 @@ KINDS = {
     "correlation 0.6": Kind(correlated(0.6)),
     "states that last a session": Kind(lasting=4.0),
     "sessions scatter three times as far": Kind(scatter=3.0),
+    "boots of t4": Kind(boots=4.0),
+    "unequal rows": Kind(unequal=0.5),
+    "unequal rows, boots of t4": Kind(unequal=0.5, boots=4.0),
     "a host unlike those of the baseline": Kind(host=0.15),
 }  # fmt: skip
 
@@ -140,16 +149,25 @@ BASELINES = {
 }
 
 
+def _of_boots(source: np.random.Generator, kind: Kind, shape: tuple[int, int]) -> Array:
+    """With a standard deviation of 1."""
+    if math.isinf(kind.boots):
+        return source.normal(size=shape)
+    return source.standard_t(kind.boots, shape) / math.sqrt(kind.boots / (kind.boots - 2.0))
+
+
 def drawn(source: np.random.Generator, kind: Kind, baseline: Baseline) -> Array:
     """Log times by row, session and process; the candidate is the last session."""
     shape = (ROWS, baseline.sessions + 1)
-    means = kind.scatter * SESSION * source.normal(size=shape)
+    rows = np.exp(source.normal(-(kind.unequal**2), kind.unequal, (ROWS, 1)))
+    means = rows * kind.scatter * SESSION * _of_boots(source, kind, shape)
     means += kind.lasting * PROCESS * source.integers(0, 2, shape)
-    means += GPU * source.normal(size=shape) * baseline.foreign
+    means += rows * GPU * _of_boots(source, kind, shape) * baseline.foreign
     means[ROWS // 2 :, -1] += kind.host * (1.0 + source.normal(size=ROWS - ROWS // 2))
     if baseline.same_boot:
         means[:, -1] = means[:, -2]
-    logs = means[:, :, None] + PROCESS[:, :, None] * kind.noise(source, (*shape, PROCESSES))
+    scatter = rows[:, :, None] * PROCESS[:, :, None]
+    logs = means[:, :, None] + scatter * kind.noise(source, (*shape, PROCESSES))
     shortest, longest = (1e-6, 20e-6) if kind.step else (1e-4, 1e-4)
     where = source.uniform(math.log(shortest), math.log(longest), (ROWS, 1, 1))
     return np.asarray(logs + where)

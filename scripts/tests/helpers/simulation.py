@@ -136,7 +136,7 @@ def changed(comparison: Comparison) -> int:
 
 
 # One benchmark in fifty is slower by each of these, the others are what they were. Many more would
-# hide each other, for what much of a suite does is taken for the machine (suite_scatter.inflated).
+# hide each other, for what much of a suite does is taken for the machine (screening.py).
 CHANGES, ONE_IN = (0.01, 0.02, 0.05), 50
 SOME_CHANGED = np.log1p([*CHANGES, *([0.0] * (ONE_IN - len(CHANGES)))] * (BENCHMARKS // ONE_IN))
 

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pytest
 from conftest import Loader
+from scipy import stats
 
 from builders import baseline, context, google, google_row, noisy, row, run, scaled
 from warpgauge.records.model import Clock, Record, Session
-from warpgauge.statistics.log_ratios import Estimates
+from warpgauge.statistics.log_ratios import Found
 from warpgauge.verdict import comparison_notes as notes
 from warpgauge.verdict.comparability import (
     MINIMUM_EFFECT,
@@ -23,14 +25,19 @@ from warpgauge.verdict.comparability import (
 )
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair
-from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, estimated
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, screen
 
 Times = Mapping[str, Sequence[float]]
 
 
-def estimates(base: Record, cand: Record) -> Estimates:
-    pairings, _, _ = pair(base, cand, base.rows)
-    return estimated(base, cand, pairings)[0]
+def screened(base: Record, cand: Record, allow: Collection[Override] = ()) -> Found:
+    pairings, _, _ = pair(base, cand, base.rows, allow)
+    return screen(base, cand, pairings).found
+
+
+def width(found: Found) -> float:
+    """Of half of the first row's interval."""
+    return float(found.high[0] - found.log_ratio[0])
 
 
 def accepted(loaded: Loader, times: Times, about: Mapping[str, dict[str, str]]) -> Record:
@@ -39,27 +46,27 @@ def accepted(loaded: Loader, times: Times, about: Mapping[str, dict[str, str]]) 
     return loaded(baseline([row("a/b", process_medians=medians)], sessions))
 
 
-def test_within_a_boot_processes_decide(loaded: Loader) -> None:
-    base, cand = noisy(1, 0.01), noisy(2, 0.01)
-    found = estimates(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
-    logs = np.log(base), np.log(cand)
-    within = [np.var(one, ddof=1) for one in logs]
-    steadied = [max(one, sum(within) / 2) for one in within]  # each by the other, never below
-    assert found.log_ratio[0] == pytest.approx(np.mean(logs[1]) - np.mean(logs[0]))
-    assert found.error[0] ** 2 == pytest.approx(sum(steadied) / 7)
-    assert found.freedom[0] <= 12.0
+def test_within_a_boot_it_is_welchs_test_of_the_processes(loaded: Loader) -> None:
+    base, cand = noisy(1, 0.01), noisy(2, 0.03)
+    found = screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
+    welch = stats.ttest_ind(np.log(cand), np.log(base), equal_var=False)
+    assert found.log_ratio[0] == pytest.approx(np.mean(np.log(cand)) - np.mean(np.log(base)))
+    assert found.p[0] == pytest.approx(welch.pvalue)
+    assert found.high[0] == pytest.approx(welch.confidence_interval(0.95).high)
 
 
-def test_across_gpus_their_means_decide(loaded: Loader) -> None:
-    levels = (1.0, 1.01, 0.99, 1.02, 0.985)
+@pytest.mark.parametrize(("place", "assumed"), [("boot_id", 0.001), ("gpu_uuid", 0.005)])
+def test_the_baselines_boots_or_gpus_show_how_far_these_lie_apart(
+    loaded: Loader, place: str, assumed: float
+) -> None:
+    levels = np.array([1.0, 1.01, 0.99, 1.02, 0.985])
     times = {f"s{i}": noisy(i, 0.0005, level) for i, level in enumerate(levels)}
-    about = {key: {"gpu_uuid": key, "boot_id": key} for key in times}
-    cand = loaded(run([row("a/b", noisy(9, 0.0005))]))
-    found = estimates(accepted(loaded, times, about), cand)
+    about = {key: {place: key, "boot_id": key} for key in times}
+    found = screened(accepted(loaded, times, about), loaded(run([row("a/b", noisy(9, 0.0005))])))
     means = [np.mean(np.log(values)) for values in times.values()]
-    pooled = (4.0 * np.var(means, ddof=1) + 5.0 * 0.005**2) / 9.0  # with what is assumed
-    assert found.error[0] ** 2 == pytest.approx(pooled * 1.2, rel=0.02)
-    assert 5.0 <= found.freedom[0] <= 9.0
+    variance = (4.0 * np.var(means, ddof=1) + 4.0 * assumed**2) / 8.0 * 1.2
+    half = math.sqrt(variance) * stats.t.ppf(0.975, 8)
+    assert width(found) == pytest.approx(half, rel=0.05)
 
 
 def test_a_gpu_with_many_sessions_counts_as_one(loaded: Loader) -> None:
@@ -67,55 +74,47 @@ def test_a_gpu_with_many_sessions_counts_as_one(loaded: Loader) -> None:
     about = {key: {"gpu_uuid": "often", "boot_id": key} for key in times}
     about["s3"]["gpu_uuid"] = "once"
     cand = loaded(run([row("a/b")], gpu_uuid="GPU-9", boot_id="boot-9"))
-    found = estimates(accepted(loaded, times, about), cand)
+    found = screened(accepted(loaded, times, about), cand)
     assert found.log_ratio[0] == pytest.approx(-np.log(1.03) / 2, abs=0.002)
 
 
-def test_sessions_of_any_gpu_tell_how_far_sessions_lie_apart(loaded: Loader) -> None:
-    apart, close = (
-        {f"s{i}": noisy(i, 0.0005, level) for i, level in enumerate(levels)}
-        for levels in ((1.0, 1.02, 0.98, 1.01, 1.0), (1.0, 1.0, 1.0, 1.0, 1.0))
-    )
-    about = {key: {"gpu_uuid": "GPU-7", "boot_id": key} for key in apart}
-    about["s4"] = {"boot_id": "boot-2"}  # the candidate's GPU was measured once
-    cand = loaded(run([row("a/b")]))
-    errors = [estimates(accepted(loaded, times, about), cand).error[0] for times in (apart, close)]
-    assert errors[0] > 5 * errors[1]
+def test_one_process_scatters_as_assumed_or_as_the_other_side_if_that_is_more(
+    loaded: Loader,
+) -> None:
+    def of(base: Sequence[float]) -> float:
+        return width(screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", [1.1])]))))
 
-
-def test_one_process_is_judged_by_the_assumed_spread_whatever_others_show(loaded: Loader) -> None:
-    base, cand = loaded(run([row("a/b", [1.0])])), loaded(run([row("a/b", [1.1])]))
-    found = estimates(base, cand)
-    assert found.error[0] == pytest.approx(ASSUMED_PROCESS_SD * np.sqrt(2))
-    assert found.freedom[0] > 1e6
-    assert estimates(loaded(run([row("a/b")])), cand).error[0] > 0.99 * ASSUMED_PROCESS_SD
+    assert of([1.0]) == pytest.approx(1.96 * ASSUMED_PROCESS_SD * math.sqrt(2), rel=0.01)
+    assert of(noisy(1, 0.0001)) == pytest.approx(1.96 * ASSUMED_PROCESS_SD, rel=0.01)
+    assert of(noisy(1, 0.2)) > 0.3
 
 
 def test_repetitions_are_summed_up_by_their_median_and_widen_what_one_process_says(
     loaded: Loader,
 ) -> None:
-    def plain(times: Sequence[float]) -> Record:
-        return loaded(google([google_row("a/b", time, run_type="iteration") for time in times]))
+    def of(base: Sequence[float], cand: Sequence[float]) -> Found:
+        first, second = (
+            loaded(google([google_row("a/b", time, run_type="iteration") for time in times]))
+            for times in (base, cand)
+        )
+        return screened(first, second)
 
-    calm = estimates(plain([1.0, 1.001, 0.999]), plain([1.0, 1.0, 50.0]))
-    assert calm.log_ratio[0] == 0.0
-    wild = estimates(plain([1.0, 2.0, 0.5]), plain([1.0, 2.0, 0.5]))
-    assert wild.error[0] > 5 * ASSUMED_PROCESS_SD
-    assert wild.freedom[0] < 6
+    one_process = of([1.0], [1.0])
+    outlier = of([1.0, 1.001, 0.999, 1.0, 1.0], [1.0, 1.0, 50.0, 1.001, 0.999])
+    assert outlier.log_ratio[0] == 0.0
+    assert width(outlier) == pytest.approx(width(one_process), rel=0.01)
+    assert width(of([1.0, 2.0, 0.5], [1.0, 2.0, 0.5])) > 3 * width(one_process)
 
 
 def test_a_noisy_reference_or_candidate_is_judged_by_its_own_noise(loaded: Loader) -> None:
-    times = {f"s{i}": noisy(i, 0.001) for i in range(5)}
-    about = {key: {"boot_id": key} for key in times} | {"s4": {}}  # the candidate's boot
-    base = accepted(loaded, times, about)
-    cand, loud = (loaded(run([row("a/b", noisy(9, sd))])) for sd in (0.001, 0.1))
-    calm = estimates(base, cand)
-    wild = estimates(accepted(loaded, {**times, "s4": noisy(4, 0.05)}, about), cand)
-    assert wild.error[0] > 0.9 * np.std(np.log(noisy(4, 0.05)), ddof=1) / np.sqrt(7)
-    assert wild.freedom[0] < 8.0
-    assert calm.freedom[0] > 15.0
-    gpus = accepted(loaded, times, {key: {"gpu_uuid": key, "boot_id": key} for key in times})
-    assert estimates(gpus, loud).error[0] > 5 * estimates(gpus, cand).error[0]
+    def of(base_sd: float, cand_sd: float, **place: str) -> float:
+        base = run([row("a/b", noisy(1, base_sd))], **place)
+        return width(screened(loaded(base), loaded(run([row("a/b", noisy(9, cand_sd))]))))
+
+    for place in ({}, {"boot_id": "another"}, {"boot_id": "another", "gpu_uuid": "another"}):
+        quiet = of(0.001, 0.001, **place)
+        assert of(0.1, 0.001, **place) > 5 * quiet
+        assert of(0.001, 0.1, **place) > 3 * quiet
 
 
 def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None:
@@ -123,36 +122,39 @@ def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None
     times = {"s0": noisy(0, 0.01, processes=3), "s1": noisy(1, 0.01, processes=20)}
     about = {key: {"date": f"2026-11-2{i}"} for i, key in enumerate(times)}
     cand = loaded(run([row("a/b", noisy(9, 0.01, processes=400))]))
-    found = estimates(accepted(loaded, times, about), cand)
-    assert found.error[0] > 0.008 / np.sqrt(4 / (1 / 3 + 1 / 20))
+    found = screened(accepted(loaded, times, about), cand)
+    assert width(found) > 2.0 * 0.008 / np.sqrt(4 / (1 / 3 + 1 / 20))
 
 
 def test_a_coarse_clock_hides_less_than_its_step(loaded: Loader) -> None:
-    def error(times: Sequence[float], *others: Sequence[float]) -> float:
+    def half(times: Sequence[float], *others: Sequence[float]) -> float:
         rows = [row(f"a/{i}", of) for i, of in enumerate([times, *others])]
-        return float(estimates(loaded(run(rows)), loaded(run(rows))).error[0])
+        return width(screened(loaded(run(rows)), loaded(run(rows))))
 
     coarse = [1.024, 1.024, 1.056, 1.024, 1.024, 1.024, 1.056]
     stuck, steps = [2.048] * 7, [4.096, 4.128] * 3 + [4.096]
-    assert error(stuck) < 0.001  # nothing tells how coarse the clock is
-    assert error(stuck, steps) == pytest.approx(0.032 / 2.048 / np.sqrt(6.0), rel=0.02)
-    assert error(coarse) > 0.03 / np.sqrt(6.0)
+    assert half(stuck) < 0.002  # nothing shows how coarse the clock is
+    assert half(stuck, steps) == pytest.approx(1.96 * 0.032 / 2.048 / np.sqrt(6.0), rel=0.02)
+    assert half(coarse) > 1.96 * 0.03 / np.sqrt(6.0)
 
 
-def test_a_whole_family_that_moved_together_counts_as_one(loaded: Loader) -> None:
-    def freedom(moves: Sequence[Sequence[float]]) -> float:
-        medians = [
-            {f"s{j}": noisy(10 * i + j, 1e-5, 1.0 + moves[i][j]) for j in range(4)}
-            for i in range(20)
-        ]
-        rows = [row(f"a/{i}", process_medians=of) for i, of in enumerate(medians)]
-        base = loaded(baseline(rows, {key: context(boot_id=key) for key in medians[0]}))
-        cand = loaded(run([row(f"a/{i}", noisy(900 + i, 1e-5)) for i in range(20)]))
-        return float(np.median(estimates(base, cand).freedom))
+def suite(loaded: Loader, moves: Sequence[float]) -> Found:
+    """Of unchanged quiet processes that a machine moved."""
+    base, cand = (
+        [row(f"a/{i}", noisy(90 * side + i, 0.001, math.exp(move * side)))
+         for i, move in enumerate(moves)]
+        for side in (0, 1)
+    )  # fmt: skip
+    return screened(loaded(run(base)), loaded(run(cand)))
 
-    source = np.random.default_rng(3)
-    alone = source.normal(0.0, 0.01, (20, 4)).tolist()
-    assert freedom([alone[0]] * 20) + 3.0 < freedom(alone)
+
+def test_what_moves_half_of_a_suite_is_noise_and_what_moves_a_few_is_none(loaded: Loader) -> None:
+    moves = np.random.default_rng(1).normal(0.0, 0.03, 40).tolist()
+    assert np.min(suite(loaded, moves).p) > 1e-3
+    few = suite(loaded, [0.05] * 5 + [0.0] * 35).p
+    assert np.max(few[:5]) < 1e-3 < np.min(few[5:])
+    alone = suite(loaded, moves[:4])  # too few to tell
+    assert np.min(alone.p) < 1e-3
 
 
 ABOUT = {
@@ -249,11 +251,10 @@ def test_another_cpu_is_noted_for_host_times_only(loaded: Loader) -> None:
 
 
 def spread(loaded: Loader, allow: Collection[Override] = (), **keys: str) -> float:
-    """The standard error of a difference to what was measured elsewhere, under driver 580."""
+    """Half of the interval of a difference to what was measured elsewhere, under driver 580."""
     told = {"driver_version": "580", **keys}
     base, cand = loaded(run([row("a/b")], driver_version="580")), loaded(run([row("a/b")], **told))
-    pairings, _, _ = pair(base, cand, ["a/b"], allow)
-    return float(estimated(base, cand, pairings)[0].error[0])
+    return width(screened(base, cand, allow))
 
 
 def test_another_system_scatters_as_another_boot_and_another_model_as_a_sibling(

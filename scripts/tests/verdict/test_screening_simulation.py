@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
 
 from simulated_screening import (
     BASELINES,
@@ -21,8 +20,6 @@ from simulated_screening import (
     simulated,
 )
 from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.statistics.log_ratios import Estimates
-from warpgauge.statistics.suite_scatter import inflated
 
 # Of rows whose bound is wrong, or that pass although they are too slow.
 WRONG = 0.01
@@ -59,35 +56,3 @@ def test_another_session_or_gpu_never_makes_a_baseline_blinder(place: str) -> No
     assert np.all(np.diff([half for half, _ in widths]) < 0.0)
     # Of the few whose GPUs happened to lie apart, too, hardly any is known worse than by one.
     assert all(most <= 1.15 * widths[0][1] for _, most in widths)
-
-
-def changes(source: np.random.Generator, moved: float) -> Estimates:
-    noise = source.normal(0.0, 0.01, 100)
-    noise[: int(100 * moved)] += 1.0
-    return Estimates(noise, np.full(100, 0.01), np.full(100, 30.0))
-
-
-def test_errors_that_fit_stay_and_those_of_half_of_the_suite_are_corrected() -> None:
-    source = np.random.default_rng(1)
-    for _ in range(20):
-        found, alike = changes(source, 0.0), ["f"] * 100
-        assert np.all(inflated(found, alike).error < 1.4 * found.error)
-        small = Estimates(found.log_ratio, found.error / 4.0, found.freedom)
-        assert inflated(small, alike).error == pytest.approx(found.error, rel=0.4)
-
-
-@pytest.mark.parametrize("moved", [0.05, 0.2, 0.4])
-def test_rows_that_regressed_hide_no_other_but_never_make_it_a_false_alarm(moved: float) -> None:
-    source = np.random.default_rng(1)
-    found = changes(source, moved)
-    wider = inflated(found, ["f"] * 100)
-    assert np.all(wider.error >= found.error)
-    assert np.all(wider.error < 3.0 * found.error)
-    tested = wider.log_ratio / (wider.error * special.stdtrit(wider.freedom, 1.0 - 5e-5))
-    assert np.all(tested[: int(100 * moved)] > 1.0)
-    assert np.all(np.abs(tested[int(100 * moved) :]) < 1.0)
-
-
-def test_a_suite_of_a_few_rows_shows_no_scatter() -> None:
-    found = Estimates(np.array([0.0, 1.0]), np.full(2, 0.01), np.full(2, 30.0))
-    assert inflated(found, ["f"] * 2).error == pytest.approx(found.error)

@@ -30,7 +30,6 @@ from scipy import special
 
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.variance import Variances
 
 # Fewer units do not show how much healthy ones differ.
 FEWEST_UNITS = 4
@@ -48,6 +47,11 @@ _MANY, _NEAR, _EFFICIENCY = 200, 0.95, 0.37
 # It comes from faster units and, if there are many, also from slower ones short of the few sick.
 _FASTER, _SLOWER, _BEYOND = (_NEAR, 0.9995), (0.9, 0.97), 20
 _TAILS = np.append(np.geomspace(2.0, 100.0, 60), np.inf)  # degrees of freedom of Student's t
+
+# No row repeats better than this (standard deviation of the log). Similar rows count at most so
+# many times as much as a row's own data, because they ran on the same units. Fewer do not show how
+# well they agree.
+_SMALLEST_SD, _MOST_WORTH, _FEWEST_SIMILAR = 1e-4, 2.0, 4
 
 # A unit's own variance counts beyond this multiple of the median one, which chance explains.
 _OWN_SCATTER = 4.0
@@ -143,8 +147,55 @@ def _noise(
         tails[kind] = min(_tail(-z[:, kind], *_FASTER), slower)
     scale = wide / special.stdtrit(tails, (1.0 + share) / 2.0)
     freedom = np.maximum(_EFFICIENCY * (units - 1.0), 1.0)
-    known = Variances.of_squares(freedom * (scale / unit) ** 2, freedom).moderated(similar)
-    return np.sqrt(known.value) * unit, np.minimum(known.freedom, tails)
+    variance, freedom = _moderated((scale / unit) ** 2, freedom, similar)
+    return np.sqrt(variance) * unit, np.minimum(freedom, tails)
+
+
+def _moderated(value: Array, freedom: Array, similar: Sequence[Hashable]) -> tuple[Array, Array]:
+    """Return variances and their freedom, moderated by those with the same key in `similar`.
+
+    Few units hardly know a row's variance; similar rows know it better, the more their variances
+    agree (Smyth 2004, "Linear models and empirical Bayes methods for assessing differential
+    expression in microarray experiments", 6.2). A variance never falls below a row's own.
+    """
+    value = np.maximum(value, _SMALLEST_SD**2)
+    moderated, total = value.copy(), freedom.copy()
+    keys = np.array([[*dict.fromkeys(similar)].index(key) for key in similar])
+    for at in (np.flatnonzero(keys == key) for key in np.unique(keys)):
+        if len(at) < _FEWEST_SIMILAR:
+            continue
+        lent, agreement = _prior(value[at], freedom[at])
+        worth = np.minimum(agreement, _MOST_WORTH * freedom[at])
+        own, other = freedom[at] * value[at], worth * lent
+        moderated[at] = np.maximum((own + other) / (freedom[at] + worth), value[at])
+        # That of a sum of two variances (Satterthwaite 1946): less if they contradict each other.
+        together = (own + other) ** 2 / (own * value[at] + other * lent)
+        total[at] = np.maximum(together, freedom[at])
+    return moderated, total
+
+
+def _prior(value: Array, freedom: Array) -> tuple[float, float]:
+    """Return the variance s0² and the freedom d0 of the population of these."""
+    half = freedom / 2.0
+    logs = np.log(value) - special.digamma(half) + np.log(half)
+    excess = float(np.var(logs, ddof=1) - np.mean(special.zeta(2.0, half)))
+    if excess <= 0.0:
+        return float(np.exp(np.mean(logs))), np.inf
+    d0_half = _trigamma_inverse(excess)
+    offset = special.digamma(d0_half) - np.log(d0_half)
+    return float(np.exp(np.mean(logs) + offset)), 2.0 * d0_half
+
+
+def _trigamma_inverse(target: float) -> float:
+    """Solve trigamma(x) = target > 0 by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
+    x = 0.5 + 1.0 / target
+    for _ in range(50):
+        trigamma = float(special.zeta(2.0, x))
+        step = trigamma * (1.0 - trigamma / target) / float(-2.0 * special.zeta(3.0, x))
+        x += step
+        if abs(step) < 1e-9 * x:
+            break
+    return x
 
 
 def _p(excess: Array, scale: Array, freedom: Array, added: Array, least: Array | float) -> Array:

@@ -19,7 +19,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.controls import Controls
 from warpgauge.verdict.note import MOST, Kind, Note
 from warpgauge.verdict.override import Override
@@ -48,7 +48,6 @@ def of(
     yield from _contradicted(judged)
     yield from _siblings(judged)
     yield from _few_processes(baseline, candidate, judged, settings.process_scatter)
-    yield from _two_states(judged)
     if candidate.source is not Source.GOOGLE_BENCHMARK and len(candidate.sessions) > 1:
         yield Note(Kind.SEVERAL_SESSIONS, sessions=len(candidate.sessions))
     yield from _alternated(judged)
@@ -178,20 +177,6 @@ def _few_processes(
     elif sides:
         facts = {"assumed": process_scatter, "enough": FEWEST_PROCESSES}
         yield Note(Kind.FEW_FILES, processes=most, sides=sides, **facts)
-
-
-def _two_states(judged: Judged) -> Iterator[Note]:
-    """Yield a note on how easily the few plain files of a changed benchmark differ by chance."""
-    sides = [
-        (_fewest(one.baseline, one.references), _fewest(one.candidate, [one.session]))
-        for one, verdict in judged
-        if verdict.is_changed and one.comparability is Comparability.PLAIN_PROCESSES
-    ]
-    fewest = min(sides, key=sum, default=(ENOUGH_FILES, ENOUGH_FILES))
-    if sum(fewest) < 2 * ENOUGH_FILES:
-        # By chance, each side meets only one of the two states, and not the same one.
-        chance = 2 ** (sum(fewest) - 1)
-        yield Note(Kind.TWO_STATES, processes=min(fewest), one_in=chance, enough=ENOUGH_FILES)
 
 
 def _fewest(row: Row, sessions: Iterable[Session]) -> int:

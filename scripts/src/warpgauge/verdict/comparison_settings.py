@@ -21,10 +21,6 @@ PROCESS_SCATTER = 0.15
 # With fewer processes, all may be outliers.
 FEWEST_PROCESSES = 3
 
-# With this many plain files per side, a benchmark that takes one of two times at random appears
-# changed in only 1 of 8192 comparisons (statistics.md).
-ENOUGH_FILES = 7
-
 TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
 
 

@@ -80,11 +80,6 @@ class Kind(Enum):
         "Measure at least {enough:process|processes} per side, and give all their files "
         "(`--processes`)."
     )
-    TWO_STATES = (
-        "With {processes:process|processes} per side, a benchmark that takes one of two times at "
-        "random appears changed in 1 of {one_in:comparison} of the same code. Measure "
-        "{enough:process|processes} per side to be sure."
-    )
     SEVERAL_SESSIONS = (
         "The candidate holds {sessions:session}; each benchmark is judged by its newest session."
     )
