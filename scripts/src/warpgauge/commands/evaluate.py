@@ -11,8 +11,8 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.argument_types import Kernel
 from warpgauge.commands.arguments import refuse_together
 from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Probe, Suite

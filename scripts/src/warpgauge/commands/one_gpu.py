@@ -11,10 +11,10 @@ from pathlib import Path
 
 from warpgauge.baselines import recordable, store
 from warpgauge.commands import against, resume, self_check
-from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.resume import Interrupted
 from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline
+from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import confirm, run_file
 from warpgauge.measure.ab_run import AbRun, Looks
 from warpgauge.measure.confirm import unconfirmed

@@ -14,11 +14,11 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.argument_types import MANIFEST
 from warpgauge.commands.arguments import refuse_together
 from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.manifest import Manifest
+from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import discovery, run_file
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.discovery import Binary
