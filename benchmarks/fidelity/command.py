@@ -16,7 +16,7 @@ import cupti_trace
 from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
-from warpgauge.commands.external_kernels import ExternalKernels
+from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import (
     build,
     discovery,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, file, group, one_device, positive
+from warpgauge.commands.argument_types import file, one_device, positive
+from warpgauge.commands.arguments import Parser, group
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError

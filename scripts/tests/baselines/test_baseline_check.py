@@ -86,7 +86,7 @@ def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines)
     times = {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0}
     full_suite = ["memcpy/a", "memcpy/new"]
     fake_binary.make(baselines.root / "build/release", "memcpy", times, full_suite=full_suite)
-    warned(baselines, "'memcpy/new'; scripts/warpgauge baseline record --suite=full adds them")
+    warned(baselines, "'memcpy/new'; scripts/bench --record --suite=full adds them")
 
 
 def test_a_baseline_holds_what_is_for_its_number_of_gpus(baselines: Baselines) -> None:
@@ -98,7 +98,7 @@ def test_a_baseline_holds_what_is_for_its_number_of_gpus(baselines: Baselines) -
     for family in ("memcpy", "sync"):
         uuid = '"gpu_uuid": "'
         baselines.edit(family, uuid, f"{uuid}GPU-0,")
-    told = "('ring/one', 'ring/two'); scripts/warpgauge baseline record --device 0,1 adds them"
+    told = "('ring/one', 'ring/two'); scripts/bench --record --device 0,1 adds them"
     warned(baselines, told)
 
 

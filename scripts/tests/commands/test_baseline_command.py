@@ -12,10 +12,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from baselines import NOW, Baselines
-from clone import Repository
+from baselines import Baselines
 from warpgauge.baselines.store import Recorded
-from warpgauge.commands import baseline
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -44,9 +42,6 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
         (["add-session"], "the following arguments are required: RUN_FILE"),
         (["forget"], "invalid choice: 'forget'"),
         (["show", "--row"], "unrecognized arguments: --row"),
-        (["record", "--processes=4"], "fewer than 5 processes"),
-        (["record", "--device=-1"], "argument --device"),
-        (["record", "--timeout=0"], "argument --timeout"),
         (["check", "--stale-days=0"], "argument --stale-days"),
         (["check", "\x1b[31m", "\x1b[31m"], "unrecognized arguments"),
     ],
@@ -100,15 +95,6 @@ def test_a_full_disk_loses_no_byte(
     path = there.run_file(20)
     monkeypatch.setattr(os, "fsync", full)
     refused(there, "(No space left on device); nothing was changed", "add-session", str(path))
-
-
-def test_record_measures_and_adds_a_session_that_passes_its_check(repository: Repository) -> None:
-    status = baseline.main(["record", "--processes=5"], repository.root)
-    assert status is ExitStatus.OK
-    assert "recorded: " in repository.output()[0]
-    recorded = {path.name for path in repository.root.glob("baselines/*/*")}
-    assert recorded == {"host.json", "sync.json"}
-    assert baseline.main(["check"], repository.root, NOW) is ExitStatus.OK
 
 
 def test_a_fault_is_one_line_of_the_command_and_no_traceback() -> None:

@@ -82,9 +82,9 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
     recorded(clone)
     ten_seconds_a_look(monkeypatch)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--budget", "30s", "--quiet") is ExitStatus.NOT_MEASURED
+    assert clone.bench("--budget", "30s") is ExitStatus.NOT_MEASURED
     out, err = clone.output()
-    assert re.match(r"Even the minimum of rounds took \d+\.0 s, \d+\.0 s longer than the", err)
+    assert re.search(r"Even the minimum of rounds took \d+\.0 s, \d+\.0 s longer than the", err)
     assert "4 pairs" in out
     assert f"a change needs {FEWEST_OF_A_CHANGE} pairs" in out
 

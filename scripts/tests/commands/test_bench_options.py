@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.commands import ab_options, arguments, bench_options
+from warpgauge.commands import ab, arguments, bench_options
 from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench_options import parse
 from warpgauge.measure.options import FIRST_LOOK, LAST_LOOK, schedule
@@ -70,11 +70,9 @@ def test_bad_usage_is_one_sentence_and_status_2(
 # Options, each with those that it contradicts.
 CONTRADICTIONS = {
     "--budget=60s": ["--quick", "--processes=5", "--record", "--no-confirm"],
-    "--list": ["--dry-run", "--self-check"],
-    "--dry-run": ["--self-check"],
-    "--quiet": ["--verbose"],
+    "--list": ["--self-check"],
     "--record": [
-        *("--filter=gemm", "--inject=gemm=1.05", "--baseline=x", "--processes=4", "--quick"),
+        *("--filter=gemm", "--inject=gemm=1.05", "--processes=4", "--quick"),
         *("--no-build", "--against=main"),
     ],
     "--self-check": [
@@ -82,11 +80,12 @@ CONTRADICTIONS = {
         "--export=bencher=x",
     ],
     "--self-check=earlier": ["--quick", "--processes=5"],
-    "--against=main": ["--baseline=x", "--no-confirm", "--kernels=x.toml"],
+    "--against=main": ["--no-confirm", "--kernels=x.toml"],
     "--kernels=x.toml": ["--build-dir=.", "--suite=full"],
+    "--why": ["--record", "--self-check", "--no-confirm", "--build-dir=.", "--kernels=x.toml"],
     "--device=all": ["--self-check", "--format=json"],
     "--parallel": ["--device=0", "--device=0,1", "--record"],
-    "--resume": ["--dry-run", "--filter=x", "--no-build"],
+    "--resume": ["--list", "--filter=x", "--no-build"],
 }
 
 
@@ -101,7 +100,7 @@ def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
-@pytest.mark.parametrize("free", [["--no-wait"], ["--quiet"], ["--verbose"]])
+@pytest.mark.parametrize("free", [["--no-wait"], ["--verbose"]])
 def test_a_run_that_goes_on_may_be_shown_otherwise(free: list[str]) -> None:
     assert parse(["--resume", *free]).resume == Path()
 
@@ -143,7 +142,7 @@ def test_a_fault_of_a_command_within_is_told_alike() -> None:
     "parse",
     [
         lambda out: bench_options.parse([f"--out={out}"]),
-        lambda out: ab_options.parse([f"--out={out}", "a", "b"]),
+        lambda out: ab.parse([f"--out={out}", "a", "b"]),
         lambda out: bench_options.parse([f"--format=json={out}"]),
         lambda out: bench_options.parse([f"--export=bencher={out}"]),
     ],

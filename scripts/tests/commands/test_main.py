@@ -7,17 +7,14 @@ import argparse
 import ast
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 import warpgauge
 from warpgauge.commands.main import CI, COMMANDS, command_line, main
-from warpgauge.commands.main import whole_command_line as completed
 from warpgauge.system.environment import ROOT
 
 SCRIPTS = ROOT / "scripts"
@@ -137,42 +134,6 @@ def test_the_version_is_that_of_the_engine(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("path", ["warpgauge", "bench", "src/warpgauge/commands/main.py"])
 def test_too_old_a_python_can_read_what_every_command_begins_with(path: str) -> None:
     ast.parse((SCRIPTS / path).read_text(), feature_version=(3, 8))
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_script_knows_the_commands_and_their_options(
-    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("shtab", reason="shtab is an optional extra")
-    assert main(["--print-completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert all(name in script for name in (*COMMANDS, *CI, "--dry-run", "--min-effect", "--keep"))
-    if shutil.which(shell):
-        path = tmp_path / "script"
-        path.write_text(script)
-        subprocess.run([shell, "-n", str(path)], check=True)
-
-
-def test_without_shtab_a_sentence_says_what_to_install(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    assert main(["--print-completion", "bash"]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "pip install shtab" in err
-
-
-@pytest.mark.parametrize("words", [[], ["fish"], ["bash", "zsh"]])
-def test_another_shell_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--print-completion", *words]) == 2
-    assert "takes bash or zsh" in capsys.readouterr().err
-
-
-def test_every_command_is_completed() -> None:
-    options = completed().parse_args(["bench", "--quick", "--filter=x"])
-    assert (options.quick, options.filter) == (True, "x")
-    assert completed().parse_args(["history", "show", "--nights=3"]).nights == 3
 
 
 @pytest.mark.parametrize("command", [("propose", "--gpu=nvidia-h200"), ("history", "add")])

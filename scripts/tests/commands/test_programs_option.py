@@ -121,7 +121,7 @@ def test_without_it_the_useless_program_is_told_once(recorded: Repository) -> No
 
 
 def test_no_program_of_a_build_folder_is_one_sentence(recorded: Repository) -> None:
-    for argv in ([], ["--list"], ["--dry-run", "--no-build"], ["--device=all"]):
+    for argv in ([], ["--list"], ["--device=all"]):
         with pytest.raises(UserError, match="no program matches --programs 'scan'") as caught:
             recorded.bench("--programs=scan", *argv)
         assert caught.value.status is ExitStatus.BAD_USAGE

@@ -101,7 +101,7 @@ interrupted = Mock(side_effect=KeyboardInterrupt)
     [
         (
             (ab_run.AbRun, "alone"),
-            "bench: interrupted before a run file was written",
+            "bench: interrupted",
         ),
         (
             (run_file, "write"),

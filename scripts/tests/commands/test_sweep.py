@@ -15,7 +15,7 @@ import shell
 from builders import failed, row, run, write
 from clone import Repository
 from warpgauge.commands import sweep
-from warpgauge.commands.sweep_options import parse
+from warpgauge.commands.sweep import parse
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -46,7 +46,10 @@ def names(repository: Repository) -> list[str]:
 
 
 def test_variants_stand_side_by_side_and_the_run_is_kept(reductions: Repository) -> None:
-    assert swept(reductions, "reduce", "--x=n", "--csv=a.csv", "--svg=a.svg") is ExitStatus.OK
+    assert (
+        swept(reductions, "reduce", "--x=n", "--format=csv=a.csv", "--format=svg=a.svg")
+        is ExitStatus.OK
+    )
     shown = reductions.capsys.readouterr().out.splitlines()
     assert "n reduce/sum/f32 reduce/sum_cub/f32" in [" ".join(one.split()) for one in shown]
     first = next(one.split() for one in shown if one.split()[:1] == ["64"])
@@ -80,28 +83,26 @@ def test_nobody_is_told_to_install_nvcc_for_what_needs_none(
 
 
 def test_a_report_on_standard_output_stands_there_alone(reductions: Repository) -> None:
-    swept(reductions, "reduce", "--x=n", "--csv=-", "--svg=a.svg")
+    swept(reductions, "reduce", "--x=n", "--format=csv", "--format=svg=a.svg")
     shown = reductions.capsys.readouterr().out
     assert [one["x"] for one in csv.DictReader(shown.splitlines())] == ["64", "128", "64", "128"]
     again = ["reduce", "--x=n", "--from", str(*reductions.runs())]
-    for name in ("-", "/dev/stdout"):
-        swept(reductions, *again, f"--svg={name}")
-        assert reductions.capsys.readouterr().out == Path("a.svg").read_text()
-    assert not Path("-").exists()
+    swept(reductions, *again, "--format=svg")
+    assert reductions.capsys.readouterr().out == Path("a.svg").read_text()
 
 
 def test_a_kept_run_is_shown_again_without_measuring(reductions: Repository) -> None:
-    swept(reductions, "reduce", "--x=n", "--csv=a.csv", "--svg=a.svg")
+    swept(reductions, "reduce", "--x=n", "--format=csv=a.csv", "--format=svg=a.svg")
     first = reductions.capsys.readouterr().out
     (path,) = reductions.runs()
-    again = ["reduce", "--x=n", "--csv=b.csv", "--svg=b.svg", "--from", str(path)]
+    again = ["reduce", "--x=n", "--format=csv=b.csv", "--format=svg=b.svg", "--from", str(path)]
     assert swept(reductions, *again) is ExitStatus.OK
     assert reductions.capsys.readouterr().out == first
     for one, other in (("a.csv", "b.csv"), ("a.svg", "b.svg")):
         assert Path(one).read_bytes() == Path(other).read_bytes()
     assert swept(reductions, *again) is ExitStatus.OK  # they may be replaced
     assert len(reductions.runs()) == 1
-    only = ["reduce/sum/", "--x=n", "--csv=c.csv", "--from", str(path)]
+    only = ["reduce/sum/", "--x=n", "--format=csv=c.csv", "--from", str(path)]
     swept(reductions, *only)
     assert {one["variant"] for one in rows("c.csv")} == {"reduce/sum/f32"}
 
@@ -118,7 +119,7 @@ def test_values_replace_those_of_the_suite(reductions: Repository) -> None:
 
 def test_an_axis_of_floating_point_is_shown_and_drawn(reductions: Repository) -> None:
     reductions.binary("scale", {f"scale/a/alpha:{text}": 50.0 for text in ("1e-9", "0.5", "1")})
-    argv = ["scale", "--x=alpha", "--csv=a.csv", "--svg=a.svg"]
+    argv = ["scale", "--x=alpha", "--format=csv=a.csv", "--format=svg=a.svg"]
     assert swept(reductions, *argv) is ExitStatus.OK
     assert [one["x"] for one in rows("a.csv")] == ["1e-09", "0.5", "1"]
     ElementTree.fromstring(Path("a.svg").read_text())
@@ -131,7 +132,7 @@ def test_a_value_that_a_benchmark_refuses_is_a_gap_with_the_reason_below(
 ) -> None:
     bad = {"reduce/sum/f32/n:64": "wrong", "reduce/sum_cub/f32/n:128": "skipped"}
     reductions.binary("reduce", SUM, ill=bad)
-    assert swept(reductions, "reduce", "--x=n", "--csv=a.csv") is ExitStatus.NOT_MEASURED
+    assert swept(reductions, "reduce", "--x=n", "--format=csv=a.csv") is ExitStatus.NOT_MEASURED
     out, _ = reductions.output()
     assert "64 ERROR 643.0 ns" in out
     assert "128 1.283 µs 1.000 GB/s skipped" in out
@@ -142,7 +143,7 @@ def test_a_value_that_a_benchmark_refuses_is_a_gap_with_the_reason_below(
 
 def test_families_are_measured_beside_each_other(reductions: Repository) -> None:
     reductions.binary("scan", {"scan/ours/n:64": 100.0})
-    swept(reductions, "scan", "reduce/sum_cub", "--x=n", "--csv=a.csv")
+    swept(reductions, "scan", "reduce/sum_cub", "--x=n", "--format=csv=a.csv")
     assert {one["variant"] for one in rows("a.csv")} == {"scan/ours", "reduce/sum_cub/f32"}
 
 
@@ -152,8 +153,6 @@ def test_a_program_that_cannot_list_is_told_and_no_success(reductions: Repositor
     reductions.output()
     assert swept(reductions, "reduce", "scan", "--x=n") is ExitStatus.NOT_MEASURED
     assert "scan: bench_scan: cannot list its benchmarks" in reductions.output()[0]
-    with pytest.raises(UserError, match="no benchmark name begins with 'scan'"):
-        swept(reductions, "reduce", "scan", "--x=n", "--programs=-scan")
 
 
 def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
@@ -194,12 +193,11 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --x=n --values=9999Pi", "is larger than 2^63 - 1"),
         ("reduce --x=n --from=a.json --values=4", "--values"),
         ("reduce --x=n --from=nowhere.json", "nowhere.json"),
-        ("reduce --x=n --csv=a --svg=./a", "written twice"),
-        ("reduce --x=n --out=a.json --svg=a.log", "a.log would be written twice"),
-        ("reduce --x=n --svg=- --csv=/dev/stdout", "/dev/stdout would be written twice"),
-        ("reduce --x=n --out=-", "--out: "),
-        ("reduce --x=n --svg=suite.txt", "the file exists and is no SVG"),
-        ("reduce --x=n --csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
+        ("reduce --x=n --format=csv=a --format=svg=./a", "written twice"),
+        ("reduce --x=n --out=a.json --format=svg=a.log", "it would replace a.log"),
+        ("reduce --x=n --format=svg --format=csv", "cannot share standard output"),
+        ("reduce --x=n --format=svg=suite.txt", "the file exists and is no SVG"),
+        ("reduce --x=n --format=csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
     ],
 )
 def test_a_fault_is_one_sentence_before_anything_is_measured(
@@ -271,7 +269,7 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
         ]
         svg = tmp_path / "a.svg"
         path = write(tmp_path / "run.json", run(rows))
-        sweep.main(["f", "--x=n", "--from", str(path), f"--svg={svg}"], tmp_path)
+        sweep.main(["f", "--x=n", "--from", str(path), f"--format=svg={svg}"], tmp_path)
         return _ceilings(svg)
 
     rates = {"bytes_per_second": 1e12}
@@ -330,7 +328,7 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     Path("kernels.toml").write_text(_KERNELS)
     times = {f"external/scale/f32/n:{n}": 9.0 * n for n in (64, 128)}
     fake_binary.make(reductions.built / "benchmarks", "external", times)
-    asked = ["reduce/sum/", "kernels.toml", "--x=n", "--csv=a.csv"]
+    asked = ["reduce/sum/", "kernels.toml", "--x=n", "--format=csv=a.csv"]
     assert swept(reductions, *asked) is ExitStatus.OK
     assert {one["variant"] for one in rows("a.csv")} == {"reduce/sum/f32", "external/scale/f32"}
     (path,) = reductions.runs()

@@ -153,17 +153,6 @@ def test_a_further_look_that_is_interrupted_shows_the_one_before_and_can_be_resu
     pair_of(clone)
 
 
-def test_a_machine_without_a_gpu_is_no_unseen_gpu(clone: GitRepository) -> None:
-    recorded_elsewhere(clone)
-    (baseline,) = clone.root.glob("baselines/*/")
-    clone.no_gpu = "no driver reports a GPU"
-    asked = ("--baseline", str(baseline), "--allow", "gpu-model", "--filter", "^host/")
-    assert clone.bench(*asked) is ExitStatus.NOT_MEASURED
-    err = clone.output()[1]
-    assert "has not seen this GPU" not in err
-    assert "No GPU was measured" in err
-
-
 def test_a_commit_of_an_older_warpgauge_leaves_the_baseline_alone_and_is_told_once(
     clone: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,11 +258,6 @@ def test_without_the_option_nothing_is_looked_into(slower: GitRepository, tools:
     assert {one["why"] for one in json.loads(path.read_text())["verdicts"]} == {None}
 
 
-def test_it_needs_pairs(clone: GitRepository) -> None:
-    with pytest.raises(UserError, match="--record"):
-        clone.bench("--why", "--record")
-
-
 def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, tools: Path) -> None:
     for side, time in (("base", 5000.0), ("candidate", 9000.0)):
         trace = text(process(NAME, replays=5))

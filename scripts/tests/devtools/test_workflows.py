@@ -20,7 +20,7 @@ import pytest
 
 import shell
 import workflows
-from warpgauge.commands import bisect_options
+from warpgauge.commands import bisect
 from warpgauge.commands.ci import gate, propose
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.github import artifact, gpus, nights
@@ -458,7 +458,7 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
     here, there = map(shlex.split, summary.read_text().splitlines()[-2:])
     good, bad = "106dabe04f", "b" * 40
     assert here[0] == "scripts/warpgauge"
-    options = bisect_options.parse(here[2:])
+    options = bisect.parse(here[2:])
     assert (options.good, options.bad, options.rows) == (good, bad, (row,))
     assert there[:4] == ["gh", "workflow", "run", "bisect.yml"]
     asked = dict(word.split("=", 1) for word in there[5::2])

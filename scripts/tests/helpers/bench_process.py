@@ -42,8 +42,7 @@ class BenchProcess:
             locks._GPUS = self.root / "gpus"
             build.build = lambda *arguments: self.built
             environment.provide = lambda needs, say: None
-            before = "before a run file was written"
-            return entry_point.run("bench", lambda: bench.main(words, self.root), before)
+            return entry_point.run("bench", lambda: bench.main(words, self.root))
 
         return Forked(work)
 

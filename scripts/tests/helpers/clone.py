@@ -175,7 +175,7 @@ process.has_gpu = lambda: True
 locks._GPUS, measuring._COOLING_S = root / "build" / "gpus", 0.0
 environment.ROOT = root
 argv = ["--seed=1", *sys.argv[1:]]
-sys.exit(entry_point.run("bench", lambda: main(argv, root), "before a run file was written"))
+sys.exit(entry_point.run("bench", lambda: main(argv, root)))
 """
 
 

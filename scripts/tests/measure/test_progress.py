@@ -73,7 +73,7 @@ def test_plain_output_is_one_line_a_round_and_one_a_cause(monkeypatch: pytest.Mo
     monkeypatch.setattr(progress, "ROUND_LINES_S", 0.0)
     text = io.StringIO()
     console = Console(file=text, width=40)
-    with progress.RunProgress(PLAN, console, console) as shown:
+    with progress.RunProgress(PLAN, console) as shown:
         shown.begins(Turn(1, LANE, SMALL))
         shown.ended(outcome(SMALL, "bench_a left a process behind, which was killed"))
         shown.begins(Turn(1, LANE, LARGE))
@@ -94,7 +94,7 @@ def test_short_rounds_do_not_fill_a_log() -> None:
     text = io.StringIO()
     console = Console(file=text)
     plan = Plan((LANE,), range(1, 100), 1, Journal(Path()))
-    with progress.RunProgress(plan, console, console) as shown:
+    with progress.RunProgress(plan, console) as shown:
         for number in plan.rounds:
             shown.begins(Turn(number, LANE, SMALL))
     assert text.getvalue().splitlines() == ["round 1 of 99: 0:00 elapsed", "measured in 0:00"]
@@ -103,7 +103,7 @@ def test_short_rounds_do_not_fill_a_log() -> None:
 def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=160)
-    with progress.RunProgress(PLAN, console, console) as shown:
+    with progress.RunProgress(PLAN, console) as shown:
         shown.begins(Turn(2, LANE, LARGE))
         shown.runs("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
     assert "round 2 of 2, b: [red]x[/red]\\x1b[2J\\ny" in text.getvalue()
@@ -113,16 +113,7 @@ def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
 def test_sides_in_lock_step_are_named_together() -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=160)
-    with progress.RunProgress(PLAN, console, console) as shown:
+    with progress.RunProgress(PLAN, console) as shown:
         lanes = (replace(LANE, side=side) for side in ("base", "candidate"))
         shown.begins(*(Turn(1, lane, LARGE) for lane in lanes))
     assert "round 1 of 2, b base and candidate" in text.getvalue()
-
-
-def test_faults_are_told_where_nothing_else_is() -> None:
-    text = io.StringIO()
-    silent = Console(file=text, quiet=True)
-    with progress.RunProgress(PLAN, silent, Console(file=text)) as shown:
-        shown.begins(Turn(1, LANE, SMALL))
-        shown.ended(outcome(SMALL, faults={"a/1": "it broke"}))
-    assert text.getvalue() == "round 1: a/1: it broke\n"

@@ -46,20 +46,18 @@ def work():
         WHEN
         raise
 
-sys.exit(entry_point.run("bench", work, "before a run file was written"))
+sys.exit(entry_point.run("bench", work))
 """
 WHEN = "raise interrupts.told(stopped, 'when it was nearly done') from None"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(
-    ("raised", "when"), [("", "before a run file was written"), (WHEN, "when it was nearly done")]
-)
+@pytest.mark.parametrize(("raised", "when"), [("", ""), (WHEN, " when it was nearly done")])
 def test_a_command_that_is_told_to_stop_says_so_and_leaves_nothing_running(
     number: signal.Signals, raised: str, when: str
 ) -> None:
     done = ran(COMMAND.replace("WHEN", raised), number)
-    told = f"bench: interrupted by {number.name} {when}\n"
+    told = f"bench: interrupted by {number.name}{when}\n"
     assert (done.returncode, done.stderr) == (128 + number, told)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)

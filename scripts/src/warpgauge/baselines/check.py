@@ -86,7 +86,7 @@ def _differences(
     if new := sorted({name for binary in wanted for name in binary.names} - {*names}):
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
         together = f"--device {','.join(map(str, range(gpus)))}" if gpus > 1 else ""
-        record = " ".join(f"scripts/warpgauge baseline record {further} {together}".split())
+        record = " ".join(f"scripts/bench --record {further} {together}".split())
         yield f"in the build but not in the baseline: {named(new)}; {record} adds them"
 
 

@@ -84,9 +84,7 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
     if meant:
         return meant
     if asked is None:
-        raise UserError(
-            f"{baselines} holds no baseline; measure one with scripts/warpgauge baseline record"
-        )
+        raise UserError(f"{baselines} holds no baseline; measure one with scripts/bench --record")
     which = f"{baselines}, which has {', '.join(folder.name for folder in there) or 'none'}"
     raise UserError(inert(f"{quoted(asked)} is neither a path nor a GPU in {which}"))
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge.commands import against, preview
-from warpgauge.commands.ab_options import AbOptions, parse
-from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
+from warpgauge.commands import against, measuring_lines
+from warpgauge.commands.arguments import refuse_together
+from warpgauge.commands.bench_options import Options, options_of
+from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.show_results import Conclusion, RunReport
 from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
 from warpgauge.measure.ab_run import AbRun, Looks, Side
@@ -27,6 +28,25 @@ from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Kind, Note
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbOptions(Options):
+    """Options of warpgauge ab; the base's folder and commit come first."""
+
+    folders: tuple[Path, Path]
+    commits: tuple[str, str]  # that the programs were built from; "" if not given
+    base_policy: Path | None
+
+
+def parse(argv: Sequence[str]) -> AbOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    parser = measuring_lines.ab()
+    given = parser.parse_args(argv)
+    refuse_together(parser.given(given), "--budget", "--processes")
+    values = vars(given)
+    values["folders"] = values.pop("base"), values.pop("candidate")
+    return options_of(values, AbOptions)
 
 
 @dataclass(frozen=True)
@@ -59,25 +79,11 @@ class _AbCommand(MeasuringCommand):
             measuring.tell_budget()
             return status
 
-    def preview(self) -> ExitStatus:
-        """List the benchmarks, or show what would be done. Raises UserError."""
-        options = self.options
-        with self.begun(options) as (measuring, _):
+    def list_names(self) -> ExitStatus:
+        """List the benchmarks of both folders. Raises UserError."""
+        with self.begun(self.options) as (measuring, _):
             sides = self._sides(measuring)
-        programs = [one for side in sides for one in side.binaries]
-        if options.list:
-            return preview.names(programs, measuring.warn)
-        named = RunPaths(options.out or self.runs / preview.ANY_TIME)
-        files = [*named.pair, named.log, named.report, *preview.reports(options)]
-        return preview.show(
-            [
-                ("base", _shown(options.folders[0])),
-                ("candidate", _shown(options.folders[1])),
-                *preview.sizes(sides[1].binaries, options.schedule[0], 2),
-                *preview.budget(options),
-                ("files", ", ".join(map(_shown, files))),
-            ]
-        )
+        return self.print_names([program for side in sides for program in side.binaries])
 
     @cached_property
     def show(self) -> Conclusion:
@@ -131,8 +137,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     # If standard output has a format for programs, everything else goes to standard error.
     results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
     one = _AbCommand(options, root, results, notes, argv)
-    if options.list or options.dry_run:
-        return one.preview()
+    if options.list:
+        return one.list_names()
     # This tree is not built, so lock only the folder of runs.
     with one.alone_in(one.runs):
         return one.run()

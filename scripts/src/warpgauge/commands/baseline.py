@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge baseline: record, add-session, show, limits, export, prune, check."""
+"""warpgauge baseline: add-session, show, limits, export, prune, check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
-from warpgauge.commands import bench, command_lines
+from warpgauge.commands import command_lines
 from warpgauge.reports.markdown import limits
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
@@ -26,12 +26,6 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     """Run a subcommand; ages are relative to `now`, with a time zone. Raises UserError."""
     given, now = command_lines.baseline().parse_args(argv), now or datetime.now(timezone.utc)
     console, baselines = Output(highlight=False), root / "baselines"
-    if given.command == "record":
-        options = {"suite": given.suite, "processes": given.processes, "timeout": given.timeout_s}
-        if given.device is not None:
-            options["device"] = given.device
-        words = [f"--{name}={value}" for name, value in options.items()]
-        return bench.main(["--record", *words, *["--verbose"] * given.verbose], root)
     if given.command == "add-session":
         recorded = store.record(given.run_file, baselines, now)
         with interrupts.telling(interrupts.CHANGED):

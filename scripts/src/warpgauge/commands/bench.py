@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.commands import preview, resume
-from warpgauge.commands.bench_options import EVERY_GPU, parse
-from warpgauge.commands.measuring_command import RunPaths
+from warpgauge.commands import resume
+from warpgauge.commands.argument_types import EVERY_GPU
+from warpgauge.commands.bench_options import parse
+from warpgauge.commands.measuring_command import RunPaths, print_names
 from warpgauge.commands.one_gpu import Bench, Share
 from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
@@ -38,17 +39,26 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         argv, options = before.began.argv, before.options
     # If standard output has a format for programs, everything else goes to standard error.
     shown = Output(stderr=options.formats.shown is not TERMINAL)
-    faults = Output(stderr=True)
-    notes = Output(stderr=True, quiet=True) if options.quiet else faults
-    one = Bench(options, root, shown, notes, argv, faults, before)
+    one = Bench(options, root, shown, Output(stderr=True), argv, before)
     if options.list:
-        return preview.list_bench(one)
-    if options.dry_run:
-        return preview.plan_bench(one)
+        return _listed(one)
     if options.self_check_of:
         return one.judge_self_checks(options.self_check_of)
     with one.alone_in(one.work):
         return on_every_gpu(one) if options.every_gpu else one.run()
+
+
+def _listed(one: Bench) -> ExitStatus:
+    """Print the names that `one` would measure; build first unless --no-build. Raises UserError."""
+    options = one.options
+    if one.kernels is not None:  # known without a build
+        known = [case.name for case in one.kernels.cases]
+        print_names(selection.required(options.filter, known))
+        return ExitStatus.OK
+    with one.begun(options) as (measuring, held):
+        held.enter_context(one.alone_in(one.work))
+        everything = measuring.found(one.built(measuring).programs)
+        return one.print_names(selection.wanted(everything, options.filter, suites=True))
 
 
 _SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
@@ -58,9 +68,9 @@ def on_every_gpu(one: Bench) -> ExitStatus:
     """Run `one` on each GPU. Raises UserError for requests that no GPU could fulfil."""
     options = one.options
     paths = one.run_paths()
-    one.inputs()
+    _ = one.commit  # fails early
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        measuring = Measuring(options, one.root, Path(scratch), one.notes, one.faults)
+        measuring = Measuring(options, one.root, Path(scratch), one.notes)
         with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
             built = one.built(measuring)
             if one.before is None:
@@ -163,9 +173,9 @@ class _All:
             if Override.PARALLEL in self.one.options.allow:
                 self._note(f"Measuring {count} at once")
             else:
-                self._warn(f"Measuring {count} at once: host times and copies will be INVALID")
+                self._note(f"Measuring {count} at once: host times and copies will be INVALID")
             for ended in worker_processes.at_once(
-                alone, lambda who, line: self._warn(f"{who[:_SHORT]}  {line}")
+                alone, lambda who, line: self._note(f"{who[:_SHORT]}  {line}")
             ):
                 self._rule(ended.name)
                 streams.write(ended.shown)
@@ -188,7 +198,7 @@ class _All:
             status = ExitStatus(ended.status)
         except ValueError:
             by = -ended.status if ended.status < 0 else ended.status - 128
-            self._warn(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
+            self._note(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
             status = ExitStatus.NOT_MEASURED
         if not self.journal.of(named(ended.name)).is_dir():
             self.journal.keep(["gpu", ended.name], status)
@@ -213,7 +223,7 @@ class _All:
         """Return whether part of the run can be resumed, and say how."""
         unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
         if unfinished or 0 < len(self._kept()) < len(self.gpus):
-            self._warn(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
+            self._note(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
             return True
         return False
 
@@ -223,10 +233,6 @@ class _All:
 
     def _note(self, line: str) -> None:
         print_line(self.one.notes, line)
-
-    def _warn(self, line: str) -> None:
-        """Print a line even with --quiet; runs on one GPU print no others then."""
-        print_line(self.one.faults, line)
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.commands.bisect_options import BisectOptions, parse
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.bench_options import Options, options_of
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.measure import journal
 from warpgauge.measure.journal import Journal, Start
+from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import environment, git
 from warpgauge.system.errors import ExitStatus, UserError
@@ -25,6 +28,25 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import inert, plural
 
 _SHOWN = 10  # most commits listed of a range
+
+
+@dataclass(frozen=True, kw_only=True)
+class BisectOptions(Options):
+    """Options of warpgauge bisect."""
+
+    good: str
+    bad: str
+    rows: tuple[str, ...]
+    resume_bisect: bool
+
+
+def parse(argv: Sequence[str]) -> BisectOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    values = vars(measuring_lines.bisect().parse_args(argv))
+    values["rows"] = tuple(dict.fromkeys(values.pop("row")))
+    # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
+    fixed = {"suite": FULL_SUITE, "processes": FEWEST_OF_A_CHANGE}
+    return options_of({**fixed, **values}, BisectOptions)
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -80,7 +102,7 @@ class _BisectCommand(MeasuringCommand):
             try:
                 found = bisect.find(builds, pairs)
             except KeyboardInterrupt:
-                measuring.warn(
+                measuring.note(
                     "The builds and measurements are kept: --resume continues from there."
                 )
                 raise

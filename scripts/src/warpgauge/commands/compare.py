@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import EXIT_STATUS, Parser, between, group, input_file
+from warpgauge.commands.argument_types import between, input_file
+from warpgauge.commands.arguments import EXIT_STATUS, Parser, group
 from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.text import inert

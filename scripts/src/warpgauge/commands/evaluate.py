@@ -7,22 +7,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.commands.evaluate_options import EvaluateOptions, Kernel, parse
-from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.argument_types import Kernel
+from warpgauge.commands.arguments import refuse_together
+from warpgauge.commands.bench_options import Options, options_of
 from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.variants import Axes, Variant
-from warpgauge.records.model import number
+from warpgauge.records.model import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
-from warpgauge.system.errors import ExitStatus
+from warpgauge.reports.evaluation_document import FORMATS
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.evaluation import Evaluation, evaluated
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(Options):
+    """Options of warpgauge evaluate; the base is the first of the `sides`."""
+
+    sides: tuple[Kernel, Kernel]
+    axes: Axes
+    memory_limit: int | None  # bytes
+
+
+def parse(argv: Sequence[str]) -> EvaluateOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    parser = measuring_lines.evaluate()
+    given = parser.parse_args(argv)
+    refuse_together(parser.given(given), "--budget", "--processes")
+    processes = given.processes or measuring_lines.EVALUATE_PAIRS
+    values = {**vars(given), "suite": FULL_SUITE, "processes": processes}
+    axes = values.pop("axis")
+    names = [axis for axis, _ in axes]
+    for axis in names:
+        if names.count(axis) > 1:
+            raise UserError(f"--axis {axis} is given twice: join its values, e.g. n=1,2")
+    values |= {"axes": dict(axes), "sides": (values.pop("base"), values.pop("candidate"))}
+    return options_of(values, EvaluateOptions, FORMATS)
 
 
 @dataclass(frozen=True)

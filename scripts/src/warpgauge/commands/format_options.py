@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from warpgauge.records.model import Record, Source
@@ -14,7 +13,7 @@ from warpgauge.reports.drawing import picture
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
 from warpgauge.system import environment, streams
-from warpgauge.system.atomic import is_stream, replace_all, resolved, write_stream
+from warpgauge.system.atomic import resolved, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
@@ -152,16 +151,11 @@ def _untaken(file: str, taken: Collection[Path]) -> Path:
 
 
 def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
-    """Write regular files, then pipes and devices; return a sentence per error."""
-    streamed = {path: text for path, text in texts.items() if is_stream(path)}
-    # Resolve links, so that a link stays a link.
-    whole = {resolved(path): text for path, text in texts.items() if path not in streamed}
-    steps = [partial(replace_all, whole)]
-    steps += [partial(write_stream, path, text) for path, text in streamed.items()]
+    """Write the files, and return a sentence per error."""
     faults = []
-    for step in steps:
+    for path, text in texts.items():
         try:
-            step()
+            write(path, text)
         except UserError as error:  # noqa: PERF203 - a few files
             faults.append(str(error))
     return faults

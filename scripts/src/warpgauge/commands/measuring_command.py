@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,14 +15,16 @@ from rich.console import Console
 
 from warpgauge.commands.bench_options import Options
 from warpgauge.measure.budget import Budget
+from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Measuring
-from warpgauge.system import command_log, output_file
+from warpgauge.system import command_log, output_file, streams
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import Holder, alone, alone_on
+from warpgauge.system.text import inert
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,10 @@ class RunPaths:
 
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
         """Raise UserError unless the runs, the log and all reports may be written."""
-        inputs = [self.log, *([options.baseline] if options.baseline else [])]
         for path in runs:
-            output_file.check_run_file(path, baselines, inputs)
+            output_file.check_run_file(path, baselines, [self.log])
         command_log.require_ours(self.log)
-        options.formats.check(baselines, [*inputs, *runs])
+        options.formats.check(baselines, [self.log, *runs])
 
 
 def named_after(folder: Path, now: datetime) -> RunPaths:
@@ -100,6 +101,11 @@ def named_after(folder: Path, now: datetime) -> RunPaths:
         number += 1
         stem = f"{name}-{number}"
     return RunPaths(folder / f"{stem}.json")
+
+
+def print_names(names: Iterable[str]) -> None:
+    """Print each name once, one per line."""
+    streams.write("".join(f"{inert(name)}\n" for name in dict.fromkeys(names)))
 
 
 @dataclass(frozen=True)
@@ -142,11 +148,19 @@ class MeasuringCommand:
         """
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             budget = Budget(options.budget_s)
-            measuring = Measuring(options, self.root, Path(scratch), self.notes, self.notes, budget)
+            measuring = Measuring(options, self.root, Path(scratch), self.notes, budget)
             if log is not None:
                 commands = CommandLog(log, self.argv, goes_on=resumed, command=self.command)
             with nullcontext() if log is None else commands.used(measuring.note):
                 yield measuring, held
+
+    def print_names(self, programs: Sequence[Binary]) -> ExitStatus:
+        """Print the benchmarks of `programs`, one per line; a listing error is NOT_MEASURED."""
+        print_names(name for program in programs for name in program.names)
+        faults = [f"{one.path.name}: {one.fault}" for one in programs if one.fault is not None]
+        for fault in dict.fromkeys(faults):  # two sides may have the same
+            print_line(self.notes, inert(fault))
+        return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
         """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""

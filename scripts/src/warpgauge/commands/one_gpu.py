@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from rich.console import Console
-
 from warpgauge.baselines import recordable, store
 from warpgauge.commands import against, resume, self_check
-from warpgauge.commands.external_kernels import ExternalKernels
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
 from warpgauge.commands.resume import Interrupted
-from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline, without_gpu
+from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline
+from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import confirm, run_file
 from warpgauge.measure.ab_run import AbRun, Looks
 from warpgauge.measure.confirm import unconfirmed
@@ -49,7 +47,6 @@ class Share:
 class Bench(MeasuringCommand):
     """One invocation of scripts/bench on one GPU, or several together."""
 
-    faults: Console  # same as `notes` unless --quiet
     before: Interrupted | None = None  # the run to resume
     share: Share | None = None  # set if this GPU is one of several
 
@@ -60,13 +57,13 @@ class Bench(MeasuringCommand):
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
         options, share = self.options, self.share
-        chosen, commit = self.inputs()
+        commit = self.commit
         paths = self.run_paths()
         paths.check(options, self.baselines, paths.measured(options))
         resumed = self.before is not None
         with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
             at_once = share.at_once if share else 1
-            measuring = replace(measuring, faults=self.faults, at_once=at_once)
+            measuring = replace(measuring, at_once=at_once)
             report = RunReport(paths.report, self.baselines, self.results)
             held.callback(report.tell)
             built = share.built if share else self.built(measuring)
@@ -86,9 +83,8 @@ class Bench(MeasuringCommand):
                 measuring.note(f"Resuming {os.path.relpath(paths.run)}.")
             measuring = replace(measuring, journal=journal)
             sides = AbRun(measuring, suite, built.source)
-            with resume.goes_on(journal, measuring.warn, share.whole if share else None):
-                gpu_name = suite.probe.context.get("gpu_name")
-                base = chosen or self._baseline_of(gpu_name)
+            with resume.goes_on(journal, measuring.note, share.whole if share else None):
+                base = self._baseline_of(suite.probe.context.get("gpu_name"))
                 show = replace(self.show, report=report)
                 if commit:
                     status = against.run(sides, commit, paths, show, base)
@@ -123,24 +119,22 @@ class Bench(MeasuringCommand):
         named = self.options.baselines
         return self.root / "baselines" if named is None else named.absolute()
 
-    def inputs(self) -> tuple[Record | None, str]:
-        """Return the given baseline (or None) and commit (or ""). Raises UserError."""
-        options = self.options
-        _ = self.show, self.kernels  # fail early on a wrong policy or manifest
-        chosen = load.load(options.baseline) if options.baseline else None
-        ref = options.against
-        return chosen, worktree.commit_of(self.root, ref) if ref else ""
+    @cached_property
+    def commit(self) -> str:
+        """The commit of --against, or "". Raises UserError, also for a wrong policy or manifest."""
+        _ = self.show, self.kernels
+        ref = self.options.against
+        return worktree.commit_of(self.root, ref) if ref else ""
 
     def judge_self_checks(self, folders: Sequence[Path]) -> ExitStatus:
         """Judge earlier self-checks by the current rule; show one, or the sums of several.
 
         Raises UserError.
         """
-        chosen, _ = self.inputs()
         checks = of_folders(folders, self.show.judged)
-        bases = [chosen or self._baseline_of(check.context["gpu_name"]) for check in checks]
+        bases = [self._baseline_of(check.context["gpu_name"]) for check in checks]
         if len(checks) == 1:
-            say = partial(print_line, self.faults)
+            say = partial(print_line, self.notes)
             return self_check.concluded(checks[0], bases[0], self.show, self.baselines, say)
         both = zip(bases, checks, strict=True)
         screened = [self.show.judged(base, check.base) for base, check in both if base is not None]
@@ -165,7 +159,7 @@ class Bench(MeasuringCommand):
             now = Session("now", suite.known)
             try:
                 commit = confirm.commit_for(measuring, base, now)
-                if not suite.probe.no_gpu and not confirm.has_seen(base, now):
+                if not confirm.has_seen(base, now):
                     names = [name for binary in suite.binaries for name in binary.names]
                     sides = confirm.sides(beside, commit, names)
             except (UserError, OSError) as fault:
@@ -235,22 +229,22 @@ class Bench(MeasuringCommand):
         show: Conclusion,
     ) -> ExitStatus:
         """Judge, settle, and show the result; with --record, add it to the baseline."""
-        warn, probe = beside.measuring.warn, beside.suite.probe
+        note, probe = beside.measuring.note, beside.suite.probe
         if base is None:
             status = show.values(run)
         else:
-            status = show.compared(without_gpu(settled(show.judged(base, run)), probe))
+            status = show.compared(settled(show.judged(base, run)))
         if self.options.record:
             for line in store.record(run.path, self.baselines).lines():
                 print_line(self.results, line)
             return ExitStatus.OK
         if base is None:
-            warn(without_baseline(probe))
+            note(without_baseline(probe))
             for line in self.options.formats.unwritten:
-                warn(line)
+                note(line)
         if probe.no_gpu:
-            if self.options.build_dir is None and not self.options.quiet:
+            if self.options.build_dir is None:
                 show.recorded(self.root / ".github" / "examples" / "regression.txt")
             status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
-            warn(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
+            note(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
         return status

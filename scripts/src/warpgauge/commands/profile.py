@@ -13,14 +13,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.bench_options import Options, options_of
 from warpgauge.commands.measuring_command import MeasuringCommand
-from warpgauge.commands.profile_options import ProfileOptions, parse
 from warpgauge.measure import progress, selection, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records import program_report
-from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.benchmark_filter import hint, matches
+from warpgauge.records.model import FULL_SUITE
 from warpgauge.system import atomic, process, streams
 from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
@@ -59,6 +61,41 @@ NSYS = Profiler(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(Options):
+    """Options of warpgauge profile."""
+
+    name: str  # of the benchmark, or a filter that matches only one
+    ncu: Path | None
+    nsys: Path | None
+    trace: Path | None
+    table: bool
+    sass: bool
+
+    @property
+    def traces(self) -> bool:
+        return self.table or self.trace is not None
+
+
+def parse(argv: Sequence[str]) -> ProfileOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    values = vars(measuring_lines.profile().parse_args(argv))
+    matches(values["name"], "", "NAME")
+    for option in ("ncu", "nsys"):
+        path, suffix = values[option], f".{option}-rep"
+        if path is not None and path.suffix != suffix:
+            raise UserError(
+                f"--{option} {typed(str(path))}: its GUI opens only *{suffix}: use this suffix"
+            )
+    if not any(values[what] for what in ("ncu", "nsys", "trace", "table", "sass")):
+        values["table"] = True
+    paths = (values["ncu"], values["nsys"], values["trace"])
+    named = [atomic.resolved(path) for path in paths if path]
+    if len(set(named)) < len(named):
+        raise UserError("two of the reports would go to the same file: name another one")
+    return options_of({"suite": FULL_SUITE, **values}, ProfileOptions)
+
+
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     one = MeasuringCommand(options, root, Output(), Output(stderr=True), argv)
@@ -78,7 +115,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             if not options.sass or options.traces or reports:
                 raise
             own = f"without a GPU it is unknown which of them {inert(options.name)} runs"
-            measuring.warn(f"These are all kernels of {binary.path.name}: {own}.")
+            measuring.note(f"These are all kernels of {binary.path.name}: {own}.")
             _print_machine_code(binary, None)
             return ExitStatus.OK
         held.enter_context(one.alone_on(suite.known.get("gpu_uuid", "")))
@@ -158,7 +195,7 @@ class _Profiling:
             why = failure or ending.described()
             raise UserError(f"{profiler.name} wrote no report: {why}", ExitStatus.NOT_MEASURED)
         if failure:  # a profiler may slow down the host too much for the timing
-            self.measuring.warn(f"{failure}: the report is incomplete")
+            self.measuring.note(f"{failure}: the report is incomplete")
         return report.read_bytes()
 
     def _process(self, prefix: Sequence[str], environment: Mapping[str, str]) -> tuple[Ending, str]:

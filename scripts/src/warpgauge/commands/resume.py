@@ -75,7 +75,7 @@ def interrupted(given: Options, runs: Path) -> Interrupted:
     if began.folder != str(Path.cwd()):
         raise UserError(f"{folder} belongs to a run in {began.folder}: resume it there")
     options = replace(parse(began.argv), seed=began.seed, out=Path(began.run))
-    shown = replace(options, wait=given.wait, quiet=given.quiet, verbose=given.verbose)
+    shown = replace(options, wait=given.wait, verbose=given.verbose)
     return Interrupted(shown, there, began)
 
 

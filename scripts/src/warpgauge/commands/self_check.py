@@ -31,7 +31,7 @@ def run(
     is_usual = not options.quick and options.budget_s is None
     lacks = "" if is_usual else "it may have had fewer looks than the gate (--quick, --budget)"
     lacks = "it was interrupted" if both.stop else lacks
-    status = concluded(both.found, base, show, baselines, beside.measuring.warn, lacks)
+    status = concluded(both.found, base, show, baselines, beside.measuring.note, lacks)
     if both.stop is not None:
         raise both.stop
     return status

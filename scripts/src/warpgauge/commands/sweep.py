@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge.commands.external_kernels import ExternalKernels, manifest_values
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.argument_types import MANIFEST
+from warpgauge.commands.arguments import refuse_together
+from warpgauge.commands.bench_options import Options, options_of
 from warpgauge.commands.measuring_command import MeasuringCommand
-from warpgauge.commands.sweep_options import STREAM, SweepOptions, parse
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.manifest import Manifest
+from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import discovery, run_file
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.discovery import Binary
@@ -25,30 +28,57 @@ from warpgauge.records import load
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
-from warpgauge.system import streams
-from warpgauge.system.atomic import write
+from warpgauge.reports.formats import TERMINAL, format_of
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
-from warpgauge.system.output_file import check_report
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 
 EXTERNAL = "external"  # the family of external kernels
-_OWN = {
-    "csv": re.compile(rb"\A" + ",".join(reports.COLUMNS).encode()),
-    "svg": re.compile(re.escape(lines.MARK.encode())),
+_COLUMNS = ",".join(reports.COLUMNS).encode()
+_FORMATS = {
+    form.name: form
+    for form in (
+        format_of(TERMINAL.name, reports.plain, "sweep in plain text", rb"\Arun: "),
+        format_of("csv", reports.csv_text, "CSV", rb"\A" + _COLUMNS),
+        format_of("svg", reports.svg, "SVG", re.escape(lines.MARK.encode())),
+    )
 }
+
+# Options that are only for measuring.
+_MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
+              "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """Options of warpgauge sweep."""
+
+    what: tuple[str, ...]  # families or prefixes of names
+    manifests: tuple[Path, ...]  # manifests of kernels
+    axis: str
+    values: tuple[float, ...]  # replace the suite's values, unless empty
+    measured: Path | None  # an existing run to show
+
+
+def parse(argv: Sequence[str]) -> SweepOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    parser = measuring_lines.sweep()
+    given = parser.parse_args(argv)
+    if given.measured is not None:
+        refuse_together(parser.given(given), "--from", *_MEASURING)
+    words = dict.fromkeys(given.what)
+    kernels = [word for word in words if word.endswith(MANIFEST)]
+    what = tuple(word for word in words if word not in kernels)
+    values = {**vars(given), "what": what, "manifests": tuple(map(Path, kernels))}
+    return options_of(values, SweepOptions, _FORMATS)
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     one = _SweepCommand(options, root, Output(), Output(stderr=True), argv)
-    for kind, path in one.files.items():
-        if path == STREAM:
-            continue
-        inputs = [options.measured] if options.measured is not None else []
-        check_report(path, root / "baselines", inputs, _OWN[kind], kind.upper())
     if options.measured is not None:
+        options.formats.check(root / "baselines", [options.measured])
         record = load.load(options.measured)
         sweep.require_some(record.rows, one.what, options.axis)
         return one.show(record)
@@ -63,12 +93,6 @@ class _SweepCommand(MeasuringCommand):
     options: SweepOptions
 
     command = "scripts/warpgauge sweep"
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """The files to write, by kind."""
-        named = {"csv": self.options.csv, "svg": self.options.svg}
-        return {kind: path for kind, path in named.items() if path is not None}
 
     @cached_property
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
@@ -93,18 +117,11 @@ class _SweepCommand(MeasuringCommand):
         return (*self.options.what, *external)
 
     def show(self, record: Record) -> ExitStatus:
-        """Print the table and write the files. Raises UserError for names without measurements."""
+        """Show the sweep in all formats. Raises UserError for names without measurements."""
         found = sweep.of(record, self.what, self.options.axis)
-        if STREAM not in self.files.values():
-            reports.print_table(found, self.results)
-        for kind, path in self.files.items():
-            csv = kind == "csv"
-            text = reports.csv_text(found) if csv else reports.svg(found, log_y=self.options.log_y)
-            if path == STREAM:
-                streams.write(text)
-            else:
-                write(path, text)
-        return found.status
+        return self.options.formats.deliver(
+            found, found.status, lambda: reports.print_table(found, self.results)
+        )
 
     def run(self) -> ExitStatus:
         """Build, measure, write the run file, and show it. Raises UserError."""

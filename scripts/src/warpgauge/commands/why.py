@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.arguments import refuse_together
+from warpgauge.commands.bench_options import Options, options_of
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.commands.show_results import Conclusion
-from warpgauge.commands.why_options import WhyOptions, parse
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.records.model import Record
+from warpgauge.records.model import FULL_SUITE, Record
 from warpgauge.reports.formats import TERMINAL, Format, format_of
 from warpgauge.system import process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError
@@ -31,7 +33,6 @@ from warpgauge.why.explain import Measured
 from warpgauge.why.reason import Reason, Reasons
 
 _BASE = "-base.json"  # suffix of the base's run file
-
 
 _TITLE = reason.TITLE.encode()
 _TEXTS = (
@@ -47,8 +48,25 @@ _TEXTS = (
 FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
 
 
+@dataclass(frozen=True, kw_only=True)
+class WhyOptions(Options):
+    name: str | None  # None: benchmarks that the newest run flagged
+    run: Path | None  # the candidate's run file of an existing pair
+    base_build_dir: Path | None
+    gather_s: float  # limit for the evidence of one benchmark
+
+
+def parse(argv: Sequence[str]) -> WhyOptions:
+    """Parse `argv`. Raises UserError for bad usage."""
+    parser = measuring_lines.why()
+    given = parser.parse_args(argv)
+    refuse_together(parser.given(given), "--against", "--base-build-dir")
+    refuse_together(parser.given(given), "--budget", "--processes")
+    return options_of({"suite": FULL_SUITE, **vars(given)}, WhyOptions, FORMATS)
+
+
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    options = parse(argv, FORMATS)
+    options = parse(argv)
     results = Output(stderr=options.formats.shown is not TERMINAL)
     one = MeasuringCommand(options, root, results, Output(stderr=True), argv)
     options.formats.check(root / "baselines", [])

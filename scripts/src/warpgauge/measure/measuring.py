@@ -60,7 +60,6 @@ class Measuring:
     root: Path
     scratch: Path  # for output files of the processes
     notes: Console
-    faults: Console  # same as `notes` unless --quiet: what changes a result is always shown
     budget: Budget = field(default_factory=Budget)
     journal: Journal | None = None  # of a run that can be resumed
     at_once: int = 1  # GPUs that are measured at the same time, this one included
@@ -176,7 +175,7 @@ class Measuring:
             return tree
         programs = machine_context.known(self.root)
         if note := machine_context.note(programs, tree):
-            self.warn(note)
+            self.note(note)
         return programs or tree
 
     def found(self, folder: Path) -> list[Binary]:
@@ -205,7 +204,7 @@ class Measuring:
         if options.inject:
             selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
         if probe.no_gpu:
-            self.warn(f"GPU benchmarks are skipped: {probe.no_gpu}.")
+            self.note(f"GPU benchmarks are skipped: {probe.no_gpu}.")
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
@@ -265,8 +264,8 @@ class Measuring:
                 words = command(lane, binary, plan.gpu_arguments, binary.names)
                 self.echo(f"$ {shlex.join([*device, *words])}")
         for line in progress.new_faults(lanes, self.reported):
-            self.warn(line)
-        with progress.RunProgress(plan, self.notes, self.faults) as observer:
+            self.note(line)
+        with progress.RunProgress(plan, self.notes) as observer:
             yield from self.budget.timed(runner.run(plan, observer))
 
     def _settle(self, names: Sequence[str]) -> None:
@@ -283,13 +282,9 @@ class Measuring:
     def note(self, line: str) -> None:
         print_line(self.notes, line)
 
-    def warn(self, line: str) -> None:
-        """Print what changes the meaning of the result, even with --quiet."""
-        print_line(self.faults, line)
-
     def tell_budget(self) -> None:
         if told := self.budget.told:
-            (self.warn if self.budget.too_short else self.note)(told)
+            self.note(told)
 
     def echo(self, line: str) -> None:
         if self.options.verbose:

@@ -93,16 +93,13 @@ def _weight(binary: Binary) -> int:
 
 
 class RunProgress:
-    """A runner.Observer and context manager that shows the run on `console`.
+    """A runner.Observer and context manager that shows the run on `console`."""
 
-    Faults go to `faults`, which may be the same console, or another one when `console` is silent.
-    """
-
-    def __init__(self, plan: Plan, console: Console, faults: Console) -> None:
+    def __init__(self, plan: Plan, console: Console) -> None:
         sides = [lane.side for lane in plan.lanes if lane.side]
         self._of_sides = f", {_named(sides)}" if sides else ""
         self._last, self._round = plan.rounds[-1], 0
-        self._console, self._faults = console, faults
+        self._console = console
         self._turn = ""
         self._began = time.monotonic()
         self._next_line = self._began
@@ -161,9 +158,9 @@ class RunProgress:
             names[fault].append(name)
         for fault, of in names.items():
             who = of[0] if len(of) == 1 else plural(len(of), "benchmark")
-            print_line(self._faults, inert(f"round {outcome.round}{side}: {who}: {fault}"))
+            print_line(self._console, inert(f"round {outcome.round}{side}: {who}: {fault}"))
         for remark in outcome.remarks:
-            print_line(self._faults, inert(f"round {outcome.round}{side}: {remark}"))
+            print_line(self._console, inert(f"round {outcome.round}{side}: {remark}"))
 
     def _update(self, description: str) -> None:
         self._bar.update(self._task, description=description, left=self._left_text())

@@ -16,6 +16,7 @@ from warpgauge.records.counters import RATES, speed
 from warpgauge.reports.drawing import axes, lines, picture
 from warpgauge.reports.drawing.lines import Labels, Point, Series
 from warpgauge.reports.provenance import gpu_name, side
+from warpgauge.system import layout
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import print_facts, print_text, wrapped_name
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
@@ -135,14 +136,17 @@ class _Quantity:
 _DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_second"))
 
 
-def svg(sweep: Sweep, *, log_y: bool = False) -> str:
+def plain(sweep: Sweep) -> str:
+    """Return the table without colour, for a file."""
+    return layout.plain(lambda console: print_table(sweep, console))
+
+
+def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    return picture.document(drawn(sweep, log_y=log_y), lines.MARK)
+    return picture.document(drawn(sweep), lines.MARK)
 
 
-def drawn(
-    sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING, *, log_y: bool = False
-) -> str:
+def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) -> str:
     """Return the SVG element, as for `svg`; the axis of times is always logarithmic.
 
     `before` holds the baseline's seconds by variant and value.
@@ -173,7 +177,7 @@ def drawn(
     unit, y_text = _axis(max(ys), what)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    log_y = log_y or not what.rate or max(ys) > _FAR_ABOVE * lowest
+    log_y = not what.rate or max(ys) > _FAR_ABOVE * lowest
     return lines.drawn(every, Labels(title, sweep.axis, unit, y_text), log_y=log_y)
 
 

@@ -17,8 +17,8 @@ from warpgauge.system.interrupts import Request
 from warpgauge.system.text import inert
 
 
-def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
-    """Return the exit status of `work`; `interrupted` is the default text for an interrupt.
+def run(name: str, work: Callable[[], int]) -> int:
+    """Return the exit status of `work`.
 
     An internal error prints a traceback, and does not exit with the status of a regression.
     """
@@ -33,7 +33,7 @@ def run(name: str, work: Callable[[], int], interrupted: str = "") -> int:
         return int(refusal.status)
     except KeyboardInterrupt as stop:
         by = f" by {signal.Signals(stop.number).name}" if isinstance(stop, Request) else ""
-        when = f" {stop.args[0] if stop.args else interrupted}".rstrip()
+        when = f" {stop.args[0]}" if stop.args else ""
         print(f"{name}: interrupted{by}{when}", file=sys.stderr)
         return interrupts.status(stop)
     except Exception:

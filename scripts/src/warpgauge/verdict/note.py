@@ -132,8 +132,7 @@ class Kind(Enum):
     )
     HELD_BACK = "Would be a regression without the minimum effect of {policy}: {names:names}."
     UNDATED = (
-        "The baseline does not say when it was measured; refresh it with "
-        "`scripts/warpgauge baseline record`."
+        "The baseline does not say when it was measured; refresh it with `scripts/bench --record`."
     )
     FUTURE = (
         "The baseline's newest session, {session}, is dated in the future ({date}, in {days:day}): "
@@ -141,7 +140,7 @@ class Kind(Enum):
     )
     STALE = (
         "The baseline's newest session is {days:day} old ({date}, commit {commit:commit}); refresh "
-        "it with `scripts/warpgauge baseline record`."
+        "it with `scripts/bench --record`."
     )
     USED_UP = (
         "The entry that expects {names:names} to be slower is also in commit {commit:commit}: the "

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from warpgauge.commands import arguments
-from warpgauge.commands.arguments import Parser, group, positive
+from warpgauge.commands.argument_types import positive
+from warpgauge.commands.arguments import Parser, group
 
 WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _RUN = "--repository owner/name --run-id 1234"

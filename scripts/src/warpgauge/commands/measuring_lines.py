@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command lines of commands that measure; functions have their names."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from warpgauge.commands.argument_types import (
+    EVERY_GPU,
+    axis,
+    axis_with_values,
+    commit,
+    devices,
+    devices_or_all,
+    duration,
+    family,
+    file,
+    folder,
+    injection,
+    input_file,
+    kernel,
+    revision,
+    size,
+    values,
+)
+from warpgauge.commands.arguments import (
+    EXIT_STATUS,
+    Parser,
+    add,
+    add_comparison_options,
+    add_formats,
+    add_output,
+    group,
+)
+from warpgauge.measure.options import FIRST_LOOK, PROCESSES, QUICK_PROCESSES
+
+BASELINES = Path("baselines")
+# Pairs of evaluate before the first look: a change is likely, and fewer pairs cannot show one.
+EVALUATE_PAIRS = 6
+
+_BENCH = """\
+Build the benchmarks, run them in fresh processes, write a run file, and compare it
+with the baseline of this GPU model. Benchmarks that do not pass are measured again,
+in pairs with the commit of the baseline."""
+
+_AB = """\
+Compare two builds of another project's Google Benchmark programs. Every
+executable file in the two folders must be such a program, because it is run.
+Programs of the same name are run in pairs of fresh processes, until every
+benchmark is decided or the budget ends: in lock-step if they were written with
+warpgauge, else in turns (A B, B A, ...)."""
+
+_EVALUATE = """\
+Check whether a kernel is correct, within memory, and faster than the kernel it
+should replace, at all values of their axes. Each of the two is a variant of a
+family of this repository (gemm/tiled/f32) or a kernel of a manifest
+(kernels.toml:scale). Both are verified, and measured in lock-step pairs of
+processes."""
+
+_BISECT = """\
+Find the commit that made a benchmark slower: builds commits between GOOD
+and BAD, and measures each in pairs with GOOD."""
+
+
+# fmt: off
+def bench() -> Parser:
+    parser = Parser(prog="warpgauge bench", description=_BENCH, epilog=EXIT_STATUS)
+    what = group(parser, "what to measure", "%(prog)s --filter '^gemm/' --device 1")
+    add(what, "--filter", "--programs", "--suite")
+    add(what, "--device", type=devices_or_all, help="GPU index or UUID; several, e.g. 0,1, for "
+        f"programs that need them; {EVERY_GPU}: each GPU in turn, with its own run file, then all "
+        "together; default 0")
+    what.add_argument("--parallel", action="store_true", help="with --device all: measure all GPUs "
+        "at once. Host times and copies are then INVALID. Programs that need several GPUs run "
+        "last, alone")
+    add(what, "--build-dir", help="measure another project's build folder, without building; run "
+        "files go to DIR/runs")
+    what.add_argument("--kernels", metavar="FILE", type=Path, help="measure the kernels of this "
+        "manifest (*.toml) instead of the suite")
+    add(what, "--no-build")
+    what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
+        "work to matching benchmarks")
+
+    how_long = group(parser, "how long", "%(prog)s --budget 5m")
+    how_long.add_argument("--quick", action="store_true", help=f"measure {QUICK_PROCESSES} "
+        "processes, then only as many pairs as prove a change; benchmarks may stay inconclusive")
+    add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}, or "
+        f"{PROCESSES} where no pairs can follow. In pairs: processes per side before the first "
+        f"look, rounded up to an even number; default {FIRST_LOOK}")
+    add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
+        f"{QUICK_PROCESSES} processes of everything, then pairs of what is still open")
+    add(how_long, "--timeout", "--seed", "--no-wait")
+
+    what = group(parser, "what to compare with", "%(prog)s --against main")
+    add(what, "--against", type=revision, help="compare with this commit instead of a baseline: "
+        "build it too, and measure both in pairs")
+    what.add_argument("--baselines", metavar="DIR", type=Path, help="with --build-dir or "
+        "--kernels: the folder of baselines and their policy; default "
+        f"{BASELINES}, or beside the manifest")
+    what.add_argument("--no-confirm", dest="confirm", action="store_false", help="judge by the "
+        "baseline alone, without measuring again in pairs")
+
+    rule = group(parser, "what counts", "%(prog)s --fail-on resources --allow throttled")
+    add_comparison_options(rule)
+
+    instead = group(parser, "instead of a comparison", "%(prog)s --record")
+    instead.add_argument("--record", action="store_true", help="add this run to the baseline of "
+        "this GPU model")
+    instead.add_argument("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the "
+        "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks; "
+        "with FOLDER, judge an earlier self-check again; with several, show their sums")
+    instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
+        help="continue an interrupted run: the latest, or the one of this journal")
+    add(instead, "--list")
+
+    output = group(parser, "output", "%(prog)s --format markdown=report.md")
+    add(output, "--out", "--why")
+    add_output(output, "build output, every command, ")
+    return parser
+
+
+def ab() -> Parser:
+    parser = Parser(prog="warpgauge ab", description=_AB, epilog=f"{EXIT_STATUS}\n\n"
+        'scripts/README.md, "Programs of another project", explains these verdicts.')
+    what = group(parser, "what to measure", "%(prog)s old/build new/build --filter '^BM_copy'")
+    what.add_argument("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
+    what.add_argument("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to "
+        "judge")
+    add(what, "--filter", "--programs")
+    what.add_argument("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
+        default=("", ""), help="the commits that the programs were built from, in 40 digits each; "
+        "recorded in the run files")
+    add(what, "--device", type=devices, help="GPU that the programs see: index (as nvidia-smi -L "
+        "counts) or UUID, or several, e.g. 0,1; default: all")
+    add(what, "--list")
+
+    how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
+    _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
+
+    rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
+    add_comparison_options(rule, usual_policy="none")
+    rule.add_argument("--base-policy", metavar="FILE", type=Path, help="with --policy: the base's "
+        "own policy, if it had one; slowdowns that it already expects do not excuse new ones")
+
+    output = group(parser, "output", "%(prog)s old/build new/build --format json=verdict.json")
+    _add_pair_files(output)
+    add(output, "--why")
+    add_output(output, "every command, ")
+    return parser
+
+
+def evaluate() -> Parser:
+    parser = Parser(prog="warpgauge evaluate", description=_EVALUATE, epilog="""\
+exit status:
+  0  correct, within the memory limit, and faster or equal at every point
+  1  correct, but slower at some point
+  2  bad usage, or input that cannot be read
+  3  a wrong result, over the memory limit, not measured, or undecided""")
+    what = group(parser, "what to measure", "%(prog)s gemm/cublas/f32 kernels.toml:gemm")
+    what.add_argument("base", type=kernel, metavar="BASE", help="the kernel to compare with")
+    what.add_argument("candidate", type=kernel, metavar="CANDIDATE", help="the kernel to judge")
+    what.add_argument("--axis", metavar="NAME=VALUE,...", type=axis_with_values, action="append",
+        default=[], help="values of an axis; repeatable; default: all values that both kernels "
+        "have")
+    add(what, "--device", type=devices, help="GPU index (as nvidia-smi -L counts) or UUID; "
+        "several, e.g. 0,1, for kernels that need them; default: the first GPU")
+    add(what, "--no-build")
+
+    how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
+    _add_pairs(how_long, EVALUATE_PAIRS, "until every point is decided")
+
+    rule = group(parser, "what counts",
+        "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")
+    rule.add_argument("--memory-limit", metavar="SIZE", type=size, help="fail (exit 3) if the "
+        "candidate's peak device memory exceeds this, e.g. 512MiB or 2GB")
+
+    output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
+    _add_pair_files(output)
+    add_formats(output, "evaluation", ("terminal", "markdown", "json"))
+    add(output, "--verbose")
+    return parser
+
+
+def sweep() -> Parser:
+    parser = Parser(
+        prog="warpgauge sweep",
+        description="Measure benchmarks over the values of an axis, and show their variants side "
+        "by side.",
+        epilog="Exit status: 0 everything was measured or skipped; 2 bad usage or unreadable "
+        "input; 3 something was not measured, or gave no valid result.",
+    )
+    what = group(parser, "what to measure", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
+    what.add_argument("what", nargs="+", metavar="WHAT", type=family,
+        help="family, first part of benchmark names, or manifest of kernels (*.toml)")
+    what.add_argument("--x", dest="axis", metavar="AXIS", type=axis, required=True, help="name of "
+        "the axis, e.g. n")
+    what.add_argument("--values", metavar="V,...", type=values, default=(), help="values of the "
+        "axis, e.g. 4096,1Mi or 0.5,1, or a range of doubled values, e.g. 4Ki..64Mi; default: the "
+        "suite's values")
+    add(what, "--suite", "--device", "--build-dir", "--no-build")
+    what.add_argument("--from", dest="measured", metavar="RUN", type=Path, help="show this run "
+        "file or baseline, without measuring")
+
+    how_long = group(parser, "how long", "%(prog)s gemm --x n --processes 7")
+    add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}")
+    add(how_long, "--timeout", "--seed", "--no-wait")
+
+    output = group(parser, "output", "%(prog)s reduce --x n --format csv=sum.csv")
+    add_formats(output, "table or plot", ("terminal", "csv", "svg"))
+    add(output, "--out", "--verbose")
+    return parser
+
+
+def profile() -> Parser:
+    parser = Parser(
+        prog="warpgauge profile",
+        description="Run one benchmark under a profiler, in a process of its own. Profilers slow "
+        "down the program: these times are not recorded or compared.",
+        epilog="Exit status: 0 done; 2 bad usage; 3 no GPU, a tool that is missing or has no "
+        "permission to profile, or a benchmark that failed.",
+    )
+    what = group(parser, "what to profile", "%(prog)s launch/chain_fused --table")
+    what.add_argument("name", metavar="NAME", help="name of a benchmark, or a regular expression "
+        "that matches exactly one")
+    add(what, "--device", "--build-dir", "--no-build", "--timeout", "--no-wait")
+
+    shown = group(parser, "what to show; default --table",
+        "%(prog)s gemm/tiled/f32/n:1024 --ncu gemm.ncu-rep --trace gemm.json")
+    option = shown.add_argument
+    option("--table", action="store_true", help="print the time by kernel and by CUDA call")
+    option("--sass", action="store_true", help="print the machine code of the kernels")
+    option("--trace", metavar="FILE", type=file, help="write a trace for ui.perfetto.dev (JSON): "
+        "kernels, copies, CUDA calls, phases")
+    option("--ncu", metavar="FILE", type=file, help="write an Nsight Compute report (*.ncu-rep) of "
+        "one operation")
+    option("--nsys", metavar="FILE", type=file, help="write an Nsight Systems report (*.nsys-rep) "
+        "of the process")
+    add(shown, "--verbose")
+    return parser
+
+
+def why() -> Parser:
+    parser = Parser(
+        prog="warpgauge why",
+        description="Find the reason why a benchmark is slower than in another build: measure both "
+        "in pairs, and compare machine code, hardware counters and CUDA calls.",
+        epilog="Exit status: 0 the reason was printed, or that it is unknown; 2 bad usage; 3 not "
+        "measured, as without a GPU: only machine code was compared.",
+    )
+    what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024 --against main")
+    what.add_argument("name", metavar="NAME", nargs="?", help="name of a benchmark; default: "
+        "benchmarks that the newest run of pairs found slower")
+    add(what, "--device", "--build-dir", "--no-build")
+
+    base = group(parser, "what to compare with", "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")
+    add(base, "--against", type=revision, help="the faster commit; default: the base of the run")
+    base.add_argument("--base-build-dir", metavar="DIR", type=folder, help="use this build folder "
+        "as the base, without building")
+    base.add_argument("--run", metavar="FILE", type=input_file, help="use this run file of a pair, "
+        "and the base's run file beside it, instead of measuring again")
+
+    how_long = group(parser, "how long", "%(prog)s gemm/tiled/f32/n:1024 --against main --gather "
+        "2m")
+    how_long.add_argument("--gather", dest="gather_s", metavar="TIME", type=duration, default=60.0,
+        help="limit of the time to gather evidence, per benchmark; default 60s")
+    _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
+
+    output = group(parser, "output", "%(prog)s gemm/tiled/f32/n:1024 --format markdown=why.md")
+    add_formats(output, "reasons", ("terminal", "markdown", "json"))
+    add(output, "--verbose")
+    return parser
+
+
+def bisect() -> Parser:
+    parser = Parser(prog="warpgauge bisect", description=_BISECT, epilog="""\
+exit status:
+  0  one commit was found for each benchmark
+  2  bad usage: BAD does not descend from GOOD, or shows no difference
+  3  not certain (the commits that come into question are listed), or not measured""")
+    what = group(parser, "what to find", "%(prog)s v1.2 main --row reduce/sum_cub/f32/n:65536")
+    what.add_argument("good", metavar="GOOD", type=revision, help="a commit in which the benchmark "
+        "was fast")
+    what.add_argument("bad", metavar="BAD", type=revision, help="a descendant of GOOD in which it "
+        "is slower")
+    what.add_argument("--row", metavar="NAME", action="append", required=True, help="full name of "
+        "the benchmark; repeatable: several share the builds")
+    add(what, "--device")
+
+    how_long = group(parser, "how long", "%(prog)s v1.2 main --row NAME --budget 15m")
+    add(how_long, "--budget", help="limit of the whole search, builds included, e.g. 15m; default: "
+        "until the commit is found")
+    how_long.add_argument("--resume", dest="resume_bisect", action="store_true", help="continue "
+        "the same search after an interrupt or at the end of its budget")
+    add(how_long, "--timeout", "--seed", "--no-wait", "--verbose")
+    return parser
+
+
+def _add_pairs(where: argparse._ActionsContainer, pairs: int, otherwise: str) -> None:
+    """Add what limits a measurement in pairs; `otherwise` describes the default budget."""
+    add(where, "--processes", help="processes per side before the first look, rounded up to an "
+        f"even number; default {pairs}")
+    add(where, "--budget", help=f"limit of measuring time, e.g. 60s or 5m: measures {pairs} pairs "
+        f"of everything, then more of what is still open; default: {otherwise}")
+    add(where, "--timeout", "--seed", "--no-wait")
+
+
+def _add_pair_files(where: argparse._ActionsContainer) -> None:
+    add(where, "--out", help="write the candidate's run file here; the base's goes beside it as "
+        "FILE with -base before the suffix; default build/runs/<time>.json")
+# fmt: on
