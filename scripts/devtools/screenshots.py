@@ -17,7 +17,7 @@ from warpgauge.reports.html import page
 from warpgauge.system.environment import ROOT
 
 EXAMPLE = ROOT / ".github" / "examples" / "regression.json"
-WIDTH, HEIGHT = 1280, 900
+WIDTH, HEIGHT = 1280, 800
 MOST_BYTES = 150_000
 # Of prefers-color-scheme, and what Blink calls it.
 SCHEMES = {"light": 1, "dark": 0}

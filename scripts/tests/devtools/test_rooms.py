@@ -12,23 +12,23 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 256  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 210  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 2800,
-    "records": 1550,
-    "statistics": 1750,
-    "verdict": 3500,
-    "reports": 5600,
-    "measure": 5300,
-    "baselines": 1150,
-    "external": 2200,
-    "why": 3450,
-    "fleet": 1000,
-    "history": 2100,
+    "system": 2500,
+    "records": 1570,
+    "statistics": 1310,
+    "verdict": 3420,
+    "reports": 5120,
+    "measure": 4940,
+    "baselines": 820,
+    "external": 1400,
+    "why": 2770,
+    "fleet": 760,
+    "history": 1360,
     "github": 2700,
-    "commands": 5850,
+    "commands": 5150,
 }
 
 # What each room may import, beside itself.

@@ -41,7 +41,8 @@ def entry_notes(
             facts["expires"] = entry.expires.isoformat()
         if kind is not None:
             facts["entry"] = entry.kind
-            notes.append(Note(kind, number=entry.number, days=max(days, 0), **facts))
+            left = {"days": days} if kind is Kind.ENTRY_EXPIRES else {}
+            notes.append(Note(kind, number=entry.number, **left, **facts))
     return tuple(notes)
 
 
