@@ -161,18 +161,13 @@ class _Page:
 
     def within(self) -> Iterator[str]:
         """Yield how many rows of each family are within tolerance, and their largest bound."""
-        families = [*self.view.families(WITHIN), *self.view.families(CONTROL)]
-        if not families:
-            return
-        count = sum(len(family.rows) for family in families)
-        yield f'<section>\n{heading(WITHIN.capitalize(), count)}\n<ul class="bounds">'
-        for family in families:
-            control = f"{CONTROL}, not judged " if family.rows[0].word == CONTROL else ""
-            yield (
-                f"<li>{shown(family.name)} {len(family.rows)} "
-                f"<span>{control}{family.most}</span></li>"
-            )
-        yield "</ul></section>"
+        for word, title in ((WITHIN, WITHIN.capitalize()), (CONTROL, "Controls, not judged")):
+            if families := self.view.families(word):
+                yield "<section>\n" + heading(title, sum(len(one.rows) for one in families))
+                yield '<ul class="bounds">'
+                for one in families:
+                    yield f"<li>{shown(one.name)} {len(one.rows)} <span>{one.most}</span></li>"
+                yield "</ul></section>"
 
     def table(self) -> Iterator[str]:
         heads = (
