@@ -62,6 +62,11 @@ def test_a_run_alone_is_held_against_the_baseline_of_its_gpu(tree: Tree) -> None
     assert headline(tree.report(tree.write(SLOW))).startswith("FAIL 1 slower")
 
 
+def test_one_side_of_pairs_alone_has_nothing_to_compare_with(tree: Tree) -> None:
+    document = run([row("memcpy/a", process_rounds=[*range(1, 8)])], pair_id="p")
+    assert headline(tree.report(tree.write(document))).startswith("NOT DECIDED")
+
+
 def test_two_runs_are_base_and_candidate(tree: Tree) -> None:
     tree.baseline()  # of neither
     base, slow = tree.write(SAME, "old.json"), tree.write(SLOW, "new.json")

@@ -137,6 +137,7 @@ def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> N
         (0.25, 0.040, 0.010, True),
         (0.25, 0.010, 0.040, False),
         (1.0, 0.0001, 0.004, True),  # a busy machine delays messages
+        (5e-324, 0.01, 0.01, True),
     ],
 )
 def test_times_that_the_drivers_clock_contradicts_are_invalid(

@@ -14,11 +14,11 @@ from typing import Any
 from warpgauge.measure import drive_lines, selection
 from warpgauge.measure.discovery import BAD_USAGE, NOT_MEASURABLE, Binary, Names
 from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio, Report
-from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, of_round
+from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, counterparts, of_round
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
-from warpgauge.records.fields import ELAPSED
-from warpgauge.system.document import Failure, failure_of
+from warpgauge.records.fields import ELAPSED, number_or_zero
+from warpgauge.system.document import TIME_UNITS, Failure, failure_of
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
 
@@ -258,9 +258,8 @@ class DrivenProgram:
     def _take_end(self, end: End) -> None:
         self.is_ended = True
         self.seconds += end.seconds
-        if not self.binary.driven:
-            side = self.sides[0]
-            side.note_elapsed(tuple(side.of_process), end.seconds)
+        if not self.binary.driven and end.status == [0]:
+            self._note_elapsed(end.seconds)
         for side, status in zip(self.sides, end.status, strict=True):
             if status == 1 and side.of_process and not side.has_error():
                 ending = Ending((str(side.turn.binary.path),), 1, "", "", 0.0)
@@ -270,6 +269,24 @@ class DrivenProgram:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
             path = str(self.binary.path)
             self.bad = self.bad or Ending((path,), 0, "", "", end.seconds)
+
+    def _note_elapsed(self, seconds: float) -> None:
+        """Note how long the process of a plain program took beyond what it reports.
+
+        That can be compared only if one process of each side measured the same benchmarks.
+        """
+        turn, side = self.turns[0], self.sides[0]
+        names = {one.names for one in counterparts(self.plan, turn)}
+        if self.asked == self.names == tuple(side.of_process) and names == {self.names}:
+            reported = math.fsum(
+                number_or_zero(row.get("iterations"))
+                * number_or_zero(row.get("real_time"))
+                * TIME_UNITS.get(str(row.get("time_unit")), 0.0)
+                for rows in side.rows.values()
+                for row in rows
+                if program_report.is_run(row)
+            )
+            side.note_elapsed(self.names, max(seconds - reported, 1e-6))
 
     def give_up(self, names: Names, why: str, side: DrivenSide | None = None) -> None:
         """Leave benchmarks of a pair to processes that run alone; others get a fault.

@@ -90,8 +90,9 @@ class Journal:
     def forget(self, first: int) -> None:
         """Remove `used[first:]`, which a resumed run must measure anew."""
         for path in self.used[first:]:
-            path.unlink()
+            path.unlink(missing_ok=True)
             path.with_suffix(".lines").unlink(missing_ok=True)
+        del self.used[first:]
 
     @property
     def is_empty(self) -> bool:

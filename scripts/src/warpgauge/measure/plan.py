@@ -150,7 +150,7 @@ def sequence(plan: Plan, turn: Turn) -> Names:
     names = turn.binary.names
     if not _all_driven(plan, turn):
         return names
-    of_all_lanes = [*dict.fromkeys(name for one in _counterparts(plan, turn) for name in one.names)]
+    of_all_lanes = [*dict.fromkeys(name for one in counterparts(plan, turn) for name in one.names)]
     random.Random(f"{plan.seed} {turn.round} {turn.binary.family}").shuffle(of_all_lanes)
     own = {*names}
     return tuple(name for name in of_all_lanes if name in own)
@@ -172,10 +172,10 @@ def _all_driven(plan: Plan, turn: Turn) -> bool:
     What a process did before a benchmark can change it by a percent. If only one side did something
     else, that would look like a change.
     """
-    return all(one.driven for one in _counterparts(plan, turn))
+    return all(one.driven for one in counterparts(plan, turn))
 
 
-def _counterparts(plan: Plan, turn: Turn) -> list[Binary]:
+def counterparts(plan: Plan, turn: Turn) -> list[Binary]:
     """Return the programs of a turn's family in all lanes."""
     everything = (binary for lane in plan.lanes for binary in lane.binaries)
     return [one for one in everything if one.family == turn.binary.family]

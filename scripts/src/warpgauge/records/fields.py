@@ -25,7 +25,7 @@ TIMED_BY, _HOST = "timed_by", "host"
 MACHINE_CODE = "machine_code"
 
 # Seconds by the driver's clock, pauses and all that is not timed included: of a slice in lock-step,
-# and of the whole process of a plain program.
+# and of the process of a plain program beyond what it reports.
 ELAPSED = "elapsed"
 
 # Prefix of counters that describe how a kernel is launched; the kernel's mangled name follows. Only

@@ -104,7 +104,7 @@ class Row:
     `pair_ratios`, of a candidate, are its times over the base's in those rounds, by slices in
     lock-step; None for a round in which the processes alternated. Empty if all rounds alternated.
     `elapsed` are, by round, the seconds that a slice (in lock-step), or the process of a plain
-    program, took by the driver's clock; None where unknown, empty if everywhere.
+    program beyond what it reports, took by the driver's clock; None where unknown.
     `error` says why there are no times. If `skipped`, the machine cannot run it, which is no fault.
     `contradicted` means that the file's own summary differs from the times. `iterations` are those
     of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.

@@ -65,4 +65,4 @@ def are_paired(baseline: Record, candidate: Record) -> bool:
     """Return whether the two were measured in pairs, in one run."""
     sessions = (*baseline.sessions.values(), *candidate.sessions.values())
     ids = {session.context.get(PAIR_KEY, "") for session in sessions}
-    return len(ids) == 1 and ids != {""}
+    return len(ids) == 1 and ids != {""} and bool(baseline.sessions and candidate.sessions)

@@ -89,6 +89,8 @@ def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
             f"{lacks}, and {venv} was not made by warpgauge: activate an environment that has "
             "them, or remove that folder"
         )
+    if venv.is_symlink():
+        raise UserError(f"{lacks}, and {venv} is a link, which is not followed: remove it")
     print(f"warpgauge: making .venv from {lock.name}, once ...", file=sys.stderr)
     base = os.path.realpath(sys.executable)  # which may be a link in the .venv that is removed here
     uv, python = shutil.which("uv"), str(venv / "bin" / "python")

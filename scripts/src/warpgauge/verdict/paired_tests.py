@@ -30,6 +30,7 @@ from warpgauge.verdict.pairing import Pairing
 
 # By which factor sides may differ by the driver's clock, beyond what they report.
 _ELAPSED_ALIKE = 1.5
+_LARGEST_LOG = 700.0  # exp() of more overflows
 
 # In the context of a pair's run files: the rounds after which the pairs were looked at, "6 10 16".
 LOOKS = "looks"
@@ -110,9 +111,13 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
     if not known:
         return ""
     base, cand = map(min, zip(*known, strict=True))  # a busy machine adds time now and then
-    work, noise = ("a slice", 0.005) if pairing.candidate.pair_ratios else ("a process", 0.2)
-    most = _ELAPSED_ALIKE * math.exp(abs(log_ratio))
-    slower = log_ratio > 0.0
+    work, noise = ("a slice", 0.005)
+    if not pairing.candidate.pair_ratios:
+        work, noise = "what a process does not time", 0.2
+    # Beyond what it reports, a process takes as long whatever it measures.
+    explained = log_ratio if pairing.candidate.pair_ratios else 0.0
+    most = _ELAPSED_ALIKE * math.exp(min(abs(explained), _LARGEST_LOG))
+    slower = explained > 0.0
     for mine, others, may_be_longer in ((cand, base, slower), (base, cand, not slower)):
         if mine > others * (most if may_be_longer else _ELAPSED_ALIKE) + noise:
             return (
