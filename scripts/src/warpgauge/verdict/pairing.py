@@ -35,14 +35,12 @@ class Pairing:
     """A benchmark measured on both sides, and its sessions to compare.
 
     `session` is the candidate's. `references` are the sessions most comparable with it
-    (`comparability`). `known` are all that may be compared with it; they show how much times vary
-    without a cause.
+    (`comparability`).
     """
 
     baseline: Row
     candidate: Row
     references: tuple[Session, ...]
-    known: tuple[Session, ...]
     session: Session
     comparability: Comparability
 
@@ -142,9 +140,9 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
 
 
-# The last four fields of a Pairing, and what forbids comparing these sessions.
+# The last three fields of a Pairing, and what forbids comparing these sessions.
 _Match = tuple[
-    tuple[tuple[Session, ...], tuple[Session, ...], Session, Comparability],
+    tuple[tuple[Session, ...], Session, Comparability],
     tuple[Incompatibility, ...],
 ]
 
@@ -211,7 +209,7 @@ class _Matches:
             known = same if Override.SM_CLOCK in self._allow else []
         chosen, nearest = references(known, session, clock)
         nearness = self._of_plain_files if self._plain else nearest
-        return (tuple(chosen), tuple(known), session, nearness), tuple(incompatibilities)
+        return (tuple(chosen), session, nearness), tuple(incompatibilities)
 
 
 def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:
