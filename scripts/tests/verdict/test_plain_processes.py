@@ -29,7 +29,7 @@ from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.view import how_found
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
+from warpgauge.verdict.comparison_settings import ENOUGH_FILES, ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Kind, Note
 
@@ -76,7 +76,7 @@ def test_between_single_files_only_large_changes_are_called(
         assert found.verdicts[0].reason.startswith("1 process a side")
         (note,) = found.notes
         both = ("baseline", "candidate")
-        assumed = {"assumed": 0.15, "enough": FEWEST_PROCESSES}
+        assumed = {"assumed": 0.15, "enough": ENOUGH_FILES}
         assert note == Note(Kind.FEW_FILES, sides=both, processes=1, **assumed)
 
 

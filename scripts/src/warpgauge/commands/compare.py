@@ -32,8 +32,8 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 - reads standard input, for one of the files.
 
 Plain files count as one process each, by the median of its repetitions. Give
-several either as a folder or with --processes. Three files per side show the
-scatter between processes; seven are better. With fewer, only large changes are
+several either as a folder or with --processes. Seven files per side let a
+change of 10 % be found. With fewer, only large changes are
 reported (--process-scatter)."""
 
 _EPILOG = f"""\

@@ -19,7 +19,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES, ComparisonSettings
+from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.controls import Controls
 from warpgauge.verdict.note import MOST, Kind, Note
 from warpgauge.verdict.override import Override
@@ -175,7 +175,7 @@ def _few_processes(
     if sides and Source.GOOGLE_BENCHMARK not in (baseline.source, candidate.source):
         yield Note(Kind.FEW_PROCESSES, processes=most, sides=sides, assumed=ASSUMED_PROCESS_SD)
     elif sides:
-        facts = {"assumed": process_scatter, "enough": FEWEST_PROCESSES}
+        facts = {"assumed": process_scatter, "enough": ENOUGH_FILES}
         yield Note(Kind.FEW_FILES, processes=most, sides=sides, **facts)
 
 

@@ -21,6 +21,10 @@ PROCESS_SCATTER = 0.15
 # With fewer processes, all may be outliers.
 FEWEST_PROCESSES = 3
 
+# With fewer plain files a side, a benchmark of two states may look changed by chance, so that only
+# large changes count (statistics.md, "Plain files").
+ENOUGH_FILES = 7
+
 TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
 
 
