@@ -29,11 +29,10 @@ from warpgauge.measure import (
 )
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, gpu_arguments, gpu_environment
-from warpgauge.measure.run_file import JsonRow
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR
+from warpgauge.records.model import Clock, Row
 from warpgauge.system import atomic, environment, interrupts, output_file, process
-from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
@@ -152,7 +151,7 @@ class Fidelity:
         wanted = naive.benchmarks(kernels.names)
         return replace(timers, names=tuple(name for name in timers.names if name in wanted))
 
-    def _show_naive(self, findings: Sequence[Finding], rows: Sequence[JsonRow]) -> ExitStatus:
+    def _show_naive(self, findings: Sequence[Finding], rows: Sequence[Row]) -> ExitStatus:
         lines = naive.joined(findings, rows)
         if self.options.markdown:
             print_line(self.results, naive.markdown(lines))
@@ -177,7 +176,7 @@ class Fidelity:
             return findings
         say(f"{plural(len(traced), 'benchmark')}, without CUPTI")
         rows = self._rows(replace(binary, names=tuple(traced)), self.options.processes, scratch)
-        plain = {row["name"]: row for row in rows}
+        plain = {row.name: row for row in rows}
         return [
             _with_replay(one, plain[one.name]) if one.error is None else one for one in findings
         ]
@@ -198,10 +197,10 @@ class Fidelity:
         return Finding(
             name,
             kernels=busy.kernels,
-            traced_ns=row["real_time"],
+            traced_ns=1e9 * row.seconds,
             busy_ns=busy.nanoseconds,
             regions=busy.regions,
-            stated_error_ns=1e9 * row.get(TIME_ERROR, 0.0),
+            stated_error_ns=1e9 * row.counters.get(TIME_ERROR, 0.0),
         )
 
     def _rows(
@@ -210,7 +209,7 @@ class Fidelity:
         processes: int,
         scratch: Path,
         environment: Mapping[str, str] = {},
-    ) -> list[JsonRow]:
+    ) -> list[Row]:
         """What fresh processes of these benchmarks say, merged."""
         plan = Plan(
             lanes=(Lane((binary,)),),
@@ -235,26 +234,35 @@ class Fidelity:
         print_line(self.notes, line)
 
 
-def _fault(row: JsonRow) -> str:
+def _fault(row: Row) -> str:
     """Why a row holds no device time; empty where it does."""
-    if (failure := failure_of(row)) is not None:
-        return str(failure)
+    if row.error is not None:
+        return row.fault
     by_host = "it is timed by the host's clock, of which CUPTI knows nothing"
-    return by_host if "host_clock" in row else ""
+    return by_host if row.clock is Clock.HOST else ""
 
 
-def _with_replay(traced: Finding, plain: JsonRow) -> Finding:
+def _with_replay(traced: Finding, plain: Row) -> Finding:
     if fault := _fault(plain):
         return Finding(traced.name, error=fault)
-    return replace(traced, process_medians=plain["process_medians"], replay_ns=plain["real_time"])
+    (medians,) = plain.process_medians.values()
+    return replace(
+        traced,
+        process_medians=[1e9 * seconds for seconds in medians],
+        replay_ns=1e9 * plain.seconds,
+    )
 
 
-def _work(row: JsonRow) -> cupti_trace.Work:
-    if "operations" not in row or "samples" not in row:
+def _work(row: Row) -> cupti_trace.Work:
+    counters = row.counters
+    if "operations" not in counters or "samples" not in counters:
         raise cupti.TraceFault("it does not say how many operations and samples it timed")
-    kernels = int(row["kernels"]) if "kernels" in row else None
+    kernels = int(counters["kernels"]) if "kernels" in counters else None
     return cupti_trace.Work(
-        int(row["operations"]), int(row["samples"]), kernels, has_gaps=TIME_ERROR in row
+        int(counters["operations"]),
+        int(counters["samples"]),
+        kernels,
+        has_gaps=TIME_ERROR in counters,
     )
 
 

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from fidelity import finding
 from fidelity.finding import Finding
-from warpgauge.measure.run_file import JsonRow
-from warpgauge.system.document import Failure, failure_of
+from warpgauge.records.model import Row
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import duration, inert, percent
@@ -115,9 +114,9 @@ def benchmarks(kernels: Sequence[str]) -> frozenset[str]:
     return frozenset(timer.benchmark(size_of(name)) for name in kernels for timer in NAIVE)
 
 
-def joined(findings: Sequence[Finding], rows: Sequence[JsonRow]) -> list[Line]:
+def joined(findings: Sequence[Finding], rows: Sequence[Row]) -> list[Line]:
     """One line a finding, with the times that the rows of bench_naive have for its size."""
-    by_name = {str(row["name"]): row for row in rows}
+    by_name = {row.name: row for row in rows}
     lines = []
     for found in findings:
         size = size_of(found.name)
@@ -127,12 +126,11 @@ def joined(findings: Sequence[Finding], rows: Sequence[JsonRow]) -> list[Line]:
             times |= {REPLAY: found.replay_ns, CUPTI: found.busy_ns}
         for timer in NAIVE:
             name = timer.benchmark(size)
-            row = by_name.get(name, {})
-            fault = failure_of(row) if row else Failure(f"{BINARY} has no such benchmark")
-            if fault is None:
-                times[timer] = float(row["real_time"])
+            row = by_name.get(name)
+            if row is not None and row.error is None:
+                times[timer] = 1e9 * row.seconds
             else:
-                faults.append(f"{name}: {fault}")
+                faults.append(f"{name}: {row.fault if row else f'{BINARY} has no such benchmark'}")
         unreal = [timer.heading for timer, time in times.items() if not 0 < time < math.inf]
         faults += [f"{found.name}: {heading} is no time" for heading in unreal]
         times = {timer: time for timer, time in times.items() if timer.heading not in unreal}

@@ -11,6 +11,7 @@ import pytest
 
 from fidelity.finding import Finding
 from fidelity.naive import CUPTI, KERNEL, NAIVE, REPLAY, benchmarks, joined, status, worst_error
+from warpgauge.records.model import Clock, Row
 from warpgauge.system.errors import ExitStatus
 
 HOST = NAIVE[0]
@@ -21,17 +22,19 @@ def found(n: int, busy: float = 1000.0, replay: float = 1010.0) -> Finding:
     return Finding(name, kernels=1, replay_ns=replay, traced_ns=replay, busy_ns=busy)
 
 
-def rows(sizes: Sequence[int], time_ns: float = 4000.0) -> list[dict[str, Any]]:
-    return [
-        {"name": timer.benchmark(f"n:{n}"), "real_time": time_ns} for n in sizes for timer in NAIVE
-    ]
+def row(name: str, time_ns: float, *, error: str | None = None, skipped: bool = False) -> Row:
+    return Row(name, {"": (1e-9 * time_ns,)}, Clock.HOST, error=error, skipped=skipped)
+
+
+def rows(sizes: Sequence[int], time_ns: float = 4000.0) -> list[Row]:
+    return [row(timer.benchmark(f"n:{n}"), time_ns) for n in sizes for timer in NAIVE]
 
 
 def test_the_times_of_a_size_stand_in_one_line() -> None:
     lines = joined([found(4096), found(1 << 20, busy=2000.0)], [*rows([1 << 20]), *rows([4096])])
     assert [line.title for line in lines] == ["4 Ki", "1 Mi"]
     assert [line.times_ns[CUPTI] for line in lines] == [1000.0, 2000.0]
-    assert [line.error(HOST) for line in lines] == [3.0, 1.0]
+    assert [line.error(HOST) for line in lines] == pytest.approx([3.0, 1.0])
     assert not any(line.faults for line in lines)
 
 
@@ -58,20 +61,21 @@ def test_the_worst_error_is_the_largest_factor(times: list[float], worst: float)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("time", "keys", "said"),
     [
-        (None, "bench_naive has no such benchmark"),
-        ({"error_occurred": True, "error_message": "out of memory"}, "out of memory"),
-        ({"skipped": True, "skip_message": "not here"}, "not here"),
-        *(({"real_time": time}, "host call is no time") for time in (0.0, -1.0, math.nan)),
-        ({"real_time": math.inf}, "host call is no time"),
+        (None, {}, "bench_naive has no such benchmark"),
+        (0.0, {"error": "out of memory"}, "out of memory"),
+        (0.0, {"error": "not here", "skipped": True}, "skipped: not here"),
+        *((time, {}, "host call is no time") for time in (0.0, -1.0, math.nan, math.inf)),
     ],
 )
-def test_a_timer_without_a_time_costs_its_own_cell(row: dict[str, Any] | None, said: str) -> None:
+def test_a_timer_without_a_time_costs_its_own_cell(
+    time: float | None, keys: dict[str, Any], said: str
+) -> None:
     name = HOST.benchmark("n:4096")
-    readings = [one for one in rows([4096]) if one["name"] != name]
-    if row is not None:
-        readings.append({"name": name, **row})
+    readings = [one for one in rows([4096]) if one.name != name]
+    if time is not None:
+        readings.append(row(name, time, **keys))
     lines = joined([found(4096)], readings)
     (fault,) = lines[0].faults
     assert said in fault
@@ -85,7 +89,7 @@ def test_without_cupti_a_size_has_no_errors() -> None:
     lines = joined([failed, found(8192)], rows([4096, 8192]))
     assert lines[0].faults == [f"{KERNEL}n:4096: wrong result"]
     assert lines[0].error(HOST) is None
-    assert worst_error(lines, HOST) == 3.0
+    assert worst_error(lines, HOST) == pytest.approx(3.0)
     assert worst_error(lines[:1], HOST) is None
     assert status([failed, found(8192)], lines) is ExitStatus.NOT_MEASURED
 

@@ -17,7 +17,7 @@ from clone import HOST_TIMES, SLOW, TIMES, GitRepository, recorded
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.measure import build, confirm
 from warpgauge.measure.ab_run import Looks
-from warpgauge.measure.options import FIRST_LOOK, schedule
+from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome, exit_status
@@ -48,7 +48,8 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
         document = json.loads(path.read_text())
         assert [row["name"] for row in document["benchmarks"]] == ["sync/busy"]
         assert document["context"]["filter"] == "^(sync/busy)$"
-        assert document["context"]["looks"] == f"0 {FIRST_LOOK} {schedule()[1]}"
+    pairs = document["benchmarks"][0]["pairs"]  # the screening counts as a look
+    assert [pair["look"] for pair in pairs[FIRST_LOOK - 1 : FIRST_LOOK + 1]] == [2, 3]
     assert len(clone.runs()) == 3
 
 

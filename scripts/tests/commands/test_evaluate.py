@@ -324,7 +324,7 @@ def test_the_run_files_hold_both_kernels_under_common_names(kernels: Kernels) ->
     for side in (base, candidate):
         assert [one["name"] for one in side["benchmarks"]] == ["evaluate/n:8", "evaluate/n:64"]
     assert base["context"]["pair_id"] == candidate["context"]["pair_id"]
-    assert "pair_ratios" in candidate["benchmarks"][0]
+    assert "pairs" in candidate["benchmarks"][0]
     assert ": scripts/warpgauge evaluate " in Path("there.log").read_text().splitlines()[0]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,8 @@ def test_pairs_with_a_commit_go_on(clone: GitRepository, driver_runs: DriverRuns
     assert clone.resume() is ExitStatus.REGRESSION
     assert driver_runs.rounds == [3, 4, 5, 6]
     [slower] = [row for row in rows(clone.runs()[-1]) if row["name"] == "sync/busy"]
-    assert slower["pair_ratios"] == pytest.approx([1.6] * 6, rel=1e-3)
+    logs = [pair["log_ratio"] for pair in slower["pairs"]]
+    assert logs == pytest.approx([math.log(1.6)] * 6, abs=1e-3)
 
 
 def test_the_latest_run_is_meant_unless_one_is_named(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -223,8 +224,9 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
         measured = rows(path)
         assert len(measured[UNCHANGED[0]]["process_rounds"]) == 4
         assert len(measured[SLOWER[0.01]]["process_rounds"]) == 8
-    ratios = rows(folder / "candidate.json")[SLOWER[0.03]]["pair_ratios"]
-    assert ratios == pytest.approx([1.03] * 8, rel=1e-3)
+    pairs = rows(folder / "candidate.json")[SLOWER[0.03]]["pairs"]
+    logs = [pair["log_ratio"] for pair in pairs]
+    assert logs == pytest.approx([math.log(1.03)] * 8, abs=1e-3)
 
 
 def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import pairs
 from fake_github import FakeGitHub
 from gate_pair import MEMBERS, Json, Pair, pair
 from hosted_run import HostedRun
@@ -37,11 +38,11 @@ ODD: list[object] = [
 ]
 CONTEXT = (
     *("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite", "filter", "commit", "dirty"),
-    *("pair_id", "pair_side", "looks", "inject", "programs", "build_type", "warpgauge_format"),
+    *("pair_id", "pair_side", "inject", "programs", "build_type", "warpgauge_format"),
     *("date", "sm_clock_target_hz", "families_left_out", "gpus_at_once"),
 )
 ROW = (
-    *("name", "process_medians", "process_rounds", "pair_ratios", "real_time", "time_unit"),
+    *("name", "process_medians", "process_rounds", "pairs", "elapsed", "real_time", "time_unit"),
     *("host_clock", "registers", "local_bytes", "throttled", "beyond_ceiling", "source_line"),
     *("label", "why", "error_message", "error_occurred", "skipped", "full_suite", "iterations"),
     *("limit_fraction", "processes_left_out", "bytes_per_second", "max_error", "machine_code"),
@@ -103,7 +104,7 @@ def edit_times(left: Pair, source: random.Random) -> None:
 
 def edit_ratios(left: Pair, source: random.Random) -> None:
     row = source.choice(left.candidate["benchmarks"])
-    row["pair_ratios"] = [source.choice([1.0, 0.99, 1.1, 1e300, 1e-300])] * 12
+    row["pairs"] = pairs([source.choice([1.0, 0.99, 1.1, 1e300, 1e-300])] * 12)
 
 
 def shuffle_rounds(left: Pair, source: random.Random) -> None:

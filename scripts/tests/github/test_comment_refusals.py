@@ -175,7 +175,7 @@ FORGED: list[tuple[Callable[[Pair], object], str]] = [
     (of_row(process_medians=[]), "'process_medians' is empty"),
     (of_row(process_medians=[-1.0]), "must be positive"),
     (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 numbers"),
-    (of_row(pair_ratios=["a"]), "'pair_ratios'"),
+    (of_row(pairs=["a"]), "'pairs'"),
     (of_row(registers="many"), "the counter 'registers' is"),
     (of_row(why="because"), "'why' is not a paragraph"),
 ]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import simulated_pairs
-from builders import failed, row, run
+from builders import failed, pairs, row, run
 from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, MEMBERS, Json
 from hosted_run import HostedRun
@@ -46,8 +46,7 @@ def suite(source: np.random.Generator, noise: str) -> tuple[bytes, bytes]:
     changes = np.where(source.random(simulated_pairs.BENCHMARKS) < 0.1, 0.05, 0.0)
     seconds = simulated_pairs.times(source, noise, pairs, changes)[:ROWS]
     rounds = [*range(1, pairs + 1)]
-    looks = {"looks": " ".join(str(n) for n in (4, 8, 12, 28, 84) if n <= pairs)}
-    facts = {"gpu_name": "NVIDIA H200", "suite": "default", "pair_id": "p", **looks}
+    facts = {"gpu_name": "NVIDIA H200", "suite": "default", "pair_id": "p"}
     sides = []
     state = source.integers(0, 30, ROWS)
     for side, commit in enumerate((BASE, HEAD)):
@@ -66,7 +65,7 @@ def row_of(name: str, of: Array, side: int, rounds: list[int], state: int) -> Js
     made = row(name, times, process_rounds=rounds)
     made["real_time"] = float(f"{np.median(times):.7g}")
     if side == 1 and state % 2:
-        made["pair_ratios"] = [float(f"{ratio:.7g}") for ratio in (of[1] / of[0]).tolist()]
+        made["pairs"] = pairs((of[1] / of[0]).tolist(), (4, 8, 12, 28, 84))
     if not name.startswith("gemm"):
         made["host_clock"] = 1.0
     match state:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import STEADY, Json, baseline, context, failed, row, write
+from builders import STEADY, Json, baseline, context, failed, pairs, row, write
 from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, Pair, pair, unchanged
 from hosted_run import HostedRun
@@ -65,7 +65,7 @@ def undecided() -> Pair:
     """Slower by 1.5 % on the whole, with noise that leaves more possible."""
     left = pair({"gemm/tiled": 1.0, "sync/idle": 1.0})
     slow = left.row("gemm/tiled")
-    slow["pair_ratios"] = [1.015 + 0.03 * ((number * 5) % 12 - 5.5) / 5.5 for number in range(12)]
+    slow["pairs"] = pairs([1.015 + 0.03 * ((number * 5) % 12 - 5.5) / 5.5 for number in range(12)])
     return left
 
 

@@ -319,8 +319,9 @@ def test_a_result_of_another_filter_is_refused(
 def test_a_result_of_the_run_s_own_commit_or_of_another_base_is_refused(
     hosted: OnDemand, asked: str
 ) -> None:
-    for commits in ({"commit": OTHER}, {"base": OTHER}):
-        hosted.replace(pair({"gemm/tiled": 1.0}, filter="^gemm/", **commits))
+    for commit, base in ((OTHER, BASE), (HEAD, OTHER)):
+        other = pair({"gemm/tiled": 1.0}, filter="^gemm/", commit=commit, base=base)
+        hosted.replace(other)
         assert hosted.answer(asked) is ExitStatus.BAD_USAGE
         assert "1 within tolerance" not in hosted.reply
 

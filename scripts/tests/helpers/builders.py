@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,6 +48,22 @@ def row(name: str, times: Sequence[float] = STEADY, /, **keys: object) -> Json:
         "process_medians": list(times),
     }
     return {**made, **keys}
+
+
+def pairs(ratios: Sequence[float | None], looks: Sequence[int] = ()) -> list[Json]:
+    """The pairs of a candidate's row: ratios of slices, or None for processes that alternated.
+
+    `looks` are the rounds of the looks; without any, there was one.
+    """
+    return [
+        {
+            "base_first": number % 2 == 1,
+            "look": 1 + bisect_left(looks, number),
+            "log_ratio": None if ratio is None else math.log(ratio),
+            "slices": 0 if ratio is None else 5,
+        }
+        for number, ratio in enumerate(ratios, 1)
+    ]
 
 
 def failed(name: str, message: str = "out of device memory") -> Json:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import archives
-from builders import row, run
+from builders import pairs, row, run
 
 HEAD, OTHER, BASE = "ab" * 20, "cd" * 20, "ba" * 20
 H200 = {"slug": "nvidia-h200", "name": "NVIDIA H200"}
@@ -52,11 +52,16 @@ class Pair:
 
 
 def pair(
-    factors: Mapping[str, float], *, commit: str = HEAD, base: str = BASE, **context: str
+    factors: Mapping[str, float],
+    *,
+    commit: str = HEAD,
+    base: str = BASE,
+    looks: Sequence[int] = (),
+    **context: str,
 ) -> Pair:
     """Pairs in which each benchmark takes `factors` times as long as in the base."""
     known = {"gpu_name": "NVIDIA H200", "driver_version": "580.1", "suite": "default",
-             "pair_id": "1f", "looks": "12", **context}  # fmt: skip
+             "pair_id": "1f", **context}  # fmt: skip
     rounds = {"process_rounds": [*range(1, len(_TIMES) + 1)]}
     sides: list[Json] = []
     for side, revision in (("base", base), ("candidate", commit)):
@@ -64,7 +69,7 @@ def pair(
         for name, factor in factors.items():
             ratios = [factor * noise for noise in _NOISE]
             times = [time * ratio for time, ratio in zip(_TIMES, ratios, strict=True)]
-            lock_step = {"pair_ratios": ratios} if side == "candidate" else {}
+            lock_step = {"pairs": pairs(ratios, looks)} if side == "candidate" else {}
             clock = {"host_clock": 1.0} if name.startswith("host/") else {}
             of_side = times if side == "candidate" else _TIMES
             rows.append(row(name, of_side, **rounds, **lock_step, **clock))
@@ -77,12 +82,13 @@ def slower(
     commit: str = HEAD, gpu: str = "NVIDIA H200", name: str = "gemm/tiled", **context: str
 ) -> Pair:
     """One benchmark of two got slower."""
-    return pair({name: 1.05, "sync/idle": 1.0}, commit=commit, gpu_name=gpu, **context)
+    made = pair({name: 1.05, "sync/idle": 1.0}, commit=commit, gpu_name=gpu)
+    return made.context(**context)
 
 
-def unchanged(**context: str) -> Pair:
+def unchanged(looks: Sequence[int] = (), **context: str) -> Pair:
     """Two benchmarks, both bounded."""
-    return pair({"gemm/tiled": 1.0, "sync/idle": 1.0}, **context)
+    return pair({"gemm/tiled": 1.0, "sync/idle": 1.0}, looks=looks, **context)
 
 
 def archive_of(left: Pair | tuple[bytes, bytes]) -> bytes:

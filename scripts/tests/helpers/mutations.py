@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+import builders
 from builders import Json, baseline, failed, google, google_row, row, run
 
 _SESSIONS: dict[str, Json] = {
@@ -23,7 +24,7 @@ TEMPLATES: tuple[Json, ...] = (
     run([row("a/b", registers=3, label="k"), row("a/c", host_clock=1.0), failed("a/d")]),
     run(
         [
-            row("a/b", [1.0, 2.0], process_rounds=[1, 2], pair_ratios=[1.5, None]),
+            row("a/b", [1.0, 2.0], process_rounds=[1, 2], pairs=builders.pairs([1.5, None])),
             row("a/c", **_DISTURBED),
         ],
         filter="a",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from simulation import Array, markdown, size
 from warpgauge.measure.ab_run import open_rows
 from warpgauge.measure.options import schedule
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import Clock, Pair, Record, Row, Session, Source
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.paired_tests import LOOKS
 
 SUITES, RUNS, FAMILIES, FAMILY = size(100), size(32), 6, 14
 BENCHMARKS = FAMILIES * FAMILY
@@ -120,16 +120,20 @@ def times(source: np.random.Generator, noise: str, pairs: int, changes: Array) -
 
 
 def judged(
-    seconds: Array, rounds: Sequence[Sequence[int]], settings: ComparisonSettings, **context: str
+    seconds: Array,
+    rounds: Sequence[Sequence[int]],
+    settings: ComparisonSettings,
+    looks: Sequence[int] = (),
 ) -> Comparison:
     """By what each benchmark shows in these rounds, from 1 on."""
-    session = Session("s", {"gpu_name": "G", "build_type": "Release", "pair_id": "P", **context})
+    session = Session("s", {"gpu_name": "G", "build_type": "Release", "pair_id": "P"})
     sides = []
     for side in (0, 1):
         rows = {}
         for index, (numbers, of) in enumerate(zip(rounds, seconds[:, side].tolist(), strict=True)):
             name, medians = f"family{index // FAMILY}/{index}", tuple(of[n - 1] for n in numbers)
-            rows[name] = Row(name, {"s": medians}, Clock.HOST, rounds=tuple(numbers))
+            pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left(looks, n)) for n in numbers)
+            rows[name] = Row(name, {"s": medians}, Clock.HOST, rounds=tuple(numbers), pairs=pairs)
         sides.append(Record(Path("simulated"), Source.RUN, {"s": session}, rows))
     return judge(sides[0], sides[1], settings)
 
@@ -191,7 +195,7 @@ def sequential(noise: str, change: float, settings: ComparisonSettings, suites: 
     `change` is the true one of all benchmarks, as a fraction.
     """
     source, total = np.random.default_rng(1), np.zeros(4)
-    changes, looks = np.full(BENCHMARKS, math.log1p(change)), " ".join(map(str, SCHEDULE))
+    changes = np.full(BENCHMARKS, math.log1p(change))
     for _ in range(suites):
         seconds = times(source, noise, SCHEDULE[-1], changes)
         rounds: list[list[int]] = [[] for _ in range(BENCHMARKS)]
@@ -200,7 +204,7 @@ def sequential(noise: str, change: float, settings: ComparisonSettings, suites: 
         for look in SCHEDULE:
             for row in left:
                 rounds[row] += range(last + 1, look + 1)
-            comparison = judged(seconds, rounds, settings, **{LOOKS: looks})
+            comparison = judged(seconds, rounds, settings, SCHEDULE)
             verdicts, still = comparison.verdicts, {*open_rows(comparison)}
             # With what was decided, until others said more of its noise.
             left, last = {row for row, one in enumerate(verdicts) if one.name in still}, look

@@ -12,17 +12,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_runner import Seen, errors, merged
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
-from warpgauge.measure import discovery, run_file, runner
+from reports import reported
+from warpgauge.measure import discovery, runner
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, TurnResult
 from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
+from warpgauge.records.program_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {
@@ -34,9 +37,10 @@ SLOW = {
 FULL = {"sm_clock_hz": 1.98e9}
 
 
-def report(*rows: dict[str, float], target: str = "1980000000") -> dict[str, object]:
-    named = [{"name": str(index), **row} for index, row in enumerate(rows)]
-    return {"context": {"sm_clock_target_hz": target}, "benchmarks": named}
+def report(*rows: dict[str, float], target: str = "1980000000") -> Report:
+    time = {"run_type": "iteration", "real_time": 1.0, "time_unit": "s", "iterations": 1}
+    named = [{"name": str(index), **time, **row} for index, row in enumerate(rows)]
+    return reported(named, sm_clock_target_hz=target)
 
 
 def test_three_slow_programs_in_a_row_are_a_tired_gpu_and_why_is_said() -> None:
@@ -162,7 +166,7 @@ def run(
     return plan, list(runner.run(plan, observer or Seen())), settled
 
 
-def rows(plan: Plan, outcomes: list[TurnResult]) -> dict[str, run_file.JsonRow]:
+def rows(plan: Plan, outcomes: list[TurnResult]) -> dict[str, Any]:
     return merged(plan, [one for one in outcomes if one.side == plan.lanes[0].side])
 
 
@@ -204,7 +208,12 @@ def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
     assert len(settled) == 1
     assert processes(tmp_path) == 8
     # Round 1 is of the processes 3 and 4 on both sides, and no longer of 1 and 2.
-    first = [one.report["benchmarks"][0]["samples"] for one in outcomes if one.round == 1]
+    first = [
+        row.counters["samples"]
+        for one in outcomes
+        for row in list(one.report.rows.values())[:1]
+        if one.round == 1
+    ]
     assert sorted(first) == [3, 4]
     assert not errors(rows(plan, outcomes))
 
@@ -236,15 +245,14 @@ def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) ->
 
 
 def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
-    def outcome(ratio: float, *names: str) -> TurnResult:
-        report = {"benchmarks": [{"name": name, "real_time": ratio} for name in names]}
-        ratios = dict.fromkeys(names, ratio)
-        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0, pair_ratios=ratios)
+    def outcome(time: float, *names: str) -> TurnResult:
+        row = {"run_type": "iteration", "real_time": time, "time_unit": "s", "iterations": 1}
+        report = reported([{**row, "name": name} for name in names])
+        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0)
 
     once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
     found = runner.with_repeated(once, again)
-    assert found.report["benchmarks"] == [once.report["benchmarks"][0], *again.report["benchmarks"]]
-    assert found.pair_ratios == {"a": 1.0, "b": 2.0}
+    assert found.report.rows == {"a": once.report.rows["a"], "b": again.report.rows["b"]}
     assert runner.with_repeated(once, outcome(2.0)).report == once.report
     row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
-    assert runner.disturbed([{"benchmarks": [row]}]) == ()
+    assert runner.disturbed([reported([row])]) == ()

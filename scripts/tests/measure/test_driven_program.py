@@ -13,7 +13,10 @@ from warpgauge.measure.driven_program import DrivenProgram
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, Turn
 
-REPORT = '{"context": {}, "benchmarks": [{"name": "%s", "run_type": "iteration", "real_time": 1}]}'
+REPORT = (
+    '{"context": {}, "benchmarks": [{"name": "%s", "run_type": "iteration", "real_time": 1, '
+    '"time_unit": "s"}]}'
+)
 
 
 @pytest.mark.parametrize(("sides", "whose"), [(("",), ""), (("base", "candidate"), "candidate: ")])

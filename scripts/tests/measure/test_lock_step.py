@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import shutil
@@ -24,7 +25,8 @@ from test_runner import SIDES, Seen, errors, plan
 import driver_of_tests
 import fake_binary
 from kills import left_running
-from warpgauge.measure import drive_lines, run_file, runner
+from reports import written
+from warpgauge.measure import drive_lines, runner
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.drive_lines import Fault, Report
 from warpgauge.measure.journal import Journal
@@ -45,14 +47,15 @@ class Run:
     outcomes: list[TurnResult]
     seen: Seen
 
-    def rows(self, side: str) -> dict[str, run_file.JsonRow]:
+    def rows(self, side: str) -> dict[str, Any]:
         own = [one for one in self.outcomes if one.side == side]
         (binaries,) = [lane.binaries for lane in self.plan.lanes if lane.side == side]
-        return {row["name"]: row for row in run_file.rows(binaries, own, paired=True)}
+        return {str(row["name"]): row for row in written(binaries, own, looks=())}
 
     def ratios(self, name: str, side: str = "candidate") -> list[float | None]:
-        found: list[float | None] = self.rows(side)[name].get("pair_ratios", [])
-        return found
+        logs = [pair["log_ratio"] for pair in self.rows(side)[name].get("pairs", [])]
+        ratios = [None if log is None else math.exp(log) for log in logs]
+        return ratios if any(ratios) else []
 
     @property
     def remarks(self) -> list[str]:
@@ -323,8 +326,7 @@ def test_a_driver_that_is_killed_costs_no_row(
         assert run.rows(side)["gemm/b"]["process_rounds"] == [1, 2, 3]
         # In the first round by itself: the row that it had in lock-step does not count.
         first = next(one for one in run.outcomes if one.side == side and one.round == 1)
-        [row] = [row for row in first.report["benchmarks"] if row["name"] == "gemm/b"]
-        assert row["samples"] > 1  # number of the process
+        assert first.report.rows["gemm/b"].counters["samples"] > 1  # number of the process
 
 
 def test_all_sides_of_what_was_disturbed_are_run_again_together(folder: Path) -> None:

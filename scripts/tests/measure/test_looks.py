@@ -26,6 +26,7 @@ from warpgauge.measure.options import (
 )
 from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.records.model import Clock as Timing
+from warpgauge.records.program_report import Report
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Kind, Note
 
@@ -78,7 +79,7 @@ class Bench:
                 for binary in lane.binaries:
                     self._clock.now += len(binary.names)
                     seconds = float(len(binary.names))
-                    yield TurnResult(binary, number, {}, {}, seconds, side=lane.side)
+                    yield TurnResult(binary, number, Report(), {}, seconds, side=lane.side)
 
     def judge(self, sides: Mapping[str, Side], looked: Sequence[int]) -> Comparison:
         self.looked = list(looked)
@@ -222,7 +223,7 @@ def test_without_a_budget_what_is_open_gets_three_times_as_long_as_the_first_loo
 def delivered(clock: Clock, *took: float, told: float = 0.0) -> Iterator[TurnResult]:
     for seconds in took:
         clock.now += seconds
-        yield TurnResult(GEMM, 1, {}, {}, told or seconds)
+        yield TurnResult(GEMM, 1, Report(), {}, told or seconds)
 
 
 def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -> None:
@@ -235,13 +236,17 @@ def test_what_is_spent_is_what_the_clock_says_but_between_two_phases_nothing() -
     assert budget.spent == 14.0
     # What comes out of a journal took what it took.
     budget = Budget(60.0, Clock())
-    list(budget.timed(TurnResult(GEMM, n, {}, {}, 7.0) for n in (1, 2)))
+    list(budget.timed(TurnResult(GEMM, n, Report(), {}, 7.0) for n in (1, 2)))
     assert budget.spent == 14.0
 
 
 def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> None:
     budget = Budget(60.0, Clock())
-    list(budget.timed([TurnResult(GEMM, 1, {}, {}, 8.0), TurnResult(SYNC, 1, {}, {}, 2.0)]))
+    list(
+        budget.timed(
+            [TurnResult(GEMM, 1, Report(), {}, 8.0), TurnResult(SYNC, 1, Report(), {}, 2.0)]
+        )
+    )
     assert budget.needed([Lane((GEMM, SYNC))]) == pytest.approx(10.0)
     one = Binary(GEMM.path, ("gemm/b",))
     assert budget.needed([Lane((one,))]) == pytest.approx(4.0)
@@ -249,7 +254,10 @@ def test_a_round_of_fewer_benchmarks_needs_less_but_starts_all_the_same() -> Non
     # A turn with nothing left to run tells nothing of the next.
     list(
         budget.timed(
-            [TurnResult(one, 2, {}, {}, 3.0), TurnResult(Binary(GEMM.path, ()), 3, {}, {}, 0.0)]
+            [
+                TurnResult(one, 2, Report(), {}, 3.0),
+                TurnResult(Binary(GEMM.path, ()), 3, Report(), {}, 0.0),
+            ]
         )
     )
     assert budget.needed([Lane((one,))]) == pytest.approx(3.0)

@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from warpgauge.measure import program_identity, run_file
+from reports import reported, written
+from warpgauge.measure import program_identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import TurnResult
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
+from warpgauge.records.model import Pair
+from warpgauge.records.program_report import Report
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
 
@@ -30,11 +34,11 @@ def row(time: object, **more: object) -> dict[str, Any]:
 
 def outcome(*rows: dict[str, Any], number: int = 1, suspect: bool = False) -> TurnResult:
     faults = {"sync/a": "it broke"} if suspect or not rows else {}
-    return TurnResult(SYNC, number, {"context": {}, "benchmarks": list(rows)}, faults, 1.0)
+    return TurnResult(SYNC, number, reported(rows, SYNC), faults, 1.0)
 
 
 def merged(*outcomes: TurnResult) -> dict[str, Any]:
-    (only,) = run_file.rows([SYNC], outcomes)
+    (only,) = written([SYNC], outcomes)
     return only
 
 
@@ -42,18 +46,27 @@ def test_the_time_is_the_median_of_the_processes_in_nanoseconds() -> None:
     aggregate = row(99.0, name="sync/a_mean", run_type="aggregate")
     repeated = outcome(row(1.0), row(9.0), row(2.0), aggregate)  # one process all the same
     found = merged(outcome(row(3.0)), repeated, outcome(row(0.0025, time_unit="us")))
-    assert (found["real_time"], found["time_unit"]) == (2.5, "ns")
-    assert found["process_medians"] == [3.0, 2.0, 2.5]
+    assert (found["real_time"], found["time_unit"]) == (pytest.approx(2.5, rel=1e-12), "ns")
+    assert found["process_medians"] == pytest.approx([3.0, 2.0, 2.5], rel=1e-12)
     assert found["iterations"] == 50
-    assert (found["repetitions"], found["run_type"]) == (1, "iteration")
+    assert found["run_type"] == "iteration"
 
 
 def test_a_pair_tells_the_ratio_of_each_round_where_lock_step_gave_any() -> None:
     rounds = [outcome(row(float(number)), number=number) for number in (1, 2, 3)]
-    assert "pair_ratios" not in run_file.rows([SYNC], rounds, paired=True)[0]
-    rounds[1] = replace(rounds[1], pair_ratios={"sync/a": 1.0123456789})
-    assert run_file.rows([SYNC], rounds, paired=True)[0]["pair_ratios"] == [None, 1.012346, None]
-    assert "pair_ratios" not in run_file.rows([SYNC], rounds)[0]
+    assert "pairs" not in written([SYNC], rounds, looks=[2, 3])[0]  # of the base
+    rounds = [replace(one, side="candidate") for one in rounds]
+    rows = rounds[1].report.rows
+    pair = Pair(base_first=False, log_ratio=0.012345678901, slices=5)
+    paired = {"sync/a": structs.replace(rows["sync/a"], pairs=(pair,))}
+    rounds[1] = replace(rounds[1], report=replace(rounds[1].report, rows=paired))
+    (found,) = written([SYNC], rounds, looks=[2, 3])
+    assert found["process_rounds"] == [1, 2, 3]
+    assert [one["log_ratio"] for one in found["pairs"]] == [None, 0.012345678901, None]
+    assert [one["slices"] for one in found["pairs"]] == [0, 5, 0]
+    assert [one["look"] for one in found["pairs"]] == [1, 1, 2]
+    assert [one["base_first"] for one in found["pairs"]] == [True, False, True]
+    assert not {"pairs", "process_rounds"} & written([SYNC], rounds)[0].keys()
 
 
 def test_counters_are_medians_of_what_is_finite_and_the_label_is_the_newest() -> None:
@@ -80,7 +93,7 @@ def test_a_failed_benchmark_tells_the_line_of_the_source_too() -> None:
 def test_what_is_no_time_is_an_error(time: object) -> None:
     found = merged(outcome(row(1.0)), outcome(row(time)))
     assert found["error_occurred"] is True
-    assert found["error_message"].startswith("in round 1: its time is ")
+    assert found["error_message"].startswith("in round 1: its report, row ")
     assert found["real_time"] == 0
     assert "process_medians" not in found
 
@@ -120,15 +133,19 @@ GOOD = row(1.0)
         ([outcome(GOOD), outcome(number=2), outcome(GOOD, number=3)], "in round 2: it broke"),
         ([outcome(GOOD), outcome(GOOD, number=2, suspect=True)], "in round 2: it broke"),
         ([outcome(GOOD, WRONG, row(2.0))], "in round 1: wrong result"),
-        ([outcome(GOOD), TurnResult(SYNC, 1, {}, {}, 1.0)], "in round 1: it was not reported"),
-        *(([outcome(row(1.0, time_unit=unit))], f"in round 1: its time unit is {unit!r}")
-          for unit in ("weeks", ["ns"], None)),
+        ([outcome(GOOD), TurnResult(SYNC, 1, Report(), {}, 1.0)],
+         "in round 1: it was not reported"),
     ],
 )  # fmt: skip
 def test_a_failure_in_any_round_is_an_error_with_its_reason(
     outcomes: list[TurnResult], message: str
 ) -> None:
     assert merged(*outcomes)["error_message"] == message
+
+
+@pytest.mark.parametrize("unit", ["weeks", ["ns"], None])
+def test_an_unknown_unit_is_an_error(unit: object) -> None:
+    assert "use ns, us, ms or s" in merged(outcome(row(1.0, time_unit=unit)))["error_message"]
 
 
 @pytest.mark.parametrize("iterations", ["many", None, math.nan, 10**400])
@@ -139,12 +156,10 @@ def test_iterations_that_are_no_number_lose_nothing(iterations: object) -> None:
 
 def test_rows_stand_in_the_order_of_registration_each_under_its_own_program() -> None:
     zoo = Binary(Path("bench_a"), ("a/z", "a/y"))
-    of_zoo = TurnResult(zoo, 1, {"context": {}, "benchmarks": [row(3.0, name="a/z")]}, {}, 1.0)
-    rows = run_file.rows([zoo, SYNC], [of_zoo, outcome(row(1.0), row(2.0, name="a/z"))])
+    of_zoo = TurnResult(zoo, 1, reported([row(3.0, name="a/z")], zoo), {}, 1.0)
+    rows = written([zoo, SYNC], [of_zoo, outcome(row(1.0), row(2.0, name="a/z"))])
     found = [(one["name"], one["real_time"]) for one in rows]
     assert found == [("a/z", 3.0), ("a/y", 0), ("sync/a", 1.0)]
-    places = [(one["family_index"], one["per_family_instance_index"]) for one in rows]
-    assert places == [(0, 0), (0, 1), (1, 0)]
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=9))

@@ -13,7 +13,7 @@ from test_runner import Seen, errors, merged, plan
 
 import fake_binary
 from forked import runs
-from warpgauge.measure import run_file, runner
+from warpgauge.measure import runner
 from warpgauge.measure.plan import TurnResult
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
@@ -26,7 +26,7 @@ ROUNDS = 3
 class Run:
     """What came of a few rounds."""
 
-    rows: dict[str, run_file.JsonRow]
+    rows: dict[str, Any]
     outcomes: list[TurnResult]
 
     @property

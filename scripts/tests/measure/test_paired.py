@@ -12,7 +12,8 @@ import pytest
 from test_runner import SIDES, Seen
 
 import fake_binary
-from warpgauge.measure import ab_run, discovery, journal, run_file, runner, selection
+from reports import written
+from warpgauge.measure import ab_run, discovery, journal, runner, selection
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
@@ -64,8 +65,8 @@ def both(folder: Path) -> Sides:
 
 def documents(sides: Sides) -> list[dict[str, Any]]:
     """Rows of both sides by name."""
-    found = (run_file.rows(side.binaries, side.outcomes, paired=True) for side in sides.values())
-    return [{row["name"]: row for row in rows} for rows in found]
+    found = (written(side.binaries, side.outcomes, looks=()) for side in sides.values())
+    return [{str(row["name"]): row for row in rows} for rows in found]
 
 
 def test_the_sides_take_turns_in_going_first(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     sides = {"base": base, "candidate": candidate}
     sides = measured(sides, None, range(1, 4), Watched(tmp_path))
     files = {name: tmp_path / f"{name}.json" for name in sides}
-    kept = ab_run.written(sides, files, FACTS, {"cpu_model": "C"})
+    kept = ab_run.written(sides, files, FACTS, {"cpu_model": "C"}, [3])
     one, other = (only_session(kept[name]).context for name in sides)
     assert are_paired(kept["base"], kept["candidate"])
     assert (one["pair_side"], other["pair_side"]) == ("base", "candidate")
@@ -166,7 +167,7 @@ def test_the_two_files_know_each_other_and_themselves(tmp_path: Path) -> None:
     assert (other["commit"], other["dirty"], other["inject"]) == ("c" * 40, "true", "gemm=2")
     assert one["processes"] == other["processes"] == "3"
     assert one["cpu_model"] == "C"
-    again = ab_run.written(sides, files, FACTS, {})
+    again = ab_run.written(sides, files, FACTS, {}, [3])
     assert not are_paired(kept["base"], again["candidate"])
 
 

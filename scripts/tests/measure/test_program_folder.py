@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from reports import reported
 from two_folders import TwoFolders
 from warpgauge.measure import discovery, program_folder
 from warpgauge.measure.program_folder import PlainProgram
+from warpgauge.records.model import Clock, Row
 from warpgauge.system.errors import UserError
 
 
@@ -117,43 +119,44 @@ def test_a_folder_whose_programs_cannot_be_told_is_one_sentence(folders: TwoFold
 
 
 RUN = {"name": "BM_x", "run_name": "BM_x", "run_type": "iteration", "real_time": 2.0}
+RUN |= {"time_unit": "s", "iterations": 1}
 
 
 def aggregate(kind: str, time: float, name: str = "BM_x") -> dict[str, object]:
     typed = {"run_type": "aggregate", "aggregate_name": kind, "aggregate_unit": "time"}
-    return {"name": f"{name}_{kind}", "run_name": name, **typed, "real_time": time}
+    about = {"name": f"{name}_{kind}", "run_name": name, **typed}
+    return {**about, "real_time": time, "time_unit": "s"}
 
 
-def reported(*rows: dict[str, object], prefix: str = "") -> list[dict[str, object]]:
-    report = program_folder.as_report({"context": {"date": "d"}, "benchmarks": [*rows]}, prefix)
-    assert report["context"] == {"date": "d"}
-    return list(report["benchmarks"])
+def rows_of(*rows: dict[str, object], prefix: str = "") -> list[Row]:
+    program = program_folder.PlainProgram(Path("bench"), prefix=prefix)
+    return [*reported(rows, program).rows.values()]
 
 
 def test_a_row_without_an_sm_clock_is_the_hosts_and_names_are_those_asked_for() -> None:
-    device = {**RUN, "name": "BM_d", "sm_clock_hz": 1.98e9}
-    host, other = reported(RUN, device)
-    assert (host["timed_by"], other.get("timed_by")) == ("host", None)
-    assert [row["name"] for row in reported(RUN, prefix="my bench/")] == ["my bench/BM_x"]
-    assert program_folder.as_report({}) == {}
+    device = {**RUN, "name": "BM_d", "run_name": "BM_d", "sm_clock_hz": 1.98e9}
+    assert [row.clock for row in rows_of(RUN, device)] == [Clock.HOST, Clock.DEVICE]
+    assert [row.name for row in rows_of(RUN, prefix="my bench/")] == ["my bench/BM_x"]
 
 
 def test_repetitions_count_and_their_aggregates_do_not() -> None:
-    rows = reported(RUN, RUN, aggregate("median", 3.0), aggregate("BigO", 4.0))
-    assert [row["real_time"] for row in rows] == [2.0, 2.0]
+    (row,) = rows_of(RUN, RUN, aggregate("median", 3.0), aggregate("BigO", 4.0))
+    assert [*row.process_medians.values()] == [(2.0, 2.0)]
 
 
 def test_of_aggregates_alone_the_median_counts_else_the_mean() -> None:
-    rows = reported(
+    rows = rows_of(
         *(aggregate(kind, time) for kind, time in [("mean", 5.0), ("median", 3.0), ("cv", 0.1)]),
         aggregate("mean", 7.0, "BM_y"),
         aggregate("stddev", 1.0, "BM_z"),
     )
-    found = [(row["name"], row["run_type"], row["real_time"]) for row in rows]
-    assert found == [("BM_x", "iteration", 3.0), ("BM_y", "iteration", 7.0)]
+    found = [(row.name, *row.process_medians.values()) for row in rows]
+    assert found[:2] == [("BM_x", (3.0,)), ("BM_y", (7.0,))]
+    assert "not typical times" in str(rows[2].error)
 
 
 def test_a_counter_takes_the_place_of_nothing_that_a_run_file_needs() -> None:
-    ours = dict.fromkeys(("process_medians", "process_rounds", "pair_ratios"), 1.0)
-    (row,) = reported({**RUN, **ours, "items": 3.0})
-    assert row == {**RUN, "items": 3.0, "timed_by": "host"}
+    ours = dict.fromkeys(("process_medians", "process_rounds", "pairs", "elapsed"), 1.0)
+    (row,) = rows_of({**RUN, **ours, "items": 3.0})
+    assert row.counters == {"items": 3.0}
+    assert [*row.process_medians.values()] == [(2.0,)]

@@ -17,6 +17,7 @@ from warpgauge.measure import progress
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult
+from warpgauge.records.program_report import Report
 
 SMALL, LARGE = Binary(Path("bench_a"), ("a/1",)), Binary(Path("bench_b"), ("b/1", "b/2", "b/3"))
 LANE = Lane((SMALL, LARGE))
@@ -31,7 +32,7 @@ def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
 def outcome(
     binary: Binary, *remarks: str, seconds: float = 30.0, faults: Mapping[str, str] | None = None
 ) -> TurnResult:
-    return TurnResult(binary, 1, {}, faults or {}, seconds, remarks=remarks)
+    return TurnResult(binary, 1, Report(), faults or {}, seconds, remarks=remarks)
 
 
 def test_the_time_left_is_what_benchmarks_took_so_far() -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fake_binary
-from warpgauge.measure import discovery, journal, run_file, runner, selection
+from reports import written
+from warpgauge.measure import discovery, journal, runner, selection
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult, command, order, sequence
 
@@ -51,11 +53,11 @@ SIDES = ("base", "candidate")
 LETTERS = dict.fromkeys([f"gemm/{letter}" for letter in "abcdefgh"], 1000.0)
 
 
-def merged(the_plan: Plan, outcomes: Sequence[TurnResult]) -> dict[str, run_file.JsonRow]:
-    return {row["name"]: row for row in run_file.rows(the_plan.lanes[0].binaries, outcomes)}
+def merged(the_plan: Plan, outcomes: Sequence[TurnResult]) -> dict[str, Any]:
+    return {str(row["name"]): row for row in written(the_plan.lanes[0].binaries, outcomes)}
 
 
-def errors(rows: dict[str, run_file.JsonRow]) -> dict[str, str]:
+def errors(rows: dict[str, Any]) -> dict[str, str]:
     return {name: row["error_message"] for name, row in rows.items() if "error_message" in row}
 
 
@@ -90,7 +92,7 @@ def test_the_order_within_a_program_is_another_in_every_round_and_the_same_for_a
     for side in SIDES:
         fake_binary.make(tmp_path / side, "gemm", LETTERS)
     outcomes = list(runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen()))
-    ran = [(one.round, [row["name"] for row in one.report["benchmarks"]]) for one in outcomes]
+    ran = [(one.round, [*one.report.rows]) for one in outcomes]
     for number in (1, 2, 3):
         base, candidate = (names for round, names in ran if round == number)
         assert base == candidate
@@ -111,7 +113,7 @@ def test_a_side_that_can_be_told_no_order_leaves_the_other_in_its_own(tmp_path: 
     for side in SIDES:
         fake_binary.make(tmp_path / side, "gemm", LETTERS, plain=side == "base")
     outcomes = list(runner.run(plan(tmp_path, processes=3, seed=7, sides=SIDES), Seen()))
-    ran = {tuple(row["name"] for row in one.report["benchmarks"]) for one in outcomes}
+    ran = {tuple(one.report.rows) for one in outcomes}
     assert ran == {tuple(LETTERS)}
     assert not any(outcome.faults for outcome in outcomes)
 
@@ -123,23 +125,21 @@ def test_pairs_measure_ceilings_in_the_first_round(tmp_path: Path, *, lock_steps
     once = plan(tmp_path, processes=3, sides=SIDES)
     once.apart.update(() if lock_steps else LETTERS)
     outcomes = list(runner.run(once, Seen()))
-    assert all(bool(one.pair_ratios) is lock_steps for one in outcomes if one.side == "candidate")
-    rows = [
-        (one.side, one.round, "limit_fraction" in row)
-        for one in outcomes
-        for row in one.report["benchmarks"]
-    ]
+    measured = [(one, row) for one in outcomes for row in one.report.rows.values()]
+    candidates = [row for one, row in measured if one.side == "candidate"]
+    assert all(bool(row.pairs) is lock_steps for row in candidates)
+    rows = [(one.side, one.round, "limit_fraction" in row.counters) for one, row in measured]
     assert len(rows) == 2 * 3 * len(LETTERS)
-    candidates = {(number, has) for side, number, has in rows if side == "candidate"}
-    assert candidates == {(1, True), (2, False), (3, False)}
+    found = {(number, has) for side, number, has in rows if side == "candidate"}
+    assert found == {(1, True), (2, False), (3, False)}
 
 
 def test_a_process_alone_measures_ceilings_in_every_round(tmp_path: Path) -> None:
     fake_binary.make(tmp_path / "bin", "gemm", LETTERS, ceilings=True)
     outcomes = list(runner.run(plan(tmp_path, processes=3), Seen()))
-    rows = [row for one in outcomes for row in one.report["benchmarks"]]
+    rows = [row for one in outcomes for row in one.report.rows.values()]
     assert len(rows) == 3 * len(LETTERS)
-    assert all("limit_fraction" in row for row in rows)
+    assert all("limit_fraction" in row.counters for row in rows)
 
 
 def test_it_is_told_which_benchmark_runs(tmp_path: Path, clock_of_hangs: None) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,20 @@ from conftest import Loader
 import builders
 from builders import baseline, failed, row, run
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.model import Clock, Pair, Source
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError
 
 
 def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader) -> None:
     rows = [
-        row("b/z", [1.0, 2.0], process_rounds=[3, 1], pair_ratios=[None, 1], elapsed=[2, None]),
+        row(
+            "b/z",
+            [1.0, 2.0],
+            process_rounds=[3, 1],
+            pairs=builders.pairs([None, 2.0]),
+            elapsed=[2, None],
+        ),
         row("a/y", host_clock=1.0),
         row("b/x"),
     ]
@@ -31,9 +38,12 @@ def test_a_run_file_has_one_session_named_after_day_gpu_and_boot(loaded: Loader)
     assert record.rows["b/z"].process_medians == {key: (1e-6, 2e-6)}
     assert list(record.rows) == ["b/z", "a/y", "b/x"]
     assert record.rows["b/z"].rounds == (3, 1)
-    assert record.rows["b/z"].pair_ratios == (None, 1.0)
+    first, second = record.rows["b/z"].pairs
+    assert first == Pair(base_first=True)
+    assert second == Pair(base_first=False, log_ratio=math.log(2.0), slices=5)
     assert record.rows["b/z"].elapsed == (2.0, None)
-    assert record.rows["a/y"].rounds == record.rows["a/y"].pair_ratios == ()
+    assert record.rows["a/y"].rounds == ()
+    assert record.rows["a/y"].pairs == ()
     assert [row.clock for row in record.rows.values()] == [Clock.DEVICE, Clock.HOST, Clock.DEVICE]
 
 
@@ -57,7 +67,7 @@ def test_an_errored_row_keeps_its_message_but_no_whole_log_and_has_no_time(loade
 def test_a_baseline_has_its_sessions_and_lends_them_its_gpu(loaded: Loader) -> None:
     times = {"one": [1.0, 1.1], "two": [2.0, 2.1]}
     sessions: dict[str, builders.Json] = {"one": {"gpu_uuid": "u"}, "two": {"gpu_name": "other"}}
-    rows = [row("a/b", process_medians=times, process_rounds="nonsense", pair_ratios="nonsense")]
+    rows = [row("a/b", process_medians=times, process_rounds="nonsense", pairs="nonsense")]
     record = loaded(baseline(rows, sessions))
     assert record.source is Source.BASELINE
     assert record.rows["a/b"].process_medians["two"] == pytest.approx((2e-6, 2.1e-6))

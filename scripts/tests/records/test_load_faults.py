@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Loader
 
-from builders import Json, baseline, failed, google, google_row, row, run, write
+from builders import Json, baseline, failed, google, google_row, pairs, row, run, write
 from refusal import fault
 from warpgauge.records.counters import KNOWN
 
@@ -50,7 +50,10 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
     "twice in context": ('{"context": {"a": "1", "a": "2"}}', ": holds the key 'a' twice"),
     "twice in a run's": (HEAD[:-1] + ', "a": 1, "a": 1}, "benchmarks": []}', "the key 'a' twice"),
     "lists twice": (HEAD + ', "benchmarks": [], "benchmarks": []}', "the key 'benchmarks' twice"),
-    "twice in a row": (HEAD + ', "benchmarks": [{"name": "n", "a": 1, "a": 2}]}', "'n': holds the"),
+    "twice in a row": (
+        HEAD + ', "benchmarks": [{"name": "n", "a": 1, "a": 2}]}',
+        "row 1 ('n'): holds the",
+    ),
     "twice in session": (
         HEAD + ', "benchmarks": [{"name": "n", "process_medians": {"s": [1], "s": [2]}}]}',
         ": holds the key 's' twice in one object; keep one of them",
@@ -58,7 +61,7 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
     # What Google Benchmark writes for a counter of the user's that is called "real_time".
     "twice in google, counter": (
         '{"benchmarks": [{"name": "n", "real_time": 5, "time_unit": "ns", "real_time": 1}]}',
-        ", 'n': holds the key 'real_time' twice in one object; keep one",
+        "row 1 ('n'): holds the key 'real_time' twice in one object; keep one",
     ),
     **{
         f"half a character in {text}": (GOOD.replace("a/b", text), "holds half of a surrogate pair")
@@ -100,6 +103,11 @@ def aggregate(kind: str) -> Json:
 
 
 _ONE_ROUND: Json = {"process_medians": [1.0], "process_rounds": [1]}
+_WRONG_OF_A_PAIR: dict[str, tuple[object, ...]] = {
+    "log_ratio": (True, "1", math.nan, math.inf, 701.0, []),
+    "look": (0, -1, 1.5, "1", None),
+    "base_first": (0, "yes", None),
+}
 _WRONG: tuple[object, ...] = (0, -1.0, True, "1", math.nan, math.inf, [])
 
 DOCUMENTS: list[tuple[Json, str]] = [
@@ -155,19 +163,23 @@ DOCUMENTS: list[tuple[Json, str]] = [
         "row 1 ('a'): the counter 'items_per_second' is a string, not a number; measure again",
     ),
     (google([google_row("a", 1.0, x=None)]), "the counter 'x' is null"),
-    (changed(process_rounds=1), "'process_rounds' is a number, not a list; measu"),
-    (changed(process_rounds=None), "'process_rounds' is null, not a list"),
-    (changed(process_rounds=[0, 1]), "'process_rounds' holds a value that is not a pos"),
-    (changed(process_rounds=[1.0]), "holds a value that is not a positive integer"),
-    (changed(process_rounds=[True]), "holds a value that is not a positive integer"),
-    (changed(process_rounds=[1, 2, 3, 4, 5, 6, 1]), "names a round twice"),
-    (changed(process_rounds=[1]), "has 1 numbers for 7 process_medians"),
-    (changed(pair_ratios={}), "'pair_ratios' is an object, not a list; measure again, or remove"),
-    (changed(elapsed=[1.0]), "'elapsed' has 1 entries for 0 process_rounds"),
-    (changed(pair_ratios=[1.0]), "'pair_ratios' has 1 entries for 0 process_rounds"),
     *(
-        (changed(**_ONE_ROUND, pair_ratios=[one]), "holds a value that is not a positive number")
+        (changed(process_rounds=wrong), "'process_rounds' is not a list of positive integers; meas")
+        for wrong in (1, None, [0, 1], [1.5], [True], ["1"])
+    ),
+    (changed(process_rounds=[1, 2, 3, 4, 5, 6, 1]), "names a round twice"),
+    (changed(process_rounds=[1]), "has 1 entry for 7 processes"),
+    (changed(pairs={"a": 1}), "'pairs' is not a list of pairs"),
+    (changed(elapsed=[1.0]), "'elapsed' has 1 entry for 0 processes"),
+    (changed(pairs=pairs([1.0])), "'pairs' has 1 entry for 0 processes"),
+    *(
+        (changed(**_ONE_ROUND, elapsed=[one]), "is not a list of positive numbers")
         for one in _WRONG
+    ),
+    *(
+        (changed(**_ONE_ROUND, pairs=[{"base_first": True, key: wrong}]), "is not a list of pairs")
+        for key, values in _WRONG_OF_A_PAIR.items()
+        for wrong in values
     ),
     (recorded({"x": [1.0], "y": [1.0]}), "row 1 ('a'): names the session 'y', which 'sessions' l"),
     (recorded({}), "'process_medians' is empty"),

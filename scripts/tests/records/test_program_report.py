@@ -14,12 +14,13 @@ from warpgauge.records import program_report
 
 CONTEXT = {"date": "2026-11-20", "caches": [{"type": "Data", "level": 1}], "gpu_name": "G"}
 NAMES = ["a/x", "a/y", "a/z"]
+ROW = {"run_type": "iteration", "real_time": 2.0, "time_unit": "us", "iterations": 3}
 
 
 def text() -> str:
     """As Google Benchmark writes it, the braces where it has them."""
     rows = [
-        "    " + json.dumps({"name": name, "label": 'a "{}" label'}, indent=6)[:-1] + "    }"
+        "    " + json.dumps({**ROW, "name": name, "label": 'a "{}" label'}, indent=6)[:-1] + "    }"
         for name in NAMES
     ]
     context = json.dumps(CONTEXT, indent=4)[:-1]
@@ -31,20 +32,22 @@ def test_it_counts_only_if_it_is_whole(tmp_path: Path) -> None:
     path, whole = tmp_path / "out.json", text()
     for length in range(len(whole) - 1):  # the line's end is none of JSON's
         path.write_text(whole[:length])
-        assert program_report.read(path) == {}
+        assert program_report.read(path) is None
     path.write_text(whole[:-1])
     report = program_report.read(path)
-    assert report["context"] == CONTEXT
-    assert [row["name"] for row in report["benchmarks"]] == NAMES
+    assert report is not None
+    assert report.context == {"date": "2026-11-20", "gpu_name": "G"}
+    assert [*report.rows] == NAMES
 
 
 def test_characters_of_two_halves_and_bytes_that_are_no_text_lose_no_row(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     whole = text().replace('"gpu_name": "G"', r'"gpu_name": "\ud83d\ude00"')
-    path.write_bytes(whole.encode().replace(b"label", b"\x00\x1b\xff"))
+    path.write_bytes(whole.encode().replace(b" label", b"\x1b\xff"))
     report = program_report.read(path)
-    assert report["context"]["gpu_name"] == "\U0001f600"
-    assert report["benchmarks"][2]["\x00\x1b\ufffd"] == 'a "{}" \x00\x1b\ufffd'
+    assert report is not None
+    assert report.context["gpu_name"] == "\U0001f600"
+    assert report.rows["a/z"].label == 'a "{}"\x1b\ufffd'
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_characters_of_two_halves_and_bytes_that_are_no_text_lose_no_row(tmp_pat
 )
 def test_what_is_no_report_is_none(tmp_path: Path, written: str) -> None:
     (tmp_path / "out.json").write_text(written)
-    assert program_report.read(tmp_path / "out.json") == {}
+    assert program_report.read(tmp_path / "out.json") is None
 
 
 def test_what_is_no_file_or_too_large_is_none(
@@ -75,31 +78,26 @@ def test_what_is_no_file_or_too_large_is_none(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "absent", tmp_path / "pipe"):
-        assert program_report.read(path) == {}
+        assert program_report.read(path) is None
     path = tmp_path / "large.json"
     path.write_text(text())
     monkeypatch.setattr(program_report, "_LARGEST", len(text()) - 1)
-    assert program_report.read(path) == {}
+    assert program_report.read(path) is None
 
 
 @pytest.mark.parametrize("time", [True, "1.0", None, 0, -1.0, math.nan, math.inf])
-def test_what_is_no_time_makes_no_measurement(time: object) -> None:
-    fault = program_report.fault_of({"name": "a", "real_time": time, "time_unit": "ns"})
-    assert fault is not None
-    assert "which is not a measurement" in fault.message
+def test_what_is_no_time_makes_an_error_of_its_row_alone(time: object) -> None:
+    rows = [{**ROW, "name": "a", "real_time": time}, {**ROW, "name": "b"}]
+    report = program_report.parsed(json.dumps({"context": {}, "benchmarks": rows}).encode())
+    assert report is not None
+    assert "'real_time'" in str(report.rows["a"].error)
+    assert report.rows["b"].error is None
 
 
-def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "out.json"
-    row = '"name": "a", "run_name": "a", "real_time": 2.0, "cpu_time": 1.0'
-    path.write_text(
-        f'{{"context": {{}}, "benchmarks": [{{{row}, "real_time": 9.0}}, {{{row}, "x": 1}}]}}'
-    )
-    report = program_report.read(path)
-    twice, good = report["benchmarks"]
-    assert twice["real_time"] == 2.0
-    assert twice["error_occurred"]
-    assert twice["error_message"].startswith("its row has 'real_time' twice: rename the counter")
-    assert "error_occurred" not in good
+def test_a_counter_that_is_called_as_the_time_is_makes_an_error_and_no_time() -> None:
+    row = json.dumps({**ROW, "name": "a"})[:-1]
+    rows = f'{row}, "real_time": 9.0}}, {json.dumps({**ROW, "name": "b"})}'
+    report = program_report.parsed(f'{{"context": {{}}, "benchmarks": [{rows}]}}'.encode())
+    assert report is not None
+    assert "holds the key 'real_time' twice" in str(report.rows["a"].error)
+    assert report.rows["b"].error is None

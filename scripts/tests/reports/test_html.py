@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,7 +17,7 @@ import pytest
 
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
-from warpgauge.records.model import Clock, Moved, Row, Why
+from warpgauge.records.model import Clock, Moved, Pair, Row, Why
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.drawing.roofline import of_run
 from warpgauge.reports.html.markup import hash_of
@@ -86,7 +87,9 @@ def measured() -> Comparison:
         return {
             one.name: Row(
                 one.name, medians, Clock.DEVICE, label=f"kernel<{factor}>",
-                pair_ratios=(1.1, None, 1.12),
+                pairs=tuple(
+                    Pair(True, log_ratio=log) for log in (math.log(1.1), None, math.log(1.12))
+                ),
             )
             for one in verdicts
         }  # fmt: skip

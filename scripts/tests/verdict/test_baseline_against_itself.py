@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from simulation import size
 from warpgauge.records.load import load
@@ -32,7 +33,7 @@ def only_sessions(whole: Record, sessions: list[Session]) -> Record:
     for name, row in whole.rows.items():
         times = {key: medians for key, medians in row.process_medians.items() if key in keys}
         if times or row.error is not None:
-            rows[name] = replace(row, process_medians=times)
+            rows[name] = structs.replace(row, process_medians=times)
     return replace(whole, sessions={session.key: session for session in sessions}, rows=rows)
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import Clock, Pair, Record, Row, Session, Source
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.evaluation import Evaluation, SpeedUp, evaluated
@@ -21,13 +22,14 @@ def evaluation(logs: np.ndarray, rounds: list[range] | None = None) -> Evaluatio
     """Of log seconds by side, point and pair; `rounds` are those in which a point has them."""
     sides = []
     for side in logs:
-        context = {"pair_id": "p", "build_type": "Release", "gpu_name": "G", "looks": "6 12"}
+        context = {"pair_id": "p", "build_type": "Release", "gpu_name": "G"}
         rows = {}
         for point, values in enumerate(np.exp(side)):
             numbers = list(rounds[point] if rounds else range(1, len(values) + 1))
             times = tuple(float(values[number - 1]) for number in numbers)
             name = f"evaluate/n:{point}"
-            rows[name] = Row(name, {"s": times}, Clock.DEVICE, rounds=tuple(numbers))
+            pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left((6, 12), n)) for n in numbers)
+            rows[name] = Row(name, {"s": times}, Clock.DEVICE, rounds=tuple(numbers), pairs=pairs)
         sides.append(Record(Path("run"), Source.RUN, {"s": Session("s", context)}, rows))
     base, candidate = sides
     return evaluated(judge(base, candidate), ("base", "candidate"))

@@ -18,8 +18,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from warpgauge.baselines.recordable import of_names, refuse, require_run
+from warpgauge.records import fields
 from warpgauge.records.benchmark_filter import found
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
+from warpgauge.records.document import TIME_UNITS, read, rows_of
 from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
 from warpgauge.records.model import (
     BASELINES,
@@ -33,7 +35,6 @@ from warpgauge.records.model import (
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
-from warpgauge.system.document import TIME_UNITS, read, rows_of
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import Object
 from warpgauge.system.locks import alone
@@ -138,7 +139,7 @@ _NOT_KEPT = OF_THE_MOMENT.union(
     ("library_build_type",),
 )
 # A session's processes are not measured in pairs.
-_FIELDS_NOT_KEPT = OF_THE_MOMENT | {"process_rounds", "pair_ratios", "elapsed"}
+_FIELDS_NOT_KEPT = OF_THE_MOMENT | {fields.ROUNDS, fields.PAIRS, fields.ELAPSED}
 
 Times = Mapping[str, Sequence[float]]  # process medians in seconds by session
 

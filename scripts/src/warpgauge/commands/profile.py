@@ -24,7 +24,6 @@ from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.model import FULL_SUITE
 from warpgauge.system import atomic, process, streams
-from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.output_file import check_report
@@ -217,8 +216,8 @@ class _Profiling:
             ending = process.run(words, deadline, scratch, variables)
         report = program_report.read(out)
         name = inert(self.binary.names[0])
-        failures = map(failure_of, report.get("benchmarks", ()))
-        return ending, next((f"{name} under {under}: {why}" for why in failures if why), "")
+        failures = (row.error for row in report.rows.values() if row.error) if report else ()
+        return ending, next((f"{name} under {under}: {why}" for why in failures), "")
 
     def _write(self, path: Path, content: bytes) -> None:
         atomic.write(path, content)

@@ -98,6 +98,6 @@ def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
         return "only part of the suite was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
-    if min(looks_of(context), default=0) < FIRST_LOOK:
+    if min(looks_of(check.comparison.candidate), default=0) < FIRST_LOOK:
         return f"the gate was not the usual one, with {FIRST_LOOK} pairs or more"
     return ""

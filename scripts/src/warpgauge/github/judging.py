@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from msgspec import structs
+
 from warpgauge.github import pull_request
 from warpgauge.github.api import GitHub, Unanswered, at
 from warpgauge.github.artifact import family_of
@@ -246,7 +248,11 @@ def _by_our_clocks(pair: tuple[Record, Record], known: Mapping[str, Row]) -> lis
 
     def ours(row: Row) -> Row:
         agreed = {of[row.name] for of in clocks if row.name in of} == {row.clock}
-        return replace(row, clock=known[row.name].clock) if agreed and row.name in known else row
+        return (
+            structs.replace(row, clock=known[row.name].clock)
+            if agreed and row.name in known
+            else row
+        )
 
     return [
         replace(side, rows={name: ours(row) for name, row in side.rows.items()}) for side in pair

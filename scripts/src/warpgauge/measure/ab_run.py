@@ -3,7 +3,7 @@
 
 Stopping as soon as a difference looks significant inflates false alarms. The schedule of looks is
 therefore fixed before the first round, and each look spends part of alpha (Lan and DeMets 1983,
-"Discrete sequential boundaries for clinical trials"). The run files list the rounds of the looks.
+"Discrete sequential boundaries for clinical trials"). Each pair in the run files states its look.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, plural
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.paired_tests import LOOKS
 
 # Context fields of run files: the seed of the order, and in pairs the measuring time so far.
 ORDER_SEED, MEASURED_SECONDS = "order_seed", "measured_seconds"
@@ -167,10 +166,9 @@ class AbRun:
             facts = {
                 ORDER_SEED: str(measuring.options.seed),
                 "filter": filter,
-                LOOKS: " ".join(map(str, [*before, *looked])),
                 MEASURED_SECONDS: f"{measuring.budget.spent:.0f}",
             }
-            records = written(sides, paths, facts, self.suite.known)
+            records = written(sides, paths, facts, self.suite.known, [*before, *looked])
             return judge(records[BASE], records[CANDIDATE])
 
         sides = {BASE: base, CANDIDATE: candidate}
@@ -184,18 +182,18 @@ def written(
     files: Mapping[str, Path],
     facts: Mapping[str, str],
     known: Mapping[str, str],
+    looks: Sequence[int],
 ) -> dict[str, Record]:
     """Write each side's run file with a common `pair_id`, and load it again. Raises UserError.
 
-    `facts` hold for both sides; `known` fills in what the programs do not report.
+    `facts` hold for both sides; `known` fills in what the programs do not report; `looks` are the
+    last rounds of the looks.
     """
     contents, pair = {}, secrets.token_hex(8)
     for name, side in sides.items():
         rounds = len({outcome.round for outcome in side.outcomes})
         own = {"processes": str(rounds), **side.facts, **facts, PAIR_KEY: pair, PAIR_SIDE: name}
-        contents[files[name]] = run_file.document(
-            side.binaries, side.outcomes, own, known, paired=True
-        )
+        contents[files[name]] = run_file.document(side.binaries, side.outcomes, own, known, looks)
     run_file.write(contents)
     return {name: load.load(files[name]) for name in sides}
 

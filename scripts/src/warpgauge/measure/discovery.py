@@ -15,9 +15,9 @@ import msgspec
 from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.records import program_report
+from warpgauge.records.counters import HOST_CLOCK
 from warpgauge.records.fields import is_name
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
-from warpgauge.records.program_report import Report
+from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Clock, Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, plural, quoted
@@ -69,9 +69,10 @@ class Binary:
         """Return `names` as the program itself spells them."""
         return tuple(names)
 
-    def normalized(self, report: Report) -> Report:
-        """Return a process's report with our `names` and fields."""
-        return report
+    def own_row(self, row: Row) -> Row:
+        """Return a row of a process's report with our name and clock."""
+        clock = Clock.HOST if row.counters.get(HOST_CLOCK) else Clock.DEVICE
+        return msgspec.structs.replace(row, clock=clock)
 
 
 AnyBinary = TypeVar("AnyBinary", bound=Binary)
@@ -346,11 +347,9 @@ def probe(
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
             return Probe({}, ending.stderr_tail() or ending.how)
-        report = program_report.parsed(ending.stdout)
-        context = report.get("context", {})
+        report = program_report.parsed(ending.stdout.encode())
         if ending.status:
-            faults.append(ending.described(context))
+            faults.append(ending.described(report.context if report else ()))
         if report:
-            texts = {key: value for key, value in context.items() if isinstance(value, str)}
-            return Probe(texts, faults=tuple(faults))
+            return Probe(report.context, faults=tuple(faults))
     return Probe({}, faults=tuple(faults))

@@ -98,6 +98,7 @@ class Ratio(_Line, frozen=True):
 
     benchmark: str
     log_ratio: float
+    slices: int
     elapsed: tuple[float, float]  # of each side: seconds of a slice by the driver's clock
 
 

@@ -9,16 +9,19 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from statistics import mean
+
+from msgspec import structs
 
 from warpgauge.measure import drive_lines, selection
 from warpgauge.measure.discovery import BAD_USAGE, NOT_MEASURABLE, Binary, Names
-from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio, Report
+from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Ratio
 from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, counterparts, of_round
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
-from warpgauge.records.fields import ELAPSED, number_or_zero
-from warpgauge.system.document import TIME_UNITS, Failure, failure_of
+from warpgauge.records.document import Failure
+from warpgauge.records.model import Pair, Row
+from warpgauge.records.program_report import Report
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
 
@@ -28,16 +31,14 @@ _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 _MOST_HANGS = 2
 _PARTS = 8
 
-Row = dict[str, Any]
-
 
 @dataclass
 class DrivenSide:
     """One turn and its results so far."""
 
     turn: Turn
-    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    context: dict[str, object] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    context: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
     unreadable: set[str] = field(default_factory=set)  # benchmarks whose reports are
@@ -48,24 +49,23 @@ class DrivenSide:
         self.reported.update(names)
         self.unreadable.difference_update(names)
         self.of_process += names
-        if not (report := program_report.parsed(text)):
+        if (report := program_report.parsed(text.encode())) is None:
             self.unreadable.update(names)
             return
-        report = self.turn.binary.normalized(report)
-        self.context = {**report["context"], **self.context}
+        self.context = {**report.context, **self.context}
         asked = {*names}
-        for row in report["benchmarks"]:
-            row.pop(ELAPSED, None)  # which only the driver knows
-            if row["name"] in asked and not _is_untried(row):
-                self.rows[row["name"]].append(row)
+        for row in map(self.turn.binary.own_row, report.rows.values()):
+            is_untried = row.error is not None and bool(row.counters.get(NOT_TRIED))
+            if row.name in asked and not is_untried:
+                self.rows[row.name] = row
 
-    def note_elapsed(self, names: Names, elapsed: float) -> None:
-        for row in (row for name in names for row in self.rows[name]):
-            row[ELAPSED] = elapsed
+    def note_elapsed(self, names: Names, seconds: float) -> None:
+        for name in self.rows.keys() & {*names}:
+            self.rows[name] = structs.replace(self.rows[name], elapsed=(seconds,))
 
     def require_row(self, name: str) -> None:
         """Set a fault if a benchmark that was measured has no row."""
-        if not self.rows[name] and name not in self.faults:
+        if name not in self.rows and name not in self.faults:
             self.faults[name] = self.lacks(name)
 
     def lacks(self, name: str) -> str:
@@ -75,7 +75,8 @@ class DrivenSide:
 
     def failure(self, name: str) -> Failure | None:
         """Return why a benchmark has no time; None if it has one or was not tried."""
-        return next(filter(None, map(failure_of, self.rows[name])), None)
+        row = self.rows.get(name)
+        return Failure(row.error, row.skipped) if row and row.error is not None else None
 
     def has_error(self) -> bool:
         """Return whether the present process has reported one, which explains exit status 1."""
@@ -83,15 +84,11 @@ class DrivenSide:
         return not all(failure.skipped for failure in failures)
 
     def result(self, names: Names, seconds: float) -> TurnResult:
-        rows = [row for name in names for row in self.rows.get(name, [])]
-        report = {"context": self.context, "benchmarks": rows} if self.context or rows else {}
+        report = Report(
+            self.context, {name: self.rows[name] for name in names if name in self.rows}
+        )
         binary, number = replace(self.turn.binary, names=names), self.turn.round
         return TurnResult(binary, number, report, self.faults, seconds, self.turn.lane.side)
-
-
-def _is_untried(row: Row) -> bool:
-    """Return whether a row failed untried; a measured row may have a counter of that name."""
-    return failure_of(row) is not None and bool(row.get(NOT_TRIED))
 
 
 @dataclass
@@ -110,7 +107,7 @@ class DrivenProgram:
     has_progress: bool = False  # this run of the driver has reported more than a begin
     is_ended: bool = False  # the driver has reported that no process of it runs any more
     seconds: float = 0.0
-    ratios: dict[str, float] = field(default_factory=dict)
+    pairs: dict[str, Pair] = field(default_factory=dict)  # by benchmark
     reasons: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     remarks: list[str] = field(default_factory=list)
     bad: Ending | None = None  # how a process of it ended that may still be on the GPU
@@ -186,12 +183,13 @@ class DrivenProgram:
         self.has_progress |= not isinstance(line, Begin)
         if isinstance(line, Begin):
             self.begun = self.ours(line.benchmark)
-        elif isinstance(line, Report):
+        elif isinstance(line, drive_lines.Report):
             names = (self.ours(line.benchmark),) if self.binary.driven else self.asked
             self.sides[line.side].read(names, line.report)
         elif isinstance(line, Ratio):
             name = self.ours(line.benchmark)
-            self.ratios[name] = math.exp(line.log_ratio)
+            base_first = self.turns[0] is self.sides[0].turn
+            self.pairs[name] = Pair(base_first, log_ratio=line.log_ratio, slices=line.slices)
             for side, elapsed in zip(self.sides, line.elapsed, strict=True):
                 side.note_elapsed((name,), elapsed)
         elif isinstance(line, Fault):
@@ -225,7 +223,7 @@ class DrivenProgram:
     def _take_plain_fault(self, fault: Fault, how: str) -> None:
         side, is_alone = self.sides[0], len(self.asked) == 1
         is_hang = fault.kind == "silent"
-        has_measured = any(side.rows.values())
+        has_measured = bool(side.rows)
         self._hangs += is_hang and is_alone
         if fault.status == 1 and side.has_error():
             return
@@ -279,12 +277,9 @@ class DrivenProgram:
         names = {one.names for one in counterparts(self.plan, turn)}
         if self.asked == self.names == tuple(side.of_process) and names == {self.names}:
             reported = math.fsum(
-                number_or_zero(row.get("iterations"))
-                * number_or_zero(row.get("real_time"))
-                * TIME_UNITS.get(str(row.get("time_unit")), 0.0)
-                for rows in side.rows.values()
-                for row in rows
-                if program_report.is_run(row)
+                row.iterations * mean(times)
+                for row in side.rows.values()
+                for times in row.process_medians.values()
             )
             side.note_elapsed(self.names, max(seconds - reported, 1e-6))
 
@@ -306,7 +301,7 @@ class DrivenProgram:
 
     def _forget(self, names: Names) -> None:
         for name in names:
-            self.ratios.pop(name, None)
+            self.pairs.pop(name, None)
             for side in self.sides:
                 side.rows.pop(name, None)
 
@@ -314,7 +309,7 @@ class DrivenProgram:
         """Give results to the sides once the driver has ended; the rest is `left`."""
         if self.is_ended and not self._again and not self.binary.driven and len(self.asked) > 1:
             known = self.sides[0].faults
-            lost = [one for one in self.asked if not (self.sides[0].rows[one] or one in known)]
+            lost = [one for one in self.asked if one not in {*self.sides[0].rows, *known}]
             if lost:
                 self._retry(tuple(lost), self.sides[0].lacks(lost[0]))
         self._forget(self._again)
@@ -343,7 +338,7 @@ class DrivenProgram:
 
         Otherwise only a fault of a side is kept.
         """
-        if name in self.ratios:
+        if name in self.pairs:
             for side in self.sides:
                 side.require_row(name)
         failures = {side.turn.lane.side: side.failure(name) for side in self.sides}
@@ -352,7 +347,7 @@ class DrivenProgram:
         failed = [f"{side}: {failure}" for side, failure in failures.items() if failure]
         if failed and not self._is_at_fault(name):
             self.reasons[", ".join(failed)].append(name)
-        if failed or self._is_at_fault(name) or name not in self.ratios:
+        if failed or self._is_at_fault(name) or name not in self.pairs:
             self._forget((name,))
 
     def results(self) -> list[TurnResult]:
@@ -361,7 +356,10 @@ class DrivenProgram:
         for why, of in self.reasons.items():
             who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
             remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
+        candidate = self.sides[-1]
+        for name, pair in self.pairs.items():
+            candidate.rows[name] = structs.replace(candidate.rows[name], pairs=(pair,))
         found = [side.result(self.names, self.seconds / len(self.sides)) for side in self.sides]
-        found[-1] = replace(found[-1], remarks=remarks, pair_ratios=self.ratios)
+        found[-1] = replace(found[-1], remarks=remarks)
         turns = [side.turn for side in self.sides]
         return [found[turns.index(turn)] for turn in self.turns]

@@ -11,9 +11,8 @@ from functools import cached_property
 from warpgauge.measure import selection
 from warpgauge.measure.discovery import Binary, Names
 from warpgauge.measure.journal import Journal
-from warpgauge.records import program_report
+from warpgauge.records.document import Failure
 from warpgauge.records.program_report import Report
-from warpgauge.system.document import Failure
 from warpgauge.system.process import Ending
 
 
@@ -59,7 +58,7 @@ class Turn:
 class TurnResult:
     """A row or a fault, or both, for each benchmark of `binary`; a fault takes precedence.
 
-    `pair_ratios` are times relative to the first lane's, by benchmark, if measured in lock-step.
+    The rows of a candidate in lock-step have their pair.
     """
 
     binary: Binary
@@ -69,23 +68,18 @@ class TurnResult:
     seconds: float
     side: str = ""
     remarks: Sequence[str] = ()  # problems that cost no benchmark
-    pair_ratios: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def missing(self) -> Names:
         """The benchmarks with neither row nor fault."""
-        known = {row["name"] for row in self.report.get("benchmarks", [])} | self.faults.keys()
+        known = self.report.rows.keys() | self.faults.keys()
         return tuple(name for name in self.binary.names if name not in known)
 
     @cached_property
     def failures(self) -> Mapping[str, Failure]:
         """Why benchmarks have no result in this turn: faults, errors and skips."""
-        found: dict[str, Failure] = {}
-        for row in self.report.get("benchmarks", []):
-            why = program_report.fault_of(row) if program_report.is_run(row) else None
-            known = found.get(row["name"])
-            if why is not None and (known is None or known.skipped):  # an error outranks a skip
-                found[row["name"]] = why
+        rows = self.report.rows.values()
+        found = {row.name: Failure(row.error, row.skipped) for row in rows if row.error is not None}
         return {**found, **{name: Failure(why) for name, why in self.faults.items()}}
 
 

@@ -7,16 +7,16 @@ Most know none of our options and report no context. Those that use warpgauge ru
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from warpgauge.measure import manifest
 from warpgauge.measure.discovery import Binary, listed, owners, with_own_names
 from warpgauge.records.counters import SM_CLOCK
-from warpgauge.records.fields import with_host_time
-from warpgauge.records.program_report import Report, is_run
+from warpgauge.records.model import Clock, Row
 from warpgauge.system import text
 from warpgauge.system.errors import UserError
 
@@ -42,43 +42,14 @@ class PlainProgram(Binary):
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(name.removeprefix(self.prefix) for name in names)
 
-    def normalized(self, report: Report) -> Report:
-        return as_report(report, self.prefix)
+    def own_row(self, row: Row) -> Row:
+        """Return a row of a report with our name and clock.
 
-
-Row = Mapping[str, Any]
-
-# Fields of a run file's row that their counters must not replace.
-_OURS = frozenset(("process_medians", "process_rounds", "pair_ratios", "elapsed"))
-
-
-def as_report(report: Report, prefix: str = "") -> Report:
-    """Return the report with `prefix` before each benchmark's name, and with its clock.
-
-    That is the host's unless the row reports an SM clock: under UseManualTime, too, because the
-    source of the time is unknown.
-    """
-    if not report:
-        return report
-    rows = []
-    for row in _runs(report):
-        theirs = {key: value for key, value in row.items() if key not in _OURS}
-        theirs["name"] = prefix + row["name"]
-        rows.append(theirs if SM_CLOCK in theirs else with_host_time(theirs))
-    return {**report, "benchmarks": rows}
-
-
-def _runs(report: Report) -> Iterable[Row]:
-    """Return the runs; for a benchmark with aggregates only, its median, or else its mean."""
-    rows = report["benchmarks"]
-    seen = {row["name"] for row in rows if is_run(row)}
-    made: dict[str, Row] = {}
-    for wanted in ("median", "mean"):
-        for row in rows:
-            name = row.get("run_name")
-            if row.get("aggregate_name") == wanted and isinstance(name, str) and name not in seen:
-                made.setdefault(name, {**row, "name": name, "run_type": "iteration"})
-    return [*filter(is_run, rows), *made.values()]
+        The clock is the host's unless the row reports an SM clock: under UseManualTime, too,
+        because the source of the time is unknown.
+        """
+        clock = Clock.DEVICE if SM_CLOCK in row.counters else Clock.HOST
+        return msgspec.structs.replace(row, name=self.prefix + row.name, clock=clock)
 
 
 def both(

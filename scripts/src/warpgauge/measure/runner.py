@@ -14,9 +14,7 @@ from warpgauge.measure.discovery import Names
 from warpgauge.measure.plan import Plan, Turn, TurnResult, order, sequence
 from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
 from warpgauge.records.counters import is_disturbed
-from warpgauge.records.fields import counters_of
 from warpgauge.records.program_report import Report
-from warpgauge.system.document import failure_of
 
 # The turns of one program in one round, and what each is to measure.
 Asked = Sequence[tuple[Turn, Names]]
@@ -142,8 +140,9 @@ class _Run:
         found = drive.deliver(self.plan, together, begins, self.observer.runs)
         for program, (_, names), outcomes in zip(programs, together, found, strict=True):
             whole = [*map(self._completed, program, outcomes)]
-            measured = chain.from_iterable(outcome.pair_ratios for outcome in whole)
-            self.plan.apart.update({*names}.difference(measured))
+            rows = chain.from_iterable(outcome.report.rows.values() for outcome in whole)
+            measured = {row.name for row in rows if row.pairs}
+            self.plan.apart.update({*names} - measured)
             yield whole
 
     def _completed(self, one: tuple[Turn, Names], outcome: TurnResult) -> TurnResult:
@@ -175,24 +174,19 @@ class RepeatBudget:
 
 def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
     """Return the names of disturbed benchmarks."""
-    rows = (row for report in reports for row in report.get("benchmarks", []))
-    found = (row for row in rows if failure_of(row) is None and is_disturbed(counters_of(row)))
-    return tuple(dict.fromkeys(row["name"] for row in found))
+    rows = (row for report in reports for row in report.rows.values())
+    found = (row.name for row in rows if row.error is None and is_disturbed(row.counters))
+    return tuple(dict.fromkeys(found))
 
 
 def with_repeated(outcome: TurnResult, again: TurnResult) -> TurnResult:
     """Return `outcome` with the repeated benchmarks replaced."""
-    names = again.binary.names
-    new = [row for row in again.report.get("benchmarks", []) if row["name"] in names]
-    measured = {row["name"] for row in new}
-    rows = outcome.report.get("benchmarks", [])
-    kept = [row for row in rows if row["name"] not in measured]
-    ratios = {n: ratio for n, ratio in outcome.pair_ratios.items() if n not in measured}
+    new = {name: row for name, row in again.report.rows.items() if name in again.binary.names}
+    kept = {name: row for name, row in outcome.report.rows.items() if name not in new}
     return replace(
         outcome,
-        report={**again.report, **outcome.report, "benchmarks": [*kept, *new]},
+        report=Report({**again.report.context, **outcome.report.context}, {**kept, **new}),
         faults={**outcome.faults, **again.faults},
         seconds=outcome.seconds + again.seconds,
         remarks=(*outcome.remarks, *again.remarks),
-        pair_ratios={**ratios, **again.pair_ratios},
     )

@@ -36,7 +36,7 @@ from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import judged
-from warpgauge.verdict.paired_tests import LOOKS
+from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
 FORMAT = "self-check/4"
@@ -51,7 +51,7 @@ _DRAWN_FROM = (*(0.0,) * 5, *CHANGES * 2)
 _MARK = {"self_check": "1"}
 
 # Context fields of the result, which identify the GPU, the build and the run.
-_SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date looks".split()
+_SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date".split()
 _SHOWN += [ORDER_SEED, MEASURED_SECONDS]
 
 _FAILED = (Outcome.ERROR, Outcome.INVALID, Outcome.MISSING)
@@ -307,7 +307,8 @@ def _cells(one: Detection) -> Cells:
 def _run(check: SelfCheck) -> Iterator[str]:
     """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
     context = check.context
-    commit, looks = short(context.get("commit", "")), context.get(LOOKS, "")
+    commit = short(context.get("commit", ""))
+    looks = " ".join(map(str, looks_of(check.comparison.candidate)))
     of = f"{context['gpu_name']}, commit {commit}, looks after {looks} pairs"
     yield f"{of}, measured in {clock(float(context[MEASURED_SECONDS]))}."
     if check.comparison.refusal is not None:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
-from warpgauge.records.fields import counters_of
 from warpgauge.records.program_report import Report
-from warpgauge.system.document import failure_of
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import disturbance
 
@@ -34,19 +32,18 @@ class ThrottleGuard:
     """Counts consecutive programs that ran at a lowered clock."""
 
     _programs: int = 0  # consecutive slow programs
-    _slow: list[dict[str, float]] = field(default_factory=list)  # counters at a lowered clock
+    _slow: list[Mapping[str, float]] = field(default_factory=list)  # counters at a lowered clock
     _full_clock: float = 0.0  # Hz; 0 if unknown
 
     def look(self, reports: Iterable[Report]) -> None:
         """Count a program as slow if most of its rows, over both sides, ran at a lowered clock."""
-        rows = list[dict[str, float]]()
+        rows = list[Mapping[str, float]]()
         for report in reports:
-            context = report.get("context", {})
-            target = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz")
-            with suppress(TypeError, ValueError):
+            context = report.context
+            target = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz", "")
+            with suppress(ValueError):
                 self._full_clock = float(target)
-            good = (row for row in report.get("benchmarks", []) if failure_of(row) is None)
-            rows += map(counters_of, good)
+            rows += [row.counters for row in report.rows.values() if row.error is None]
         rows = [row for row in rows if SM_CLOCK in row or THROTTLED in row]
         if not rows:
             return  # host benchmarks say nothing about the GPU

@@ -5,28 +5,30 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from warpgauge.records.model import Why
-from warpgauge.system.document import TIME_UNITS, as_object, kind, misfit
+from warpgauge.records.document import TIME_UNITS, as_object, kind, misfit
+from warpgauge.records.model import Pair, Why
 from warpgauge.system.json_file import Object
 from warpgauge.system.location import Place
-from warpgauge.system.text import quoted
+from warpgauge.system.text import plural, quoted
 
 # Marks what timed a row of another project's program, which lacks the counter for it.
-TIMED_BY, _HOST = "timed_by", "host"
+TIMED_BY, HOST = "timed_by", "host"
 
 # A digest of the machine code of a row's kernels, in run files and baselines.
 MACHINE_CODE = "machine_code"
 
-# Seconds by the driver's clock, pauses and all that is not timed included: of a slice in lock-step,
-# and of the process of a plain program beyond what it reports.
-ELAPSED = "elapsed"
+WHY = "why"
+
+# Lists with an entry for each process, in run files of pairs (`model.Row`).
+ROUNDS, PAIRS, ELAPSED = "process_rounds", "pairs", "elapsed"
 
 # Prefix of counters that describe how a kernel is launched; the kernel's mangled name follows. Only
 # processes' own rows have them. They are not measurements.
@@ -39,7 +41,17 @@ _NOT_COUNTERS = frozenset(
         *"repetitions repetition_index threads iterations real_time cpu_time".split(),
         # Fields that are not numbers.
         *"aggregate_name aggregate_unit error_occurred error_message skipped".split(),
-        *("skip_message", "big_o", TIMED_BY, MACHINE_CODE, ELAPSED, "why"),
+        *(
+            "process_medians",
+            "skip_message",
+            "big_o",
+            TIMED_BY,
+            MACHINE_CODE,
+            ROUNDS,
+            PAIRS,
+            ELAPSED,
+            "why",
+        ),
     )
 )
 
@@ -51,6 +63,8 @@ CONTEXT_LIMIT = 128 * 1024
 NAME_LIMIT = 4096
 
 _NO_FILE = Place(Path())
+_Positive = Annotated[int, Meta(ge=1)]
+_PositiveNumber = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
 _NUMBERS = frozenset((int, float))
 _LARGEST = sys.float_info.max
 
@@ -137,7 +151,7 @@ def launches_of(row: Object) -> dict[str, float]:
 def why_of(row: Object, place: Place) -> Why | None:
     """Return the explanation of a slowdown, None without one. Raise UserError for anything else."""
     try:
-        return msgspec.convert(row["why"], Why) if "why" in row else None
+        return msgspec.convert(row[WHY], Why) if WHY in row else None
     except msgspec.ValidationError:
         raise place.error("'why' is not a paragraph and a list", "remove it") from None
 
@@ -157,49 +171,46 @@ def label_of(row: Object, key: str = "label") -> str:
 
 def timed_by_host(row: Object) -> bool:
     """Return whether the row says that the host's clock timed it."""
-    return row.get(TIMED_BY) == _HOST
-
-
-def with_host_time(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row, marked as timed by the host's clock."""
-    return {**row, TIMED_BY: _HOST}
+    return row.get(TIMED_BY) == HOST
 
 
 def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
     """Return the round of each of the row's processes, () if not stated. Raise UserError."""
-    if "process_rounds" not in row:
-        return ()
-    remedy = "measure again, or remove 'process_rounds'"
-    told = row["process_rounds"]
-    if not isinstance(told, list):
-        raise place.error(f"'process_rounds' is {kind(told)}, not a list", remedy)
-    rounds = [number for number in told if type(number) is int and number >= 1]
-    if len(rounds) < len(told):
-        raise place.error("'process_rounds' holds a value that is not a positive integer", remedy)
+    rounds: tuple[int, ...] = _each(row, ROUNDS, _Positive, processes, place)
     if len(set(rounds)) < len(rounds):
-        raise place.error("'process_rounds' names a round twice", remedy)
-    if len(rounds) != processes:
-        fault = f"'process_rounds' has {len(rounds)} numbers for {processes} process_medians"
-        raise place.error(fault, remedy)
-    return tuple(rounds)
+        raise place.error("'process_rounds' names a round twice", _MEASURE_OR_REMOVE)
+    return rounds
 
 
-def by_round(row: Object, key: str, rounds: int, place: Place) -> tuple[float | None, ...]:
-    """Return the positive number of each round, None for a round without; () if not stated."""
-    if key not in row:
-        return ()
-    remedy = f"measure again, or remove {quoted(key)}"
-    stated = row[key]
-    if not isinstance(stated, list):
-        raise place.error(f"{quoted(key)} is {kind(stated)}, not a list", remedy)
-    if len(stated) != rounds:
-        fault = f"{quoted(key)} has {len(stated)} entries for {rounds} process_rounds"
-        raise place.error(fault, remedy)
-    for one in stated:
-        if one is not None and not (type(one) in _NUMBERS and 0 < one <= _LARGEST):
-            fault = f"{quoted(key)} holds a value that is not a positive number"
-            raise place.error(fault, remedy)
-    return tuple([None if one is None else float(one) for one in stated])
+def elapsed_of(row: Object, rounds: int, place: Place) -> tuple[float | None, ...]:
+    """Return the seconds of each round by the driver's clock, () if not stated. Raise UserError."""
+    return _each(row, ELAPSED, _PositiveNumber | None, rounds, place)
+
+
+def pairs_of(row: Object, rounds: int, place: Place) -> tuple[Pair, ...]:
+    """Return the pair of each round, () if not stated. Raise UserError."""
+    return _each(row, PAIRS, Pair, rounds, place)
+
+
+_WANTED = {
+    ROUNDS: "positive integers",
+    ELAPSED: "positive numbers",
+    PAIRS: "pairs (base_first, look, log_ratio, slices)",
+}
+_MEASURE_OR_REMOVE = "measure again, or remove it"
+
+
+def _each(row: Object, key: str, type: object, count: int, place: Place) -> tuple[Any, ...]:
+    """Return a value of this type for each of `count` processes, () if not stated."""
+    try:
+        values = msgspec.convert(row.get(key, ()), tuple[type, ...])  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        fault = f"{quoted(key)} is not a list of {_WANTED[key]}"
+        raise place.error(fault, _MEASURE_OR_REMOVE) from None
+    if values and len(values) != count:
+        fault = f"{quoted(key)} has {plural(len(values), 'entry', 'entries')} for {count} processes"
+        raise place.error(fault, _MEASURE_OR_REMOVE)
+    return values
 
 
 def context_strings(top: Object, place: Place, key: str = "context") -> dict[str, str]:

@@ -11,15 +11,23 @@ from statistics import median
 
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, KNOWN
+from warpgauge.records.document import (
+    Document,
+    as_object,
+    failure_of,
+    misfit,
+    read,
+    rows_of,
+)
 from warpgauge.records.fields import (
-    ELAPSED,
     MACHINE_CODE,
-    by_round,
     context_strings,
     counters_of,
+    elapsed_of,
     label_of,
     name_of,
     number_or_zero,
+    pairs_of,
     rounds_of,
     seconds,
     timed_by_host,
@@ -29,14 +37,6 @@ from warpgauge.records.fields import (
 from warpgauge.records.google_benchmark import load_google_benchmark
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import session_key
-from warpgauge.system.document import (
-    Document,
-    as_object,
-    failure_of,
-    misfit,
-    read_row_by_row,
-    rows_of,
-)
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import RESULT_FILE, Object
 from warpgauge.system.location import Place
@@ -45,8 +45,6 @@ from warpgauge.system.text import quoted
 RUN_FORMAT = "run/1"
 BASELINE_FORMAT = "baseline/1"
 
-PAIR_RATIOS = "pair_ratios"
-
 # Files round times to seven digits. A larger relative difference means that the file was edited.
 _ROUNDING = 1e-3
 
@@ -54,11 +52,8 @@ _ROUNDING = 1e-3
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]
-_ByRound = tuple[float | None, ...]
-# A row's times by session, their rounds, and by round the ratio and what elapsed; from the row, the
-# seconds in its unit, and its place.
-_Times = tuple[_BySession, tuple[int, ...], _ByRound, _ByRound]
-_Medians = Callable[[Object, float, Place], _Times]
+# A row's times by session, from the row, the seconds in its unit, and its place.
+_Medians = Callable[[Object, float, Place], _BySession]
 
 
 def load(path: Path) -> Record:
@@ -66,7 +61,7 @@ def load(path: Path) -> Record:
 
     Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
-    records = [load_document(read_row_by_row(file)) for file in json_files(path)]
+    records = [load_document(read(file)) for file in json_files(path)]
     if len(records) == 1:
         return records[0]
     return (
@@ -84,7 +79,7 @@ def load_processes(paths: Sequence[Path]) -> Record:
         if file.resolve() in seen:
             raise Place(file).error("is given twice, but is one process", "give it once")
         seen.add(file.resolve())
-        record = load_document(read_row_by_row(file))
+        record = load_document(read(file))
         if record.source is not Source.GOOGLE_BENCHMARK:
             raise Place(file).error(
                 f"is a {record.source.value}, which already holds the medians of its processes",
@@ -154,14 +149,12 @@ def _run(document: Document) -> Record:
     session = Session(session_key(context, context.get("date", "")), context)
     sessions = {session.key: session}
 
-    def medians(row: Object, unit: float, place: Place) -> _Times:
-        times = _times(row.get("process_medians"), unit, "process_medians", place)
-        rounds = rounds_of(row, len(times), place)
-        count = len(rounds)
-        ratios, elapsed = (by_round(row, key, count, place) for key in (PAIR_RATIOS, ELAPSED))
-        return {session.key: times}, rounds, ratios, elapsed
+    def medians(row: Object, unit: float, place: Place) -> _BySession:
+        return {session.key: _times(row.get("process_medians"), unit, "process_medians", place)}
 
-    return Record(document.place.path, Source.RUN, sessions, _rows(document, medians))
+    return Record(
+        document.place.path, Source.RUN, sessions, _rows(document, medians, in_pairs=True)
+    )
 
 
 def _baseline(document: Document) -> Record:
@@ -176,22 +169,17 @@ def _baseline(document: Document) -> Record:
         context.setdefault("gpu_name", gpu_name)
         sessions[key] = Session(key, context)
 
-    def medians(row: Object, unit: float, place: Place) -> _Times:
+    def medians(row: Object, unit: float, place: Place) -> _BySession:
         by_session = as_object(row.get("process_medians"), "process_medians", place)
         if not by_session:
             raise place.error("'process_medians' is empty", "record it again")
         for key in by_session:
             if key not in sessions:
                 raise place.error(f"names the session {quoted(key)}, which 'sessions' lacks")
-        return (
-            {
-                key: _times(times, unit, f"process_medians of {key}", place)
-                for key, times in by_session.items()
-            },
-            (),
-            (),
-            (),
-        )
+        return {
+            key: _times(times, unit, f"process_medians of {key}", place)
+            for key, times in by_session.items()
+        }
 
     return Record(document.place.path, Source.BASELINE, sessions, _rows(document, medians))
 
@@ -204,7 +192,7 @@ def _times(value: object, unit: float, key: str, place: Place) -> tuple[float, .
     return tuple([seconds(time, unit, key, place) for time in value])
 
 
-def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
+def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> Mapping[str, Row]:
     rows: dict[str, Row] = {}
     for place, row in rows_of(document):
         name = name_of(row, place)
@@ -218,10 +206,10 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             rows[name] = Row(name, {}, clock, counters, label, why, skipped=skipped)
             continue
         unit = unit_of(row, place)
-        told = seconds(row.get("real_time"), unit, "real_time", place)
-        times, rounds, pair_ratios, elapsed = medians(row, unit, place)
-        middle = median(map(median, times.values()))
-        contradicted = not math.isclose(told, middle, rel_tol=_ROUNDING)
+        summary = seconds(row.get("real_time"), unit, "real_time", place)
+        times = medians(row, unit, place)
+        processes = sum(map(len, times.values()))
+        rounds = rounds_of(row, processes, place) if in_pairs else ()
         rows[name] = Row(
             name,
             times,
@@ -229,9 +217,11 @@ def _rows(document: Document, medians: _Medians) -> Mapping[str, Row]:
             counters,
             label,
             rounds=rounds,
-            pair_ratios=pair_ratios,
-            elapsed=elapsed,
-            contradicted=contradicted,
+            pairs=pairs_of(row, len(rounds), place) if in_pairs else (),
+            elapsed=elapsed_of(row, len(rounds), place) if in_pairs else (),
+            contradicted=not math.isclose(
+                summary, median(map(median, times.values())), rel_tol=_ROUNDING
+            ),
             iterations=int(number_or_zero(row.get("iterations"))),
             cpu_seconds=number_or_zero(row.get("cpu_time")) * unit,
             machine_code=label_of(row, MACHINE_CODE),

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gc
 import json
 import os
-import re
 import stat
 import sys
 from collections import Counter
@@ -32,24 +32,37 @@ Object = dict[str, object]
 
 def text_of(place: Place) -> str:
     """Return the text of a regular file. Raise UserError."""
+    return decoded(place, content_of(place))
+
+
+def content_of(place: Place) -> bytes:
+    """Return the bytes of a file that may hold JSON, without the byte order mark.
+
+    Raise UserError if it is no regular file, or too large.
+    """
     size = f"{SIZE_LIMIT_BYTES // 2**20} MiB"
     too_large = place.error(f"is larger than {size}", _SMALLER)
-    raw = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file")
-    if b"\x00" in raw:
+    content = bytes_of(place, SIZE_LIMIT_BYTES, too_large, "give a result file")
+    if b"\x00" in content:
         raise place.error(
             "holds zero bytes, so it is UTF-16 or a binary file, or was cut off by a crash",
             "give a result file",
         )
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if not content or content.isspace():
+        raise place.error("is empty")
+    if sum(map(content.count, (b",", b"{", b"["))) > VALUES_LIMIT:
+        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
+    return content
+
+
+def decoded(place: Place, content: bytes) -> str:
+    """Return UTF-8 text. Raise UserError for anything else."""
     try:
-        text = raw.decode("utf-8-sig")
+        return content.decode()
     except UnicodeDecodeError as error:
         fault = f"is not UTF-8 text (byte {error.start + 1})"
         raise place.error(fault, "save it as UTF-8") from None
-    if not text or text.isspace():
-        raise place.error("is empty")
-    if sum(map(text.count, ",{[")) > VALUES_LIMIT:
-        raise place.error(f"holds more than {VALUES_LIMIT:,} values", _SMALLER)
-    return text
 
 
 def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> bytes:
@@ -80,47 +93,13 @@ def bytes_of(place: Place, limit: int, too_large: UserError, remedy: str) -> byt
     return raw
 
 
-def rows_parsed(place: Place, text: str) -> tuple[Object, Iterator[object]] | None:
-    """Return the value in `text` without 'benchmarks', and the values in that list one by one.
-
-    All rows of a large file at once take several times its size in memory. None if the list is not
-    the last key of the file; the iterator then raises UserError for a fault in a row.
-    """
-    begin, end = text.find("[", text.find('"benchmarks"')) + 1, text.rfind("]")
-    try:
-        rest = parsed(place, f"{text[:begin]}{text[end:]}")
-    except UserError:
-        return None  # the whole text tells better where the fault is
-    if not isinstance(rest, dict) or [*rest.items()][-1:] != [("benchmarks", [])]:
-        return None
-    if text[begin:end].isspace() or begin == end:
-        return None
-    return rest, _rows(place, text, begin, end)
-
-
-def _rows(place: Place, text: str, at: int, end: int) -> Iterator[object]:
-    decoder = json.JSONDecoder(object_pairs_hook=partial(_unique, place), strict=False)
-    before, after = re.compile(r"\s*"), re.compile(r"\s*(,?)\s*")
-    more: re.Match[str] | None = before.match(text, at)
-    while more is not None and more.end() < end:
-        try:
-            value, at = decoder.raw_decode(text, more.end())
-        except (ValueError, RecursionError):
-            parsed(place, text)  # which raises
-            raise
-        yield value
-        more = after.match(text, at)
-        if more is not None and bool(more[1]) is not (more.end() < end):
-            parsed(place, text)
-
-
 def _unique(place: Place, pairs: list[tuple[str, object]]) -> Object:
     members = dict(pairs)
     if len(members) != len(pairs):
         # Google Benchmark writes such a row for a counter with the name of one of its own keys.
         [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
         name = members.get("name")
-        there = place._replace(what=quoted(name)) if isinstance(name, str) else place
+        there = place._replace(what=quoted(name) if isinstance(name, str) else "", name=name)
         fault = f"holds the key {quoted(key)} twice in one object"
         raise there.error(fault, "keep one of them, or rename one if both are intended")
     return members

@@ -11,15 +11,13 @@ so that all looks together stay within the stated rate (alpha spending; Lan and 
 from __future__ import annotations
 
 import math
-import re
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from warpgauge.records.model import Row, Session
-from warpgauge.records.sessions import FEWEST_ROUNDS, newest
+from warpgauge.records.model import LARGEST_LOG, Pair, Record, Row, Session
+from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found, Tests
@@ -30,10 +28,6 @@ from warpgauge.verdict.pairing import Pairing
 
 # By which factor sides may differ by the driver's clock, beyond what they report.
 _ELAPSED_ALIKE = 1.5
-_LARGEST_LOG = 700.0  # exp() of more overflows
-
-# In the context of a pair's run files: the rounds after which the pairs were looked at, "6 10 16".
-LOOKS = "looks"
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
@@ -65,11 +59,11 @@ def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDE
     rounds = [_common(pairing) for pairing in pairings]
     sides = [_logs(*one) for one in zip(pairings, rounds, strict=True)]
     base, cand = (np.array([float(np.mean(side[which])) for side in sides]) for which in (0, 1))
-    looks = np.array([_look(*one) for one in zip(pairings, rounds, strict=True)])
-    share = 0.5**looks
+    looks = [max((one.look for one in pairing.candidate.pairs), default=1) for pairing in pairings]
+    share = 0.5 ** np.array(looks)
     found = pairs.found(
         [_log_ratios(*one) for one in zip(pairings, rounds, sides, strict=True)],
-        [*map(_order, rounds)],
+        [_order(*one) for one in zip(pairings, rounds, strict=True)],
         np.array([_step(*both) for both in sides]),
         (1.0 - bound_confidence) * share,
     )
@@ -90,7 +84,7 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
     ratios = [_log_ratios(one, rounds, logs) for one, logs in zip(pairings, sides, strict=True)]
     return pairs.found(
         [np.mean(ratios, axis=0).tolist()],
-        [_order(rounds)],
+        [_order(pairings[0], rounds)],
         np.array([np.mean([_step(*both) for both in sides])]),
         np.array([1.0 - BOUND_CONFIDENCE]),
     )
@@ -112,11 +106,12 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
         return ""
     base, cand = map(min, zip(*known, strict=True))  # a busy machine adds time now and then
     work, noise = ("a slice", 0.005)
-    if not pairing.candidate.pair_ratios:
+    in_lock_step = is_in_lock_step(pairing.candidate)
+    if not in_lock_step:
         work, noise = "what a process does not time", 0.2
     # Beyond what it reports, a process takes as long whatever it measures.
-    explained = log_ratio if pairing.candidate.pair_ratios else 0.0
-    most = _ELAPSED_ALIKE * math.exp(min(abs(explained), _LARGEST_LOG))
+    explained = log_ratio if in_lock_step else 0.0
+    most = _ELAPSED_ALIKE * math.exp(min(abs(explained), LARGEST_LOG))
     slower = explained > 0.0
     for mine, others, may_be_longer in ((cand, base, slower), (base, cand, not slower)):
         if mine > others * (most if may_be_longer else _ELAPSED_ALIKE) + noise:
@@ -127,8 +122,9 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
     return ""
 
 
-def _order(rounds: Sequence[int]) -> Order:
-    return tuple(number % 2 == 1 for number in rounds)
+def _order(pairing: Pairing, rounds: Sequence[int]) -> Order:
+    known = _pairs(pairing.candidate)
+    return tuple(known[number].base_first if known else number % 2 == 1 for number in rounds)
 
 
 def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:
@@ -147,34 +143,36 @@ def _log_ratios(
     pairing: Pairing, rounds: Sequence[int], logs: tuple[Array, Array]
 ) -> Sequence[float]:
     """Return the log ratios: of lock-step slices where measured, else of the processes' times."""
-    row = pairing.candidate
     alternated: list[float] = (logs[1] - logs[0]).tolist()
-    if not row.pair_ratios:
-        return alternated
-    by_slices = dict(zip(row.rounds, row.pair_ratios, strict=True))
-    slices = [by_slices[number] for number in rounds]
+    known = _pairs(pairing.candidate)
+    slices = [known[number].log_ratio if known else None for number in rounds]
     both = zip(alternated, slices, strict=True)
-    return [log if ratio is None else math.log(ratio) for log, ratio in both]
+    return [log if ratio is None else ratio for log, ratio in both]
 
 
-def _look(pairing: Pairing, rounds: Sequence[int]) -> int:
-    """Return the number, from 1, of the look that first judged the last of these rounds."""
-    looks = looks_of(pairing.session.context)
-    return 1 + min(bisect_left(looks, rounds[-1]), max(len(looks) - 1, 0))
+def is_in_lock_step(row: Row) -> bool:
+    return any(pair.log_ratio is not None for pair in row.pairs)
 
 
-def looks_of(context: Mapping[str, str]) -> list[int]:
-    """Return the rounds after which the pairs were looked at, from a run file's context."""
-    words = context.get(LOOKS, "").split()
-    return sorted(int(word) for word in words if re.fullmatch("[0-9]{1,9}", word))
+def _pairs(row: Row) -> dict[int, Pair]:
+    """Return what is known of the pairs by round; empty if nothing is."""
+    return dict(zip(row.rounds, row.pairs, strict=True)) if row.pairs else {}
+
+
+def looks_of(candidate: Record) -> list[int]:
+    """Return the last round of each look at the pairs of a run file."""
+    last: dict[int, int] = {}
+    for row in candidate.rows.values():
+        for number, pair in _pairs(row).items():
+            last[pair.look] = max(number, last.get(pair.look, 0))
+    return sorted(last.values())
 
 
 def rounds_of(found: Comparison) -> dict[str, int]:
     """Return the values that a note on pairs needs of judged run files."""
     rows = found.candidate.rows.values()
     last = [max(row.rounds) for row in rows if row.rounds]
-    looks = [number for number in looks_of(newest(found.candidate).context) if number]
-    looks = looks or [max(last, default=0)]
+    looks = looks_of(found.candidate) or [max(last, default=0)]
     still_open = found.count(Outcome.INCONCLUSIVE)
     if len(looks) == 1:
         return {"pairs": looks[0], "undecided": still_open}

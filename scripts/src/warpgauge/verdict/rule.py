@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from warpgauge.records.model import Clock
+from warpgauge.records.model import LARGEST_LOG, Clock
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, paired_tests
@@ -32,9 +32,6 @@ from warpgauge.verdict.resource_changes import resource_changes, same_machine_co
 
 if TYPE_CHECKING:  # commands that only show a comparison need no NumPy
     from warpgauge.statistics.log_ratios import Tested, Tests
-
-# exp() of more overflows; no two times of a benchmark differ by a factor of e^700.
-_LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,8 @@ class Confirming(Screening):
     fewest_of_a_change: ClassVar = FEWEST_OF_A_CHANGE
 
     def evidence(self, pairing: Pairing) -> Evidence:
-        ratios = pairing.candidate.pair_ratios
-        in_lock_step = bool(ratios) and None not in ratios
+        pairs = pairing.candidate.pairs
+        in_lock_step = bool(pairs) and all(pair.log_ratio is not None for pair in pairs)
         return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
     def contradiction(self, pairing: Pairing, log_ratio: float) -> str:
@@ -192,4 +189,4 @@ def outcome(
 
 
 def _fraction(log_ratio: float) -> float:
-    return math.expm1(min(log_ratio, _LARGEST_LOG))
+    return math.expm1(min(log_ratio, LARGEST_LOG))

@@ -98,7 +98,8 @@ def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float 
 def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
     """Return candidate over base minus one, for the pairs in lock-step."""
     row = candidate.rows.get(verdict.name)
-    return [_number(one - 1.0) for one in row.pair_ratios if one is not None] if row else []
+    ratios = (pair.log_ratio for pair in row.pairs) if row else ()
+    return [_number(math.expm1(ratio)) for ratio in ratios if ratio is not None]
 
 
 def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
