@@ -12,7 +12,7 @@ import fake_binary
 import shell
 from warpgauge.measure import discovery, selection
 from warpgauge.measure.discovery import Binary
-from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.system.errors import UserError
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import builders
 from builders import failed, row, run
-from warpgauge.records.model import axes_of, numbers_of
+from warpgauge.records.names import axes_of, numbers_of
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import sweep
 from warpgauge.verdict.sweep import Gap, Measured, Sweep

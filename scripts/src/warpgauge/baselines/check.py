@@ -16,7 +16,8 @@ from warpgauge.baselines.store import FamilyFile, Folder, slug
 from warpgauge.measure import discovery, selection
 from warpgauge.measure.discovery import Binary, Probe
 from warpgauge.records import counters, sessions
-from warpgauge.records.model import FULL_SUITE, Record
+from warpgauge.records.model import Record
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_text

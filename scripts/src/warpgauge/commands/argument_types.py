@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.records.model import number
+from warpgauge.records.names import number
 from warpgauge.system import git
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert, typed

@@ -23,7 +23,7 @@ from warpgauge.commands.argument_types import (
     seconds,
 )
 from warpgauge.records.benchmark_filter import normal
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override

@@ -18,7 +18,7 @@ from warpgauge.history.bisect import CommitPairs, Found
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.measure import journal
 from warpgauge.measure.journal import Journal, Start
-from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import environment, git

@@ -18,7 +18,7 @@ from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.variants import Axes, Variant
-from warpgauge.records.model import FULL_SUITE, number
+from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.evaluation_document import FORMATS

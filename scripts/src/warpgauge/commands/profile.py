@@ -22,7 +22,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint, matches
-from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.system import atomic, process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line

@@ -25,7 +25,8 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records import load
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
+from warpgauge.records.model import Record
+from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
 from warpgauge.reports.formats import TERMINAL, format_of

@@ -21,7 +21,8 @@ from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.records.model import FULL_SUITE, Record
+from warpgauge.records.model import Record
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports.formats import TERMINAL, Format, format_of
 from warpgauge.system import process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError

@@ -11,7 +11,7 @@ from warpgauge.measure import discovery
 from warpgauge.measure.discovery import AnyBinary, Binary, Probe
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint, matching
-from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import typed

@@ -18,7 +18,7 @@ from warpgauge.measure import discovery, manifest
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.manifest import Program
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.records.model import FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, quoted
 

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE
-from warpgauge.records.model import Record
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, inert, typed
+
+if TYPE_CHECKING:  # what only filters names needs nothing but Python
+    from warpgauge.records.model import Record
 
 # Syntax that Python reads differently from the benchmarks, which use POSIX extended expressions:
 # [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.

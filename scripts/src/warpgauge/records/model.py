@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,17 +17,10 @@ from msgspec import Meta
 
 from warpgauge.system.text import plural
 
-DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
-
 # Keys of the context of another project's measurements: the folder of its programs (`warpgauge ab`;
 # they need not state their build type), its build folder (scripts/bench --build-dir), the manifest
 # of its kernels (--kernels), and the folder of its baselines.
 PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
-
-
-_AXIS = re.compile(r"([^:/]+):([A-Za-z0-9_.+-]+)")
-# A number in a name. It means the same in Python's regular expressions and in POSIX extended ones.
-NUMBER = r"-?[0-9]{1,22}(\.[0-9]{1,22})?(e[+-]?[0-9]{1,3})?"
 
 
 class Clock(Enum):
@@ -205,22 +197,3 @@ def by_family(everything: Iterable[_T]) -> dict[str, list[_T]]:
     for one in everything:
         families.setdefault(one.family, []).append(one)
     return families
-
-
-def axes_of(name: str) -> list[str]:
-    """Return the axes in a name: ``n`` in ``gemm/naive/n:1024``."""
-    return [found[1] for part in name.split("/") if (found := _AXIS.fullmatch(part))]
-
-
-def numbers_of(name: str) -> dict[str, float]:
-    """Return the axes in a name that hold numbers: ``n`` and 1024 in ``gemm/naive/n:1024``."""
-    parts = map(_AXIS.fullmatch, name.split("/"))
-    numbers = {found[1]: number(found[2]) for found in parts if found is not None}
-    return {axis: value for axis, value in numbers.items() if value is not None}
-
-
-def number(text: str) -> float | None:
-    """Return the number that stands in a name, an int if written as one; None for other text."""
-    if re.fullmatch(NUMBER, text) is None or not math.isfinite(float(text)):
-        return None
-    return float(text) if set(text) & set(".e") else int(text)

@@ -10,15 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records import counters
-from warpgauge.records.model import (
-    BASELINES,
-    BUILD_DIR,
-    FULL_SUITE,
-    MANIFEST,
-    PROGRAMS,
-    Clock,
-    Source,
-)
+from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Clock, Source
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown.text import prose
 from warpgauge.reports.provenance import is_other_project

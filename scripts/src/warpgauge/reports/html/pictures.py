@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from warpgauge.records.counters import rates_of
-from warpgauge.records.model import Record, by_family, numbers_of
+from warpgauge.records.model import Record, by_family
+from warpgauge.records.names import numbers_of
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing import roofline as drawing
