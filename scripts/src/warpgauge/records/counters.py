@@ -103,16 +103,9 @@ OF_THE_MOMENT = frozenset(
     )
 )
 
-# All counters that a row written by warpgauge may have.
-KNOWN = frozenset(
-    (
-        *(*RESOURCES, *OF_THE_MOMENT, HOST_CLOCK, THROTTLED, *FLAWS),
-        *(RESOURCES_VARY, FULL_SUITE, NOT_LISTED, FIXED_INPUTS, UNROTATED_BYTES, TIME_ERROR),
-        *("jit_kernels", "opaque_nodes", "programmatic_edges"),
-        *"bytes_per_second flops_per_second limit_fraction operations samples spread waves".split(),
-        *(SM_CLOCK, "working_sm_clock_hz", "core_clock_hz"),
-    )
-)
+# Counters that decide whether a time counts, or that show other code. A file in which one of them is
+# not a number is refused: treated as absent, it would hide spills or a lowered clock.
+DECISIVE = frozenset((*RESOURCES, HOST_CLOCK, SM_CLOCK, *_DISTURBING, *FLAWS))
 
 _REASON_BITS = 64  # NVML's mask is an unsigned long long
 

@@ -116,8 +116,7 @@ def counters_of(
 ) -> dict[str, float]:
     """Return the finite counters of a row; a NaN is ignored.
 
-    Raise UserError for one of `checked` that is not a number. Treated as absent, it would hide
-    spills or a lowered clock.
+    Raise UserError for one of `checked` that is not a number.
     """
     found = {}
     for key in _countable(tuple(row)):
