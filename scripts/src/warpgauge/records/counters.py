@@ -103,7 +103,7 @@ OF_THE_MOMENT = frozenset(
     )
 )
 
-# Counters that decide whether a time counts, or that show other code. A file in which one of them is
+# Counters that decide whether a time counts, or that show other code. A file in which one is
 # not a number is refused: treated as absent, it would hide spills or a lowered clock.
 DECISIVE = frozenset((*RESOURCES, HOST_CLOCK, SM_CLOCK, *_DISTURBING, *FLAWS))
 
