@@ -83,8 +83,8 @@ def test_a_change_stands_between_two_nights_with_the_means_on_either_side() -> N
     one, other = drawn.shapes("polyline", "ceiling")
     assert places[9][0] < one[0][0] < places[10][0]
     assert places[19][0] < other[0][0] < places[20][0]
-    levels = lines(drawn, "whisker")
-    for (start, height, end), night in zip(levels, (0, 10, 20), strict=True):
+    levels = drawn.shapes("polyline", "whisker")
+    for ((start, height), (end, _)), night in zip(levels, (0, 10, 20), strict=True):
         assert start < places[night][0] < end
         assert height == pytest.approx(places[night][1], abs=0.02)
     assert {"+2.0 %", "−3.0 %"} <= {*drawn.texts()}

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from drawn import Drawn
 from hostile_text import HOSTILE
 from warpgauge.reports.drawing import lines
-from warpgauge.reports.drawing.lines import Labels, Point, Series
-
-LABELS = Labels("a title", "n", "GB/s")
+from warpgauge.reports.drawing.lines import Point, Series, Vertical
 
 
-def plotted(series: Sequence[Series], labels: Labels = LABELS, **more: bool) -> Drawn:
-    return Drawn(lines.drawn(series, labels, **more))
+def plotted(
+    series: Sequence[Series], title: str = "a title", y: str = "GB/s", *, log_y: bool = False
+) -> Drawn:
+    return Drawn(lines.drawn(series, title, "n", Vertical(y, is_logarithmic=log_y)))
 
 
 def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) -> Series:
@@ -139,7 +139,9 @@ def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     name = "gemm/" + "w" * 80
     for count in (1, 30):
         many = [line([1.0, 2e6], f"{name}{index}") for index in range(count)]
-        plotted(many, Labels("t" * 200, "n", "GB/s", "{:,.3f} GB/s".format)).assert_tidy()
+        Drawn(
+            lines.drawn(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
+        ).assert_tidy()
 
 
 def test_lines_of_the_same_colour_have_other_marks() -> None:
@@ -155,7 +157,7 @@ def test_lines_of_the_same_colour_have_other_marks() -> None:
 @example("</text><script>alert(1)</script>", "&lt;\x00\ud800\ufffe")
 def test_foreign_text_is_text_and_nothing_else(name: str, told: str) -> None:
     one = Series(name, [Point(1024, 1.0, told=told)], 0)
-    drawn = plotted([one], Labels(told, name, name))
+    drawn = Drawn(lines.drawn([one], told, name, Vertical(name)))
     drawn.assert_inert()
     drawn.assert_tidy()
 

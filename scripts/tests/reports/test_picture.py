@@ -10,13 +10,14 @@ import pytest
 
 from comparisons import of_every_kind
 from drawn import SVG
-from warpgauge.reports.drawing import course, intervals, lines, picture, roofline, style
+from warpgauge.reports.drawing import course, lines, picture, roofline
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.lines import Labels, Point, Series
+from warpgauge.reports.drawing.lines import Point, Series, Vertical
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
+from warpgauge.reports.formats import intervals
 
 PICTURES = {
-    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], Labels("t", "x", "y")),
+    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
     "intervals": intervals.drawn(of_every_kind()),
     "roofline": roofline.drawn(
         Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
@@ -43,7 +44,7 @@ def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
     file = picture.document(drawn, "some mark")
     document = ElementTree.fromstring(file)
     (rules,) = document.iter(f"{SVG}style")
-    assert rules.text == style.text()
+    assert rules.text == picture.style()
     assert "some mark" in file
     assert len(list(document.iter())) == len(list(ElementTree.fromstring(drawn).iter())) + 1
 
@@ -51,9 +52,9 @@ def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
 @each
 def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> None:
     used = {kind for kinds in re.findall(r'class="([^"]*)"', drawn) for kind in kinds.split()}
-    ruled = set(re.findall(r"\.([\w-]+)", style.text()))
+    ruled = set(re.findall(r"\.([\w-]+)", picture.style()))
     assert used <= ruled
-    light, dark = style.text().split("@media", 1)
+    light, dark = picture.style().split("@media", 1)
     wanted = set(re.findall(r"var\((--wg-\w+)\)", dark))
     for part in (light, dark.split("}", 1)[0]):
         assert wanted == set(re.findall(r"(--wg-\w+):", part))
@@ -69,12 +70,11 @@ def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
 
 
 def test_the_style_touches_nothing_else_in_a_page() -> None:
-    without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", style.text())
+    without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", picture.style())
     selectors = [one.strip() for one in re.findall(r"([^{}]+)\{", without_media)]
     parts = [part for one in selectors for part in one.split(",")]
     assert parts
     assert all(part.startswith(".wg-") for part in parts)
-    assert "var(" not in style.plain_text()
 
 
 def lightness(colour: str) -> float:
@@ -85,7 +85,7 @@ def lightness(colour: str) -> float:
 
 
 def test_texts_and_marks_stand_out_from_light_and_dark_paper() -> None:
-    light, dark = style.text().split("@media", 1)
+    light, dark = picture.style().split("@media", 1)
     for rules in (light, dark.split("}", 1)[0]):
         colours = dict(re.findall(r"--wg-(\w+):(#\w+)", rules))
         paper = lightness(colours.pop("paper"))

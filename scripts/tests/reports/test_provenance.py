@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, verdict
-from warpgauge.reports.provenance import place
+from warpgauge.reports.view import place
 
 
 @pytest.fixture

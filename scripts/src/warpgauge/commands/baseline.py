@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
 from warpgauge.commands import command_lines
-from warpgauge.reports.markdown import limits
+from warpgauge.reports import limits
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError

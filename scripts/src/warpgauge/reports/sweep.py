@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -13,9 +13,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import axes, lines, picture
-from warpgauge.reports.drawing.lines import Labels, Point, Series
-from warpgauge.reports.provenance import gpu_name, side
+from warpgauge.reports.drawing import lines, picture, short, unit_of
+from warpgauge.reports.drawing.lines import Point, Series, Vertical
+from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import print_facts, print_text, wrapped_name
@@ -174,19 +174,15 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     every = [*ceilings, *(one for one in older if one.drawn), *curves]
     ys = [point.y for series in every for point in series.drawn]
     lowest = min(max(point.y for point in series.drawn) for series in curves)
-    unit, y_text = _axis(max(ys), what)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    log_y = not what.rate or max(ys) > _FAR_ABOVE * lowest
-    return lines.drawn(every, Labels(title, sweep.axis, unit, y_text), log_y=log_y)
-
-
-def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
-    """Return the title of the vertical axis, and the format of its ticks."""
-    if not what.rate:
-        return what.label, lambda value: axes.short(duration(value))
-    size, unit = axes.unit_of(quantity(highest, what.label), highest)
-    return unit, lambda value: f"{value / size:.4g}"
+    if what.rate:
+        size, unit = unit_of(quantity(max(ys), what.label), max(ys))
+        far = max(ys) > _FAR_ABOVE * lowest
+        up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
+    else:
+        up = Vertical(what.label, lambda value: short(duration(value)), is_logarithmic=True)
+    return lines.drawn(every, title, sweep.axis, up)
 
 
 def _drawn(variant: Variant) -> dict[float, Measured | None]:

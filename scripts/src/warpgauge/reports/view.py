@@ -7,20 +7,27 @@ Foreign text among our words is marked (`text.foreign`), and each format quotes 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.records.model import Clock, by_family
+from warpgauge.records.counters import SOURCE_LINE
+from warpgauge.records.model import PROGRAMS, Clock, Record, Source, by_family
+from warpgauge.records.processes import PROCESSES
+from warpgauge.records.sessions import newest
 from warpgauge.reports.causes import Causes
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.git import short
 from warpgauge.system.text import (
     LONGEST_TEXT,
     cut,
     duration,
     foreign,
+    inert,
     of_limit,
     percent,
     percent_number,
@@ -31,6 +38,7 @@ from warpgauge.system.text import (
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
+    ContextDifference,
     Evidence,
     Outcome,
     Verdict,
@@ -416,3 +424,77 @@ def bound_words(verdict: Verdict) -> str:
     tolerance = verdict.tolerance
     known = "" if tolerance is None else f", tolerance {percent(tolerance, sign=False)}"
     return f"{at_most(verdict.bound)}{known}"
+
+
+def side(record: Record) -> str:
+    """Return path, GPU, date and commit, inert; a path below the working directory is relative.
+
+    Return "none" for the missing side of a run without a baseline.
+    """
+    if not record.sessions:
+        return "none"
+    context = newest(record).context
+    facts = [str(nearby(record.path))]
+    if record.source is Source.GOOGLE_BENCHMARK:
+        several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
+        facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
+    if context.get("gpu_name"):
+        facts.append(context["gpu_name"])
+    several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""
+    if context.get("date"):
+        facts.append(f"{several}{context['date'][:10]}")
+    if context.get("commit"):
+        changed = " and changes" if context.get("dirty") == "true" else ""
+        facts.append(f"commit {short(context['commit'])}{changed}")
+    return inert(" · ".join(facts))
+
+
+def gpu_name(record: Record) -> str:
+    """Return the GPU's name in the newest session, not yet inert, or ""."""
+    return newest(record).context.get("gpu_name", "")
+
+
+def differences_beside(comparison: Comparison) -> list[ContextDifference]:
+    """Return the differences of the contexts that the two `side`s do not show already."""
+    sides = (comparison.baseline, comparison.candidate)
+    if not all(record.sessions for record in sides):
+        return []
+    shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
+    return [difference for difference in comparison.differences if astuple(difference) != shown]
+
+
+def told_values(one: ContextDifference) -> tuple[str, str]:
+    """Return both sides' values for display, not yet inert; commits are shortened."""
+    shown = short if one.key == "commit" else str
+    return shown(one.baseline), shown(one.candidate)
+
+
+def nearby(path: Path) -> Path:
+    """Return the path relative to the working directory if it lies there."""
+    try:
+        here = Path.cwd()
+    except OSError:  # the working directory was removed
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+# Family names for which a file may exist; too long a name would be an OSError.
+_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
+    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
+
+    Empty without a file, and for another project's programs, whose families are not ours.
+    """
+    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
+        return {}
+    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
+    line = verdict.counters.get(SOURCE_LINE, 0.0)
+    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
+    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
+
+
+def is_other_project(comparison: Comparison) -> bool:
+    """Return whether the candidate is another project's programs."""
+    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 
 from warpgauge.records.model import Source
 from warpgauge.reports.advice import again, next_step
-from warpgauge.reports.markdown.text import (
+from warpgauge.reports.format import Format
+from warpgauge.reports.markdown_text import (
     IN_CELL,
     IN_PARAGRAPH,
     OUR_OWN,
@@ -24,8 +26,20 @@ from warpgauge.reports.markdown.text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
-from warpgauge.reports.view import WITHIN, Row, View, headline, how_found, rule, size, worst
+from warpgauge.reports.view import (
+    WITHIN,
+    Row,
+    View,
+    differences_beside,
+    gpu_name,
+    headline,
+    how_found,
+    rule,
+    side,
+    size,
+    told_values,
+    worst,
+)
 from warpgauge.system.text import cut, inert, of_limit, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison, Verdict
 
@@ -317,3 +331,7 @@ def _left_out(counts: Mapping[str, int]) -> str:
         f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
         "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
     )
+
+
+_OWN = re.compile(re.escape(MARK.encode()))
+FORMAT = Format("markdown", render, "Markdown of a comparison", _OWN)

@@ -10,7 +10,7 @@ from itertools import chain, count
 
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Record, Why
-from warpgauge.reports.html.markup import plain
+from warpgauge.reports.pages import plain
 from warpgauge.reports.view import ACCEPTED, CONTROL, WORDS, Row
 from warpgauge.system.text import LONGEST_NAME, cut, inert
 from warpgauge.system.text import plain as unmarked

@@ -10,7 +10,7 @@ from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import speed
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import newest
-from warpgauge.reports.markdown.text import code, table_head, table_row
+from warpgauge.reports.markdown_text import code, table_head, table_row
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import duration, of_limit, typed
 

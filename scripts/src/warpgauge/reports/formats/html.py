@@ -8,6 +8,7 @@ in the page allows only its one style and its one script. Foreign text is inert.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
+from warpgauge.reports import page_data, pictures
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import intervals, style
+from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.html import data, pictures
-from warpgauge.reports.html.markup import (
+from warpgauge.reports.format import Format
+from warpgauge.reports.formats import intervals
+from warpgauge.reports.pages import (
     NUMBER,
     breakable,
     document,
@@ -28,7 +31,6 @@ from warpgauge.reports.html.markup import (
     scrolled,
     shown,
 )
-from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
 from warpgauge.reports.view import (
     CONTROL,
     EXIT_MEANINGS,
@@ -36,10 +38,14 @@ from warpgauge.reports.view import (
     Group,
     Row,
     View,
+    differences_beside,
+    gpu_name,
     headline,
     how_found,
     rank,
     rule,
+    side,
+    told_values,
 )
 from warpgauge.system import text
 from warpgauge.verdict.comparison import Comparison, exit_status
@@ -63,7 +69,7 @@ _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
     page = _Page(View(comparison))
-    rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
+    rules, script = f"{picture.style()}{_file('report.css')}", _file("report.js")
     views = [
         *_top(page.view),
         *page.groups(),
@@ -106,7 +112,7 @@ class _Page:
     def keys(self) -> Mapping[str, str]:
         """The key of each row in links, by its name."""
         names = [row.name for row in self.rows]
-        return dict(zip(names, data.keys(names), strict=True))
+        return dict(zip(names, page_data.keys(names), strict=True))
 
     @cached_property
     def _in_table(self) -> int:
@@ -119,7 +125,7 @@ class _Page:
     def data(self) -> str:
         """Return the data for the script."""
         rest = [[self.keys[row.name], *row.numbers] for row in self.rows[self._in_table :]]
-        return data.text(self.view.comparison, self.rows, rest)
+        return page_data.text(self.view.comparison, self.rows, rest)
 
     def groups(self) -> Iterator[str]:
         """Yield what changed, by cause, and what is open."""
@@ -244,3 +250,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if items:
         title = "Notes" if len(items) > 1 else "Note"
         yield f"<section>\n{heading(title)}\n<ul>\n{chr(10).join(items)}\n</ul>\n</section>"
+
+
+_OWN = re.compile(rb'<meta name="generator" content="warpgauge comparison">')
+FORMAT = Format("html", render, "page of a comparison", _OWN)
