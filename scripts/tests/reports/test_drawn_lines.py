@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from drawn import Drawn
 from hostile_text import HOSTILE
-from warpgauge.reports.drawing import lines
-from warpgauge.reports.drawing.lines import Point, Series, Vertical
+from warpgauge.reports import sweep
+from warpgauge.reports.sweep import Point, Series, Vertical
 
 
 def plotted(
     series: Sequence[Series], title: str = "a title", y: str = "GB/s", *, log_y: bool = False
 ) -> Drawn:
-    return Drawn(lines.drawn(series, title, "n", Vertical(y, is_logarithmic=log_y)))
+    return Drawn(sweep.lines(series, title, "n", Vertical(y, is_logarithmic=log_y)))
 
 
 def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) -> Series:
@@ -140,7 +140,7 @@ def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     for count in (1, 30):
         many = [line([1.0, 2e6], f"{name}{index}") for index in range(count)]
         Drawn(
-            lines.drawn(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
+            sweep.lines(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
         ).assert_tidy()
 
 
@@ -157,7 +157,7 @@ def test_lines_of_the_same_colour_have_other_marks() -> None:
 @example("</text><script>alert(1)</script>", "&lt;\x00\ud800\ufffe")
 def test_foreign_text_is_text_and_nothing_else(name: str, told: str) -> None:
     one = Series(name, [Point(1024, 1.0, told=told)], 0)
-    drawn = Drawn(lines.drawn([one], told, name, Vertical(name)))
+    drawn = Drawn(sweep.lines([one], told, name, Vertical(name)))
     drawn.assert_inert()
     drawn.assert_tidy()
 

@@ -10,14 +10,15 @@ import pytest
 
 from comparisons import of_every_kind
 from drawn import SVG
-from warpgauge.reports.drawing import course, lines, picture, roofline
+from warpgauge.reports import sweep
+from warpgauge.reports.drawing import course, picture, roofline
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.lines import Point, Series, Vertical
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 from warpgauge.reports.formats import intervals
+from warpgauge.reports.sweep import Point, Series, Vertical
 
 PICTURES = {
-    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
+    "lines": sweep.lines([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
     "intervals": intervals.drawn(of_every_kind()),
     "roofline": roofline.drawn(
         Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])

@@ -27,7 +27,6 @@ from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records import load
 from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
-from warpgauge.reports.drawing import lines
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
@@ -41,7 +40,7 @@ _FORMATS = {
     for form in (
         Format(TERMINAL, reports.plain, "sweep in plain text", re.compile(rb"\Arun: ")),
         Format("csv", reports.csv_text, "CSV", re.compile(rb"\A" + _COLUMNS)),
-        Format("svg", reports.svg, "SVG", re.compile(re.escape(lines.MARK.encode()))),
+        Format("svg", reports.svg, "SVG", re.compile(re.escape(reports.MARK.encode()))),
     )
 }
 

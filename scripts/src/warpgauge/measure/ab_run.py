@@ -244,15 +244,9 @@ def take(
             measuring.note(f"Interrupted: the first {counted} count.")
             stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
             break
-    several = len(looked) > 1
-    rounds = Rounds(
-        looked[0],
-        looked[-1] if several else 0,
-        len(names) if several else 0,
-        len(left),
-        interrupted=stop is not None,
-        budget_seconds=budget.given or 0.0,
-    )
+    further_looks = (looked[-1], len(names)) if len(looked) > 1 else (0, 0)
+    given = budget.given or 0.0
+    rounds = Rounds(looked[0], *further_looks, len(left), stop is not None, given)
     return Looks(found, rounds, stop)
 
 

@@ -8,8 +8,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from warpgauge.records.model import Source
+from warpgauge.records import benchmark_filter
+from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.counters import speed
+from warpgauge.records.model import Record, Source
+from warpgauge.records.sessions import newest
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
@@ -40,7 +45,8 @@ from warpgauge.reports.view import (
     told_values,
     worst,
 )
-from warpgauge.system.text import cut, inert, of_limit, plain, plural, shown_as
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as, typed
 from warpgauge.verdict.comparison import Comparison, Verdict
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
@@ -331,6 +337,32 @@ def _left_out(counts: Mapping[str, int]) -> str:
         f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
         "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
     )
+
+
+def limits(record: Record, filter: str) -> list[str]:
+    """Return the lines of the table: the benchmarks that `filter` selects, in file order.
+
+    All are from the newest session, whose counters a baseline keeps. Raise UserError if none match.
+    """
+    session = newest(record)
+    lines = [
+        table_row(
+            (
+                code(row.name),
+                duration(median(times)),
+                speed(row.counters),
+                of_limit(row.counters.get("limit_fraction")),
+            )
+        )
+        for row in record.rows.values()
+        if benchmark_filter.matches(filter, row.name, "--filter")
+        and (times := row.process_medians.get(session.key))
+    ]
+    if not lines:
+        near = hint(filter, list(record.rows))
+        raise UserError(f"no benchmark matches --filter {typed(filter)}{near}")
+    head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
+    return [*head.splitlines(), *lines]
 
 
 _OWN = re.compile(re.escape(MARK.encode()))
