@@ -17,27 +17,7 @@ from rich.console import Console
 
 from warpgauge.records.counters import RATES, speed
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import (
-    GAP,
-    LINE,
-    Axis,
-    Sign,
-    Words,
-    chart,
-    legend,
-    line,
-    linear,
-    linear_ticks,
-    log_ticks,
-    logarithm,
-    margin,
-    mark,
-    marker,
-    series,
-    shape,
-    short,
-    unit_of,
-)
+from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -210,11 +190,11 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
     if what.rate:
-        size, unit = unit_of(quantity(max(ys), what.label), max(ys))
+        size, unit = picture.unit_of(quantity(max(ys), what.label), max(ys))
         far = max(ys) > _FAR_ABOVE * lowest
         up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
     else:
-        up = Vertical(what.label, lambda value: short(duration(value)), is_logarithmic=True)
+        up = Vertical(what.label, lambda value: picture.short(duration(value)), is_logarithmic=True)
     return lines(every, title, sweep.axis, up)
 
 
@@ -319,12 +299,12 @@ class Series:
     def line(self) -> str:
         """The CSS classes of its line."""
         kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
-        return f"{kind} {series(self.colour)}"
+        return f"{kind} {picture.series(self.colour)}"
 
     @property
     def sign(self) -> Sign:
-        path = "" if self.ceiling else marker(self.colour)
-        return Sign(self.name, f"mark {series(self.colour)}", path, self.line)
+        path = "" if self.ceiling else picture.marker(self.colour)
+        return Sign(self.name, f"mark {picture.series(self.colour)}", path, self.line)
 
 
 @dataclass(frozen=True)
@@ -341,14 +321,14 @@ def lines(every: Sequence[Series], title: str, x_title: str, y: Vertical) -> str
     points = [point for one in every for point in one.drawn]
     if y.is_logarithmic:
         low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
-        y_ticks = log_ticks(low, high)
+        y_ticks = picture.log_ticks(low, high)
     else:
         highest = max(point.y for point in points)
         bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
         low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-        y_ticks = linear_ticks(low, high)
-    left = margin(y_ticks, y.words)
-    scale = logarithm if y.is_logarithmic else linear
+        y_ticks = picture.linear_ticks(low, high)
+    left = picture.margin(y_ticks, y.words)
+    scale = picture.logarithm if y.is_logarithmic else picture.linear
     up = Axis(low, high, _TOP + _HEIGHT, _TOP, scale, y.words, y.title)
     xs = sorted({point.x for point in points})
     across = _horizontal(xs, left, x_title)
@@ -357,19 +337,19 @@ def lines(every: Sequence[Series], title: str, x_title: str, y: Vertical) -> str
     body = [
         *(band for one in every for band in _bands(across, up, one)),
         *(part for one in every for part in _line(across, up, one)),
-        *legend([[sign] for sign in signs], across.end + GAP, _TOP),
+        *picture.legend([[sign] for sign in signs], across.end + GAP, _TOP),
     ]
     right = GAP + max(sign.width for sign in signs)
     height = _TOP + LINE * len(signs) + GAP
     ticks = _x_ticks(xs, across), y_ticks
-    return chart(title, (across, up), ticks, body, right=right, height=height)
+    return picture.chart(title, (across, up), ticks, body, right=right, height=height)
 
 
 def _horizontal(xs: Sequence[float], left: float, title: str) -> Axis:
     """Return an axis slightly longer than the lines at both ends."""
     room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
     low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
-    return Axis(low, high, left, left + _WIDTH, logarithm, binary, title)
+    return Axis(low, high, left, left + _WIDTH, picture.logarithm, binary, title)
 
 
 def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
@@ -387,21 +367,21 @@ def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
 
 def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
     """Yield the intervals: a band, or a bar for a single point."""
-    colour = series(one.colour)
+    colour = picture.series(one.colour)
     for part in one.parts:
         known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
         highs = [(x.at(at), y.at(high)) for at, _, high in known]
         lows = [(x.at(at), y.at(low)) for at, low, _ in known]
         if len(known) == 1:
-            yield line(f"bar {colour}", [*lows, *highs])
+            yield picture.line(f"bar {colour}", [*lows, *highs])
         elif known:
             corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield shape("polygon", f"band {colour}", f'points="{corners}"')
+            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
 
 
 def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
     for part in one.parts:
-        yield line(one.line, [(x.at(point.x), y.at(point.y)) for point in part])
+        yield picture.line(one.line, [(x.at(point.x), y.at(point.y)) for point in part])
         for point in () if one.ceiling or one.before else part:
             sign = one.sign
-            yield mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
+            yield picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)

@@ -10,22 +10,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import (
-    GAP,
-    LETTER,
-    Axis,
-    chart,
-    line,
-    linear,
-    linear_ticks,
-    log_ticks,
-    logarithm,
-    rect,
-    shape,
-    shortened,
-    text,
-    width_of,
-)
+from warpgauge.reports.drawing.picture import GAP, LETTER, Axis
 from warpgauge.system.text import duration, percent, span
 
 _WIDTH, _HEIGHT, _LINE = 800.0, 240.0, 18.0
@@ -91,18 +76,18 @@ class Course:
 def drawn(course: Course) -> str:
     """Return the SVG element."""
     low, high, scale = _range(course.nights)
-    y_ticks = (linear_ticks if scale is linear else log_ticks)(low, high, 6)
+    y_ticks = (picture.linear_ticks if scale is picture.linear else picture.log_ticks)(low, high, 6)
     words = picture.seconds_words(high)
     kinds = list(dict.fromkeys(event.kind for event in course.events))
-    lanes = [width_of(shortened(kind, _LONGEST_DATE)) + GAP + 8 for kind in kinds]
+    lanes = [picture.width_of(_short(kind)) + GAP + 8 for kind in kinds]
     left = max([picture.margin(y_ticks, words), *lanes])
     last = len(course.nights) - 1
     room = 0.015 * last + 0.5
 
-    def date(index: float) -> str:
-        return shortened(course.nights[int(index)].date, _LONGEST_DATE)
-
-    x = Axis(-room, last + room, left, left + _WIDTH, words=date)
+    x = Axis(
+        *(-room, last + room, left, left + _WIDTH),
+        words=lambda index: _short(course.nights[int(index)].date),
+    )
     labels, lines = _labels(course.changes, x)
     top = 40.0 + _LINE * lines
     y = Axis(low, high, top + _HEIGHT, top, scale, words, "time of an operation")
@@ -116,12 +101,16 @@ def drawn(course: Course) -> str:
         *_nights(course.nights, x, y),
         *_levels(course, x, y),
         *_changes(course.changes, x, y),
-        text(left, bottom + 14, _BELOW, "faint"),
+        picture.text(left, bottom + 14, _BELOW, "faint"),
     ]
     # Half of the last date lies to the right of the frame.
     right = LETTER * (_LONGEST_DATE + 1) / 2
     below = bottom + 28 - y.start
-    return chart(course.title, (x, y), (dates, y_ticks), body, right=right, bottom=below)
+    return picture.chart(course.title, (x, y), (dates, y_ticks), body, right=right, bottom=below)
+
+
+def _short(words: str) -> str:
+    return picture.shortened(words, _LONGEST_DATE)
 
 
 def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], float]]:
@@ -133,22 +122,22 @@ def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], flo
     low = math.exp(max(min(low for low, _ in ends), min(times) - longest))
     high = math.exp(min(max(high for _, high in ends), max(times) + longest))
     if high / low > _LOGARITHMIC:
-        return low / 1.1, high * 1.1, logarithm
+        return low / 1.1, high * 1.1, picture.logarithm
     room = max(0.05 * (high - low), picture.LEAST * high)
-    return low - room, high + room, linear
+    return low - room, high + room, picture.linear
 
 
 def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[str]:
     """Yield a lane for each kind below the dates, with a tick at each event."""
     middles = {kind: y.start + 36 + _LINE * index for index, kind in enumerate(kinds)}
     for kind, middle in middles.items():
-        yield text(x.start - 8, middle + 4, shortened(kind, _LONGEST_DATE), "end faint")
-        yield line("grid", [(x.start, middle), (x.end, middle)])
+        yield picture.text(x.start - 8, middle + 4, _short(kind), "end faint")
+        yield picture.line("grid", [(x.start, middle), (x.end, middle)])
     for event in course.events:
         at = x.at(event.index - 0.5)
-        yield line("grid", [(at, y.end), (at, y.start)])
+        yield picture.line("grid", [(at, y.end), (at, y.start)])
         told = event.tooltip or event.kind
-        yield rect("mark ink", at - 1.5, middles[event.kind] - 6, 3.0, 12.0, told)
+        yield picture.rect("mark ink", at - 1.5, middles[event.kind] - 6, 3.0, 12.0, told)
 
 
 def _nights(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
@@ -159,13 +148,13 @@ def _nights(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
             ends = (y.at(night.seconds * math.exp(sign * _HALF * night.error)) for sign in (1, -1))
             bars.append("M{:.2f} {:.2f}V{:.2f}".format(x.at(index), *ends))
     if bars:
-        yield shape("path", "error c0", f'd="{"".join(bars)}"')
+        yield picture.shape("path", "error c0", f'd="{"".join(bars)}"')
     radius = min(max(_WIDTH / len(nights) / 2, 1.5), 4.0)
     for index, night in enumerate(nights):
         told = night.tooltip or f"{night.date}: {duration(night.seconds)}"
         # Shorter than a path: a page has one per night and benchmark.
         place = f'cx="{x.at(index):.2f}" cy="{y.at(night.seconds):.2f}" r="{radius:.2g}"'
-        yield shape("circle", "dot c0", place, told)
+        yield picture.shape("circle", "dot c0", place, told)
 
 
 def _levels(course: Course, x: Axis, y: Axis) -> Iterator[str]:
@@ -174,14 +163,14 @@ def _levels(course: Course, x: Axis, y: Axis) -> Iterator[str]:
     for first, end in pairwise([0, *inner, len(course.nights)]):
         times = [math.log(night.seconds) for night in course.nights[first:end]]
         height = y.at(math.exp(fmean(times)))
-        yield line("whisker ink", [(x.at(first - 0.5), height), (x.at(end - 0.5), height)])
+        yield picture.line("whisker ink", [(x.at(first - 0.5), height), (x.at(end - 0.5), height)])
 
 
 def _changes(changes: Sequence[ChangePoint], x: Axis, y: Axis) -> Iterator[str]:
     for one in changes:
         at = x.at(one.index - 0.5)
         told = one.tooltip or f"{percent(one.change)} ({span(one.low, one.high)})"
-        yield line(f"ceiling {one.kind}", [(at, y.end), (at, y.start)], told)
+        yield picture.line(f"ceiling {one.kind}", [(at, y.end), (at, y.start)], told)
 
 
 def _labels(changes: Sequence[ChangePoint], x: Axis) -> tuple[list[str], int]:
@@ -193,11 +182,11 @@ def _labels(changes: Sequence[ChangePoint], x: Axis) -> tuple[list[str], int]:
     taken: list[list[tuple[float, float]]] = [[] for _ in range(_LINES)]
     for one in sorted(changes, key=lambda change: -abs(change.change)):
         words = percent(one.change)
-        half = width_of(words) / 2
+        half = picture.width_of(words) / 2
         at = min(max(x.at(one.index - 0.5), x.start + half), x.end - half)
         for number, others in enumerate(taken):
             if all(abs(at - other) >= half + wide + LETTER for other, wide in others):
                 others.append((at, half))
-                labels.append(text(at, 52 + _LINE * number, words, f"middle {one.kind}"))
+                labels.append(picture.text(at, 52 + _LINE * number, words, f"middle {one.kind}"))
                 break
     return labels, sum(map(bool, taken))

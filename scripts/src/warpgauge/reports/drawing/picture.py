@@ -361,12 +361,6 @@ def seconds_words(highest: float) -> Words:
     return lambda value: f"{value / size:.9g} {unit}"
 
 
-def change_words(value: float) -> str:
-    """Return the label of a tick for a change, a fraction."""
-    sign = "" if abs(value) < 1e-9 else "−" if value < 0 else "+"
-    return f"{sign}{round(100 * abs(value), 4):g} %"
-
-
 def chart(
     title: str,
     axes: tuple[Axis, Axis],

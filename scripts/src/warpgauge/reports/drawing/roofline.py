@@ -8,27 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.counters import rates_of
-from warpgauge.reports.drawing.picture import (
-    GAP,
-    LETTER,
-    LINE,
-    Axis,
-    Sign,
-    chart,
-    legend,
-    legend_rows,
-    line,
-    log_ticks,
-    logarithm,
-    margin,
-    mark,
-    marker,
-    series,
-    short,
-    shortened,
-    text,
-    width_of,
-)
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP, LETTER, LINE, Axis, Sign
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -150,26 +131,26 @@ def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
 def drawn(roofline: Roofline) -> str:
     """Return the SVG element."""
     (x_low, x_high), (y_low, y_high) = _ranges(roofline)
-    y_ticks = log_ticks(y_low, y_high)
-    left = margin(y_ticks, _rate)
+    y_ticks = picture.log_ticks(y_low, y_high)
+    left = picture.margin(y_ticks, _rate)
     families = sorted({point.family for point in roofline.points})
     signs = {
-        family: Sign(family, f"dot {series(index)}", marker(index))
+        family: Sign(family, f"dot {picture.series(index)}", picture.marker(index))
         for index, family in enumerate(families)
     }
-    rows = legend_rows([*signs.values()], _WIDTH)
+    rows = picture.legend_rows([*signs.values()], _WIDTH)
     top = 44.0 + LINE * len(rows)
     height = max(_HEIGHT, _LABEL * (len(roofline.arithmetic) + 1))
     title = "arithmetic intensity, FLOP/B"
-    x = Axis(x_low, x_high, left, left + _WIDTH, logarithm, title=title)
-    y = Axis(y_low, y_high, top + height, top, logarithm, _rate, "arithmetic rate")
-    words = [f"{shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
+    x = Axis(x_low, x_high, left, left + _WIDTH, picture.logarithm, title=title)
+    y = Axis(y_low, y_high, top + height, top, picture.logarithm, _rate, "arithmetic rate")
+    words = [f"{picture.shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
     body = [
-        *legend(rows, left, 36),
+        *picture.legend(rows, left, 36),
         *_slopes(roofline, x, y),
         *_levels(roofline, x, y, words),
         *(
-            mark(
+            picture.mark(
                 x.at(one.intensity),
                 y.at(one.rate),
                 signs[one.family].kinds,
@@ -180,9 +161,9 @@ def drawn(roofline: Roofline) -> str:
         ),
     ]
     # Half of the last tick's label also lies to the right of the frame.
-    right = GAP + max(map(width_of, words), default=0.0)
-    ticks = x.spread(log_ticks(x_low, x_high)), y_ticks
-    return chart(roofline.title, (x, y), ticks, body, right=right)
+    right = GAP + max(map(picture.width_of, words), default=0.0)
+    ticks = x.spread(picture.log_ticks(x_low, x_high)), y_ticks
+    return picture.chart(roofline.title, (x, y), ticks, body, right=right)
 
 
 def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -204,7 +185,7 @@ def _told(rate: float) -> str:
 
 
 def _rate(rate: float) -> str:
-    return short(_told(rate))
+    return picture.short(_told(rate))
 
 
 def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
@@ -216,7 +197,7 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
         if first >= last:
             continue
         (left, bottom), (right, top) = ((x.at(at), y.at(one.rate * at)) for at in (first, last))
-        yield line("ceiling ink", [(left, bottom), (right, top)])
+        yield picture.line("ceiling ink", [(left, bottom), (right, top)])
         # Names of neighbouring slopes are staggered.
         share = 1 / len(slopes)
         bandwidth = quantity(one.rate, "B/s")
@@ -229,8 +210,8 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
         aside = 15 if index else -6  # the name of the steepest slope stands above it
         angle = math.degrees(math.atan2(top - bottom, right - left))
         turned = f' transform="rotate({angle:.2f} {at_x:.2f} {at_y:.2f}) translate(0,{aside})"'
-        words = f"{shortened(one.name, letters)}, {bandwidth}"
-        yield text(at_x, at_y, words, "middle faint", turned)
+        words = f"{picture.shortened(one.name, letters)}, {bandwidth}"
+        yield picture.text(at_x, at_y, words, "middle faint", turned)
 
 
 def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Iterator[str]:
@@ -241,9 +222,9 @@ def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Itera
         roofline.arithmetic, heights, _apart(heights, y.end, y.start), words, strict=True
     ):
         start = x.at(one.rate / steepest) if math.isfinite(steepest) else x.start
-        yield line("ceiling ink", [(start, height), (x.end, height)])
-        yield line("zero faint", [(x.end, height), (x.end + GAP - 4, place)])
-        yield text(x.end + GAP, place + 4, told, "faint")
+        yield picture.line("ceiling ink", [(start, height), (x.end, height)])
+        yield picture.line("zero faint", [(x.end, height), (x.end + GAP - 4, place)])
+        yield picture.text(x.end + GAP, place + 4, told, "faint")
 
 
 def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:

@@ -13,23 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import (
-    CIRCLE,
-    DIAMOND,
-    GAP,
-    LETTER,
-    SQUARE,
-    Axis,
-    Sign,
-    chart,
-    linear_ticks,
-    mark,
-    rect,
-    shape,
-    text,
-    title_width,
-    width_of,
-)
+from warpgauge.reports.drawing.picture import CIRCLE, DIAMOND, GAP, LETTER, SQUARE, Axis, Sign
 from warpgauge.reports.format import Format
 from warpgauge.reports.view import at_most, gpu_name, headline, interval, rank
 from warpgauge.system.text import percent, plain
@@ -85,22 +69,20 @@ def drawn(comparison: Comparison) -> str:
     line, gpu = plain(headline(comparison)), gpu_name(comparison.candidate)
     title = " · ".join(filter(None, (line, _in_font(gpu))))
     if not rows:
-        body = [picture.heading(title, GAP), text(GAP, 56, "There is no interval to draw.")]
-        return picture.element(body, max(title_width(title) + 2 * GAP, 640.0), 80.0, title)
-    left = 2 * GAP + max(width_of(row.name) for row in rows)
-    sizes = GAP + max(width_of(row.size) for row in rows)
-    x = _axis(rows, left, max(left + _PLOT, GAP + title_width(title) - sizes))
+        body = [picture.heading(title, GAP), picture.text(GAP, 56, "There is no interval to draw.")]
+        return picture.element(body, max(picture.title_width(title) + 2 * GAP, 640.0), 80.0, title)
+    left = 2 * GAP + max(picture.width_of(row.name) for row in rows)
+    sizes = GAP + max(picture.width_of(row.size) for row in rows)
+    x = _axis(rows, left, max(left + _PLOT, GAP + picture.title_width(title) - sizes))
     y = Axis(len(rows), 0, _TOP + _ROW * len(rows), _TOP)
     signs = [sign for sign in _SIGNS.values() if any(row.sign is sign for row in rows)]
-    middles = [_TOP + _ROW * (at + 0.5) for at in range(len(rows))]
     body = [
         *picture.legend([signs], left, 36),
-        *(_band(x, at, row.tolerance) for at, row in zip(middles, rows, strict=True)),
-        shape("path", "zero ink", f'd="M{x.at(0.0):.2f} {y.end:.2f}V{y.start:.2f}"'),
-        *(part for at, row in zip(middles, rows, strict=True) for part in _drawn(x, at, row)),
-        text(GAP, y.start + 64, _below(signs, len(found) - len(rows)), "faint"),
+        *(part for at, row in enumerate(rows) for part in _drawn(x, _TOP + _ROW * (at + 0.5), row)),
+        picture.line("zero ink", [(x.at(0.0), y.end), (x.at(0.0), y.start)]),
+        picture.text(GAP, y.start + 64, _below(signs, len(found) - len(rows)), "faint"),
     ]
-    return chart(
+    return picture.chart(
         title,
         (x, y),
         (_ticks(x), ()),
@@ -155,18 +137,15 @@ def _below(signs: Sequence[Sign], left_out: int) -> str:
     return words + (f" · {left_out} more not drawn" if left_out else "")
 
 
-def _band(x: Axis, y: float, tolerance: float) -> str:
-    low, high = x.at(-tolerance), x.at(tolerance)
-    return rect("tolerance", low, y - _ROW / 2 + 2, high - low, _ROW - 4)
-
-
 def _drawn(x: Axis, y: float, row: _Row) -> Iterator[str]:
     low, at, high = (x.at(v) for v in (row.change.low, row.change.ratio, row.change.high))
     ends = f"M{low:.2f} {y - 4:.2f}v8m0-4H{high:.2f}m0-4v8"
-    yield text(x.start - GAP, y + 4, row.name, "end")
-    yield shape("path", f"whisker {row.sign.name}", f'd="{ends}"')
-    yield mark(at, y, row.sign.kinds, row.sign.path, f"{row.name}: {row.size}")
-    yield text(x.end + GAP, y + 4, row.size, row.sign.name)
+    left, right = x.at(-row.tolerance), x.at(row.tolerance)
+    yield picture.rect("tolerance", left, y - _ROW / 2 + 2, right - left, _ROW - 4)
+    yield picture.text(x.start - GAP, y + 4, row.name, "end")
+    yield picture.shape("path", f"whisker {row.sign.name}", f'd="{ends}"')
+    yield picture.mark(at, y, row.sign.kinds, row.sign.path, f"{row.name}: {row.size}")
+    yield picture.text(x.end + GAP, y + 4, row.size, row.sign.name)
 
 
 def _curve(value: float) -> float:
@@ -190,7 +169,7 @@ def _change_words(value: float) -> str:
 
 def _ticks(x: Axis) -> list[float]:
     if max(-x.low, x.high) <= _NEARLY_LINEAR:
-        return linear_ticks(x.low, x.high, int((x.end - x.start) / LETTER / _LABEL))
+        return picture.linear_ticks(x.low, x.high, int((x.end - x.start) / LETTER / _LABEL))
     return x.spread(tick for tick in _TICKS if x.low <= tick <= x.high)
 
 
@@ -202,10 +181,10 @@ def bar(change: Change, tolerance: float) -> str:
     kind = "slower" if change.low > 0 else "faster" if change.high < 0 else "undecided"
     left, right = x.at(-tolerance), x.at(tolerance)
     body = [
-        rect("tolerance", left, 0, right - left, 14),
-        shape("path", "zero faint", f'd="M{x.at(0.0):.2f} 0V14"'),
-        shape("path", f"line {kind}", f'd="M{low:.2f} 7H{high:.2f}"'),
-        mark(at, 7, f"mark {kind}"),
+        picture.rect("tolerance", left, 0, right - left, 14),
+        picture.shape("path", "zero faint", f'd="M{x.at(0.0):.2f} 0V14"'),
+        picture.shape("path", f"line {kind}", f'd="M{low:.2f} 7H{high:.2f}"'),
+        picture.mark(at, 7, f"mark {kind}"),
     ]
     return picture.element(body, 160, 14, f"{interval(change)} %")
 
