@@ -66,7 +66,7 @@ def rendered(found: Comparison) -> bytes:
 def test_a_point_lies_on_its_whisker_over_the_tolerance_and_slower_is_right() -> None:
     picture = drawn(comparison([verdict("a", SLOWER, 0.02), verdict("b", FASTER, -0.03)]))
     slower, faster = picture.marks("mark")
-    zero, whiskers = path_ends(picture, "zero")[0], path_ends(picture, "whisker")
+    zero, whiskers = picture.shapes("polyline", "zero")[0][0], path_ends(picture, "whisker")
     assert faster[0] < zero[0] < slower[0]
     assert faster[1] > slower[1]  # a row below
     for (x, _), (left, right) in zip((slower, faster), whiskers, strict=True):

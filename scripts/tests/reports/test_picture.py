@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 
 import pytest
+from hypothesis import example, given, settings
 
 from comparisons import of_every_kind
-from drawn import SVG
+from drawn import SVG, Drawn
+from hostile_text import HOSTILE
 from warpgauge.reports import sweep
-from warpgauge.reports.drawing import course, picture, roofline
-from warpgauge.reports.drawing.course import Course, Night
+from warpgauge.reports.drawing import course, fleets, picture, roofline
+from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
+from warpgauge.reports.drawing.fleets import HeatMap, Ranks
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 from warpgauge.reports.formats import intervals
 from warpgauge.reports.sweep import Point, Series, Vertical
@@ -25,6 +29,19 @@ PICTURES = {
     ),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
+OF_TEXT: dict[str, Callable[[str, str], str]] = {
+    "lines": lambda name, told: sweep.lines(
+        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
+    ),
+    "roofline": lambda name, told: roofline.drawn(
+        Roofline(told, [roofline.Point(name, told, 1, 1, told)], *[[Ceiling(name, 2)]] * 2)
+    ),
+    "course": lambda name, told: course.drawn(
+        Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
+               [ChangePoint(1, 1.0, 0.5, 1.5, told)], [Event(1, name, told)])
+    ),
+    "ranks": lambda name, told: fleets.ranks(Ranks(name, told, [1.0, 2.0], [name, told], 1.5)),
+}  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
 
 
@@ -76,6 +93,26 @@ def test_the_style_touches_nothing_else_in_a_page() -> None:
     parts = [part for one in selectors for part in one.split(",")]
     assert parts
     assert all(part.startswith(".wg-") for part in parts)
+
+
+@pytest.mark.parametrize("draw", OF_TEXT.values(), ids=OF_TEXT)
+@settings(max_examples=20)
+@given(HOSTILE, HOSTILE)
+@example("</text><script>alert(1)</script>", '" onload="alert(1)')
+@example("\u4e2d" * 300, "&lt;\x00\ud800\ufffe")
+@example("w" * 100_000, "w" * 100_000)
+def test_foreign_text_is_text_and_nothing_else(
+    draw: Callable[[str, str], str], name: str, told: str
+) -> None:
+    drawn = Drawn(draw(name, told))
+    drawn.assert_inert()
+    drawn.assert_tidy()
+    assert len(drawn.text) < 20_000
+
+
+def test_names_of_a_grid_are_inert() -> None:
+    found = ElementTree.fromstring(fleets.heat_map(HeatMap("t", ["<b>\x1b"], ["<i>"], [[0.1]])))
+    assert not {"b", "i"} & {one.tag.rpartition("}")[2] for one in found.iter()}
 
 
 def lightness(colour: str) -> float:
