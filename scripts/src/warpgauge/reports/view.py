@@ -38,7 +38,6 @@ from warpgauge.system.text import (
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
-    ContextDifference,
     Evidence,
     Outcome,
     Verdict,
@@ -285,8 +284,14 @@ class View:
     @cached_property
     def decisive(self) -> Row | None:
         """The row to show first: the worst, else the most serious undecided, else the best."""
-        row = decisive(self.comparison)
-        return next((one for one in self.rows if one.verdict is row), None)
+
+        def gravity(row: Row) -> tuple[int, float]:
+            return _GRAVEST.index(row.verdict.outcome), -(row.verdict.bound or 0.0)
+
+        slowest, faster = worst(self.comparison), self.of("faster")
+        if slowest is not None:
+            return next((row for row in self.rows if row.verdict is slowest), None)
+        return min(self.unmeasured, key=gravity, default=None) or next(iter(faster), None)
 
 
 def headline(comparison: Comparison) -> str:
@@ -321,21 +326,6 @@ def worst(comparison: Comparison) -> Verdict | None:
     """Return the regression with the largest change of time, else one by resources alone."""
     slower = (one for one in comparison.verdicts if one.outcome is Outcome.REGRESSION)
     return min(slower, key=rank, default=None)
-
-
-def decisive(comparison: Comparison) -> Verdict | None:
-    """Return the row to show first: the worst, else the most serious undecided, else the best."""
-
-    def gravity(verdict: Verdict) -> tuple[int, float]:
-        return _GRAVEST.index(verdict.outcome), -(verdict.bound or 0.0)
-
-    undecided = [one for one in comparison.verdicts if one.is_unmeasured]
-    faster = [one for one in comparison.verdicts if one.outcome is Outcome.IMPROVED]
-    return (
-        worst(comparison)
-        or min(undecided, key=gravity, default=None)
-        or min(faster, key=rank, default=None)
-    )
 
 
 def size(verdict: Verdict) -> str:
@@ -454,19 +444,18 @@ def gpu_name(record: Record) -> str:
     return newest(record).context.get("gpu_name", "")
 
 
-def differences_beside(comparison: Comparison) -> list[ContextDifference]:
-    """Return the differences of the contexts that the two `side`s do not show already."""
+def differences_beside(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return what differs between the contexts and the two `side`s do not show, not yet inert."""
     sides = (comparison.baseline, comparison.candidate)
     if not all(record.sessions for record in sides):
         return []
     shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
-    return [difference for difference in comparison.differences if astuple(difference) != shown]
-
-
-def told_values(one: ContextDifference) -> tuple[str, str]:
-    """Return both sides' values for display, not yet inert; commits are shortened."""
-    shown = short if one.key == "commit" else str
-    return shown(one.baseline), shown(one.candidate)
+    found = [astuple(one) for one in comparison.differences]
+    return [
+        (key, *(short(one) if key == "commit" else one for one in values))
+        for key, *values in found
+        if (key, *values) != shown
+    ]
 
 
 def nearby(path: Path) -> Path:

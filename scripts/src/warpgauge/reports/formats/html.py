@@ -52,7 +52,6 @@ from warpgauge.reports.view import (
     rank,
     rule,
     side,
-    told_values,
 )
 from warpgauge.system import text
 from warpgauge.verdict.comparison import Comparison, Verdict, exit_status
@@ -235,8 +234,7 @@ def _top(view: View) -> Iterator[str]:
 
 def _compared(comparison: Comparison) -> Iterator[str]:
     differences = differences_beside(comparison)
-    lines = [("compared", side(comparison.baseline), side(comparison.candidate))]
-    lines += [(one.key, *told_values(one)) for one in differences]
+    lines = [("compared", side(comparison.baseline), side(comparison.candidate)), *differences]
     body = "\n".join(
         f'<tr><th scope="row">{shown(key)}</th>'
         + "".join(f"<td>{breakable(plain(value))}</td>" for value in (before, after))

@@ -42,7 +42,6 @@ from warpgauge.reports.view import (
     rule,
     side,
     size,
-    told_values,
     worst,
 )
 from warpgauge.system.errors import UserError
@@ -304,7 +303,7 @@ def _compared(comparison: Comparison) -> Section:
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
-    cells += [[*map(breakable, (one.key, *told_values(one)))] for one in differences]
+    cells += [[*map(breakable, one)] for one in differences]
     head = table_head(("", "baseline", "candidate"))
     inner = Section(4, "difference{s} of the environment", head, [*map(table_row, cells)])
     decision = rule(comparison)

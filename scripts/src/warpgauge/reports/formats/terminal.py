@@ -29,7 +29,6 @@ from warpgauge.reports.view import (
     how_found,
     rule,
     side,
-    told_values,
 )
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
@@ -81,8 +80,8 @@ def render(
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferences between the two", style="bold")
-        told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
-        print_facts(console, told)
+        shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
+        print_facts(console, shown)
     notes = [
         note
         for note in comparison.every_note
