@@ -9,21 +9,22 @@ of the examples anew.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
 from warpgauge.records.model import Record, Row
-from warpgauge.reports import comparison_json, json_document
-from warpgauge.reports.drawing import intervals, picture
-from warpgauge.reports.json_document import Side, State
-from warpgauge.reports.markdown import report
-from warpgauge.reports.terminal import report as terminal
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.formats import intervals, markdown, terminal
+from warpgauge.reports.formats import json as comparison_json
+from warpgauge.reports.formats.json import Side, State
 from warpgauge.system import contract, layout
 from warpgauge.system.environment import ROOT
 from warpgauge.system.location import Place
+from warpgauge.system.text import foreign
 from warpgauge.verdict.comparison import Change, Comparison, Verdict
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note
 
 EXAMPLES = ROOT / ".github" / "examples"
 WIDTH = 100  # columns of the text for a terminal
@@ -34,22 +35,28 @@ _ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
 def load(path: Path) -> Comparison:
     """Return the comparison in a file that `reports.comparison_json` wrote."""
     document = contract.decoded(
-        json.loads(path.read_text(encoding="utf-8")), json_document.Comparison, Place(path), ""
+        json.loads(path.read_text(encoding="utf-8")), comparison_json.Comparison, Place(path), ""
     )
     return Comparison(
         _side(document.baseline, _rows(document, "baseline")),
         _side(document.candidate, _rows(document, "candidate")),
         tuple(map(_verdict, document.verdicts)),
-        notes=tuple(map(_note, document.notes)),
+        notes=tuple(_note(one, document) for one in document.notes),
         differences=document.differences,
         refusal=document.refusal,
         alpha=document.alpha or Comparison.alpha,
-        method=None if document.method is None else _note(document.method),
+        method=None if document.method is None else _note(document.method, document),
     )
 
 
-def _note(note: json_document.Note) -> Note:
-    return Note(Kind[note.kind.upper()], **note.values)
+def _note(note: comparison_json.Note, document: comparison_json.Comparison) -> Note:
+    """Return the note with marks (`text.foreign`) at names, sessions, commits and options."""
+    names = [one.name for one in document.verdicts]
+    names += [session.key for session in document.baseline.sessions]
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    found = rf"{known}|NVIDIA \w+|scripts/bench --\w+ COMMIT|--\w+|(?<=--filter )\S+(?=\.)"
+    found += r"|(?<=commit )[0-9a-f]+"
+    return Note(note.kind, re.sub(found, lambda one: foreign(one[0]), note.text))
 
 
 def _side(side: Side, rows: Mapping[str, Row]) -> Record:
@@ -57,7 +64,7 @@ def _side(side: Side, rows: Mapping[str, Row]) -> Record:
     return Record(Path(side.path), side.source, sessions, rows)
 
 
-def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
+def _rows(document: comparison_json.Comparison, side: str) -> dict[str, Row]:
     rows = {}
     for verdict in document.verdicts:
         state: State = getattr(verdict.rows, side)
@@ -70,7 +77,7 @@ def _rows(document: json_document.Comparison, side: str) -> dict[str, Row]:
     return rows
 
 
-def _verdict(one: json_document.Verdict) -> Verdict:
+def _verdict(one: comparison_json.Verdict) -> Verdict:
     told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
     change = one.change
     if change is None or None in (change.ratio, change.low, change.high):
@@ -91,7 +98,7 @@ def make() -> None:
     for name in ("improvement", "inconclusive", "regression"):
         found = load(EXAMPLES / f"{name}.json")
         drawn = picture.document(intervals.drawn(found), intervals.MARK)
-        texts = {"json": comparison_json.render(found), "md": report.render(found), "svg": drawn}
+        texts = {"json": comparison_json.render(found), "md": markdown.render(found), "svg": drawn}
         for ending, text in texts.items():
             (EXAMPLES / f"{name}.{ending}").write_text(text, encoding="utf-8")
     shown = layout.plain(lambda console: terminal.render(found, console), WIDTH)

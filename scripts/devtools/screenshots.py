@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from devtools import example_comparison
-from warpgauge.reports.html import page
+from warpgauge.reports.formats import html as page
 from warpgauge.system.environment import ROOT
 
 EXAMPLE = ROOT / ".github" / "examples" / "regression.json"

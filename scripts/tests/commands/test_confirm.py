@@ -21,6 +21,7 @@ from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome, exit_status
+from warpgauge.verdict.note import Rounds
 
 
 def processes(run: Path) -> list[int]:
@@ -216,6 +217,6 @@ def test_the_base_is_the_newest_session_that_was_compared_with(loaded: Loader) -
 def test_a_pair_that_both_sides_skip_clears_nothing() -> None:
     slower = comparisons.verdict("a/b", Outcome.REGRESSION, 0.5)
     skipped = comparisons.verdict("a/b", Outcome.SKIPPED, reason="needs 2 GPUs")
-    both = Looks(comparisons.comparison([skipped]), {"pairs": 4})
+    both = Looks(comparisons.comparison([skipped]), Rounds(4))
     found = confirm.combined(comparisons.comparison([slower]), both)
     assert exit_status(found) is ExitStatus.REGRESSION

@@ -17,7 +17,7 @@ import fake_binary
 from driver_runs import DriverRuns
 from warpgauge.commands import evaluate
 from warpgauge.measure import build, gpu_watch
-from warpgauge.reports import evaluation_document
+from warpgauge.reports import evaluation as evaluation_document
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 

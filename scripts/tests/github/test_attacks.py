@@ -23,7 +23,7 @@ from gate_pair import MEMBERS, Json, Pair, pair
 from hosted_run import HostedRun
 from hostile_text import ALIVE, RENDERER, outside_code
 from warpgauge.records.load import load
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.view import check_word
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import exit_status

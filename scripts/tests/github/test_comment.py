@@ -20,7 +20,7 @@ from warpgauge.github.gpus import Gpu
 from warpgauge.github.proposal import Added, Proposal
 from warpgauge.github.pull_request import Base, Run
 from warpgauge.records.model import Session
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.verdict.comparison import Comparison, Outcome
 
 BASE = Base("release/2", "cd" * 20)

@@ -21,7 +21,7 @@ from hosted_run import (
     in_a_process,
 )
 from warpgauge.commands.ci import comment
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
 COMMENTS = f"/repos/{HOME}/issues/{PULL}/comments"

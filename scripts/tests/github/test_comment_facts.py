@@ -15,7 +15,7 @@ from gate_pair import HEAD, OTHER, pair, slower, unchanged
 from hosted_run import HOME, PULL, RUN, RUN_URL, HostedRun
 from warpgauge.github import api as github_api
 from warpgauge.github.gpus import file_of
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
 

@@ -12,7 +12,7 @@ from fake_github import Answer, FakeGitHub
 from gate_pair import A100, H200, OTHER, slower, unchanged
 from hosted_run import HOME, RUN, RUN_URL, HostedRun, in_a_process
 from warpgauge.github import gpus
-from warpgauge.reports.formats import FORMATS
+from warpgauge.reports.format import FORMATS
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 

@@ -21,7 +21,7 @@ from gate_pair import BASE, HEAD, MEMBERS, Json
 from hosted_run import HostedRun
 from simulation import Array
 from warpgauge.records.load import load
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.view import check_word
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import exit_status

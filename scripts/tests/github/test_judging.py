@@ -13,7 +13,7 @@ from builders import STEADY, Json, baseline, context, failed, pairs, row, write
 from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, Pair, pair, unchanged
 from hosted_run import HostedRun
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus
 
 POLICY, BASELINE = "baselines/policy.toml", "baselines/nvidia-h200/gemm.json"

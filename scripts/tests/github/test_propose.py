@@ -14,7 +14,7 @@ from hosted_project import NAMES, RUN, checked_out
 from hosted_repository import NAME, git
 from proposing import BASELINES, BRANCH, Proposing
 from warpgauge.records.load import load
-from warpgauge.reports.markdown import report
+from warpgauge.reports.formats import markdown as report
 from warpgauge.system.errors import ExitStatus, UserError
 
 

@@ -17,7 +17,7 @@ from warpgauge.verdict.comparison import (
     ResourceChange,
     Verdict,
 )
-from warpgauge.verdict.note import Kind, Note, Value
+from warpgauge.verdict.note import SKIPPED, Note, Rounds, listed, paired, sentence
 
 TIMED = (Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.PASS)
 
@@ -112,28 +112,9 @@ def of_every_kind() -> Comparison:
             verdict("launch/one", ratio=0.001),
             verdict("launch/two", ratio=-0.002),
         ],
-        notes=[Note(Kind.NO_GPU, reason="the driver is too old")],
+        notes=[Note("no_gpu", "No GPU was measured: the driver is too old.")],
         differences=[ContextDifference("driver_version", "580", "590")],
     )  # fmt: skip
-
-
-_OURS: dict[str, Value] = {
-    "side": "baseline",
-    "clock": "device",
-    "host": "boot",
-    "entry": "expected",
-    "command": "scripts/warpgauge ab",
-    "sides": ("baseline",) * 2,
-}
-
-
-def note_of(kind: Kind, text: str = "a/b", number: int = 2) -> Note:
-    """A note with all the values that its kind may have: `text` wherever it takes one."""
-    texts = dict.fromkeys(("", "sentence", "commit", "override"), text)
-    lists = dict.fromkeys(("names", "benchmarks"), (text, text))
-    types = {name: spec or "" for part in kind.parts for _, name, spec in part if name}
-    known: dict[str, Value] = {**_OURS, **texts, **lists}
-    return Note(kind, **{name: known.get(spec, number) for name, spec in types.items()})
 
 
 def with_text(text: str) -> Comparison:
@@ -154,5 +135,6 @@ def with_text(text: str) -> Comparison:
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
     differences = [ContextDifference(key, text, text + "x") for key in (text, "commit")]
     rows = [*outcomes, verdict(f"{text}/accepted", accepted=text)]
-    notes = [note_of(kind, text) for kind in Kind]
+    words = f"Ours, {listed([text] * 5)} and ours: {sentence(text)}."
+    notes = [Note("injected", words), paired(text, Rounds(7)), Note(SKIPPED, words)]
     return comparison(rows, notes=notes, differences=differences, base=side, cand=side)

@@ -12,13 +12,12 @@ from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.confirm import combined, flagged, unconfirmed, unscreened
 from warpgauge.records.model import Clock
 from warpgauge.system.errors import ExitStatus
+from warpgauge.verdict import note as notes_of
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict, exit_status
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note, Rounds
 
-SIBLINGS = Note(
-    Kind.SIBLINGS, gpu="NVIDIA", sessions=1, minimum_effect=0.03, minimum_seconds=2.5e-7
-)
-SEEN = Note(Kind.NO_GPU, reason="seen before")
+SIBLINGS = Note(notes_of.SIBLINGS, "other GPUs")
+SEEN = Note("no_gpu", "seen before")
 COMMIT = "abcdef0123" * 4
 RECORD = record(commit=COMMIT)
 
@@ -30,7 +29,13 @@ def comparison(*verdicts: Verdict, **outcomes: Outcome) -> Comparison:
 
 
 def settled(screened: Comparison, paired: Comparison) -> Comparison:
-    return combined(screened, Looks(paired, {"pairs": 6}))
+    return combined(screened, Looks(paired, Rounds(6)))
+
+
+def acquitted(found: Comparison) -> str:
+    """The names in the first note, on what is not caused by the code."""
+    assert found.notes[0].kind == "not_the_code"
+    return str(found.notes[0]).split(": ")[1].split(". ")[0]
 
 
 def outcomes(found: Comparison) -> dict[str, Outcome]:
@@ -45,9 +50,11 @@ def test_only_what_is_flagged_is_replaced() -> None:
     paired = comparison(d=Outcome.PASS, c=Outcome.PASS, b=Outcome.REGRESSION, a=Outcome.REGRESSION)
     found = settled(screened, paired)
     assert outcomes(found) == {**usual, "c": Outcome.PASS, "d": Outcome.PASS, **unmeasured}
-    counts = {"flagged": 3, "screened": 6, "slower": 1, "unchanged": 2, "not_measured": 0}
-    assert found.method == Note(Kind.CONFIRMED, commit=COMMIT, pairs=6, **counts)
-    assert found.notes == (Note(Kind.NOT_THE_CODE, names=("c",)), SEEN)
+    told = str(found.method)
+    assert "3 of 6 benchmarks flagged" in told
+    assert f"commit {COMMIT[:10]}: 6 pairs. Of these, 1 slower, 2 within tolerance." in told
+    assert acquitted(found) == "c"
+    assert found.notes[1:] == (SEEN,)
 
 
 def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
@@ -57,7 +64,7 @@ def test_what_a_policy_accepts_in_the_pair_is_a_change_of_the_code() -> None:
     paired = replace(paired, verdicts=(accepted, paired.verdicts[1]))
     found = settled(screened, paired)
     assert str(found.method).endswith(": 6 pairs. Of these, 1 within tolerance, 1 accepted.")
-    assert found.notes[0] == Note(Kind.NOT_THE_CODE, names=("b",))
+    assert acquitted(found) == "b"
 
 
 @pytest.mark.parametrize(
@@ -140,21 +147,24 @@ def test_a_refused_comparison_has_nothing_to_confirm() -> None:
 def test_pairs_from_the_start_judge_all_that_both_they_and_the_baseline_have(
     alone: Outcome, paired: Outcome, left: Outcome
 ) -> None:
-    both = Looks(comparison(a=paired), {"pairs": 4})
+    both = Looks(comparison(a=paired), Rounds(4))
     assert outcomes(unscreened(comparison(a=alone), both)) == {"a": left}
 
 
 def test_what_the_baseline_says_beside_verdicts_stays() -> None:
     alone = comparison(a=Outcome.IMPROVED, b=Outcome.MISSING)
     alone = replace(alone, notes=(SIBLINGS, SEEN))
-    found = unscreened(alone, Looks(replace(comparison(a=Outcome.PASS), notes=()), {"pairs": 4}))
+    found = unscreened(alone, Looks(replace(comparison(a=Outcome.PASS), notes=()), Rounds(4)))
     assert outcomes(found) == {"a": Outcome.PASS, "b": Outcome.MISSING}
-    assert found.notes == (Note(Kind.NOT_THE_CODE, names=("a",)), SEEN)
-    assert found.method == Note(Kind.UNSCREENED, commit=COMMIT, pairs=4)
+    assert acquitted(found) == "a"
+    assert found.notes[1:] == (SEEN,)
+    assert found.method is not None
+    assert found.method.kind == "unscreened"
+    assert str(found.method).endswith(f"{COMMIT[:10]}: 4 pairs.")
 
 
 def test_pairs_from_the_start_make_no_refused_comparison_a_pass() -> None:
-    both = Looks(comparison(a=Outcome.PASS), {"pairs": 4})
+    both = Looks(comparison(a=Outcome.PASS), Rounds(4))
     refused = replace(comparison(a=Outcome.INVALID), refusal="The baseline has extra work.")
     assert unscreened(refused, both) is refused
     refuses = replace(both, found=replace(both.found, refusal="Both are Debug builds."))

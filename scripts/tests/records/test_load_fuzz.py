@@ -14,8 +14,8 @@ from rich.console import Console
 from mutations import VALUES, damaged, documents, written
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
-from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.terminal.report import render, render_values
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats.terminal import render, render_values
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.judge import judge
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from comparisons import comparison, note_of, record, verdict
+from comparisons import comparison, record, verdict
 from warpgauge.records.model import Clock, Source
 from warpgauge.reports.advice import again, next_step
-from warpgauge.reports.annotations import render as annotated
-from warpgauge.reports.markdown import report as markdown
-from warpgauge.reports.markdown.text import code
+from warpgauge.reports.formats import markdown
+from warpgauge.reports.formats.github import render as annotated
+from warpgauge.reports.markdown_text import code
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
@@ -24,7 +24,7 @@ from warpgauge.verdict.comparison import (
     Outcome,
     Verdict,
 )
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note
 
 
 def slower(
@@ -109,8 +109,12 @@ def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -
     sides = [
         record(f"{name}.json", pair_id="p", programs=name, commit="") for name in ("old", "new")
     ]
-    method = Note(Kind.PAIRED_FOLDERS, base="old", candidate="new", pairs=7)
-    found = comparison([row], notes=[note_of(Kind.STALE)], base=sides[0], cand=sides[1])
+    method = Note(
+        "paired_folders", "Measured in pairs, programs in old against those in new: 7 pairs."
+    )
+    found = comparison(
+        [row], notes=[Note("stale", "The baseline is old.")], base=sides[0], cand=sides[1]
+    )
     found = replace(found, method=method)
     text = markdown.render(found)
     assert "to the project's policy file in this pull request" in text

@@ -9,7 +9,7 @@ from hypothesis import example, given
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
-from warpgauge.reports.annotations import render
+from warpgauge.reports.formats.github import render
 from warpgauge.verdict.comparison import Outcome
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:[a-z]+=[^,:]*,?)+)::(.*)")

@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drawn import Drawn, box
-from hostile_text import HOSTILE
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
 
@@ -83,8 +82,8 @@ def test_a_change_stands_between_two_nights_with_the_means_on_either_side() -> N
     one, other = drawn.shapes("polyline", "ceiling")
     assert places[9][0] < one[0][0] < places[10][0]
     assert places[19][0] < other[0][0] < places[20][0]
-    levels = lines(drawn, "whisker")
-    for (start, height, end), night in zip(levels, (0, 10, 20), strict=True):
+    levels = drawn.shapes("polyline", "whisker")
+    for ((start, height), (end, _)), night in zip(levels, (0, 10, 20), strict=True):
         assert start < places[night][0] < end
         assert height == pytest.approx(places[night][1], abs=0.02)
     assert {"+2.0 %", "−3.0 %"} <= {*drawn.texts()}
@@ -121,16 +120,3 @@ def test_events_and_changes_at_either_end_stay_in_the_frame() -> None:
     drawn = plotted([1.0] * 8, [change(at) for at in ends], [Event(at, "GPU") for at in ends])
     drawn.assert_tidy()
     assert all(drawn.holds(corner) for one in drawn.shapes("polyline", "ceiling") for corner in one)
-
-
-@settings(max_examples=30)
-@given(HOSTILE, HOSTILE)
-@example("</text><script>alert(1)</script>", '" onload="alert(1)')
-@example("w" * 1_000_000, "w" * 1_000_000)
-def test_foreign_text_is_text_and_nothing_else(name: str, told: str) -> None:
-    asked = Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
-                   [ChangePoint(1, 1.0, 0.5, 1.5, told)], [Event(1, name, told)])  # fmt: skip
-    drawn = Drawn(course.drawn(asked))
-    drawn.assert_inert()
-    drawn.assert_tidy()
-    assert len(drawn.text) < 20_000

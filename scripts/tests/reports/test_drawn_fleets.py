@@ -33,11 +33,6 @@ def test_what_was_not_measured_is_an_empty_square() -> None:
     assert titles(picture) == ["a: row: not measured"]
 
 
-def test_names_of_a_grid_are_inert() -> None:
-    picture = fleets.heat_map(HeatMap("t", ["<b>\x1b"], ["<i>"], [[0.1]]))
-    assert elements(picture, "b") == elements(picture, "i") == []
-
-
 def test_units_stand_in_the_order_of_their_values() -> None:
     picture = fleets.ranks(Ranks("t", "y", [1.0, 9.0, 3.0], ["a", "b", "c"], 2.5))
     assert [one for one in titles(picture) if len(one) == 1] == ["b", "c", "a"]

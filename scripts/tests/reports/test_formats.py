@@ -19,14 +19,16 @@ from warpgauge.commands import format_options
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
 from warpgauge.reports.exports import EXPORTS
-from warpgauge.reports.formats import FORMATS, TERMINAL
+from warpgauge.reports.format import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.output_file import check_report
 from warpgauge.verdict.override import Override
 
 SAME = run([row("a/b"), row("a/c")])
 SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])
-KINDS: dict[str, Any] = {**FORMATS, **EXPORTS}
+PICTURES = FORMATS["intervals"].of_suffix
+TEXTS = {name: form for name, form in FORMATS.items() if not form.of_suffix}
+KINDS: dict[str, Any] = {**TEXTS, **EXPORTS}
 Capture = pytest.CaptureFixture[str]
 
 
@@ -58,7 +60,7 @@ def test_all_formats_and_exports_go_to_files_and_the_terminal_stays(
 
 
 @pytest.mark.parametrize(
-    "asked", [*FORMATS, "json=/dev/stdout", "json=/dev/fd/1", "junit=/proc/self/fd/1"]
+    "asked", [*TEXTS, "json=/dev/stdout", "json=/dev/fd/1", "junit=/proc/self/fd/1"]
 )
 def test_a_format_has_standard_output_alone_without_a_file_or_by_its_other_names(
     base: str, slower: str, asked: str, capsys: Capture
@@ -67,7 +69,7 @@ def test_a_format_has_standard_output_alone_without_a_file_or_by_its_other_names
     out, err = capsys.readouterr()
     form = FORMATS[asked.partition("=")[0]]
     assert form.own.search(out.encode())
-    assert not out.startswith("FAIL  1 slower") or form is TERMINAL
+    assert not out.startswith("FAIL  1 slower") or form.name == TERMINAL
     assert err == ""
 
 
@@ -100,7 +102,7 @@ def test_a_full_device_keeps_no_other_report_from_being_written(
 @pytest.mark.parametrize(
     ("formats", "exports", "words"),
     [
-        ("xml", "", "'xml' is not NAME or NAME=FILE; NAME is one of terminal, markdown"),
+        ("xml", "", "'xml' is not NAME or NAME=FILE; NAME is one of terminal, "),
         ("json=", "", "'json=' is not NAME or NAME=FILE"),
         ("=x", "", "'=x' is not NAME"),
         ("\x1b[2J", "", r"'\\x1b\[2J' is not NAME"),
@@ -255,4 +257,9 @@ def test_the_help_names_every_format(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     words = capsys.readouterr().out.replace(",", " ").split()
-    assert {*FORMATS, TERMINAL.name} <= set(words)
+    assert {*FORMATS} <= set(words)
+
+
+def test_a_format_has_the_name_of_its_module() -> None:
+    assert [form.name for form in FORMATS.values()] == [*FORMATS]
+    assert "xml" not in FORMATS

@@ -20,8 +20,8 @@ from github_page import CHROMIUM, browsed
 from warpgauge.records.model import Clock, Moved, Pair, Row, Why
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.drawing.roofline import of_run
-from warpgauge.reports.html.markup import hash_of
-from warpgauge.reports.html.page import render
+from warpgauge.reports.formats.html import render
+from warpgauge.reports.pages import hash_of
 from warpgauge.reports.view import WORDS
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 

@@ -16,8 +16,9 @@ from drawn import SVG, Drawn, box
 from hostile_text import HOSTILE
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.format_options import Formats
-from warpgauge.reports.drawing import intervals, picture
-from warpgauge.reports.terminal.report import BAR_WIDTH, interval_bar
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.formats import intervals
+from warpgauge.reports.formats.terminal import BAR_WIDTH, interval_bar
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.comparison import Change, Comparison, Outcome
 
@@ -65,7 +66,7 @@ def rendered(found: Comparison) -> bytes:
 def test_a_point_lies_on_its_whisker_over_the_tolerance_and_slower_is_right() -> None:
     picture = drawn(comparison([verdict("a", SLOWER, 0.02), verdict("b", FASTER, -0.03)]))
     slower, faster = picture.marks("mark")
-    zero, whiskers = path_ends(picture, "zero")[0], path_ends(picture, "whisker")
+    zero, whiskers = picture.shapes("polyline", "zero")[0][0], path_ends(picture, "whisker")
     assert faster[0] < zero[0] < slower[0]
     assert faster[1] > slower[1]  # a row below
     for (x, _), (left, right) in zip((slower, faster), whiskers, strict=True):
@@ -75,8 +76,8 @@ def test_a_point_lies_on_its_whisker_over_the_tolerance_and_slower_is_right() ->
     assert [(left + right) / 2 for left, _, right, _ in bands] == pytest.approx(
         [zero[0]] * 2, abs=0.01
     )
-    # The tolerance is 1 %, the first change 2 %.
-    assert (slower[0] - zero[0]) / (bands[0][2] - zero[0]) == pytest.approx(2.0, rel=0.01)
+    # The tolerance is 1 %, the first change 2 %, where the scale is nearly linear.
+    assert (slower[0] - zero[0]) / (bands[0][2] - zero[0]) == pytest.approx(2.0, rel=0.05)
 
 
 def path_ends(picture: Drawn, kind: str) -> list[tuple[float, float]]:

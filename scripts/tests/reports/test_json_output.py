@@ -15,12 +15,12 @@ from jsonschema import Draft202012Validator
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
-from warpgauge.reports import json_document
-from warpgauge.reports.comparison_json import render
+from warpgauge.reports.formats import json as json_format
+from warpgauge.reports.formats.json import render
 from warpgauge.system import contract
 from warpgauge.verdict.comparison import Change, Comparison, Outcome
 
-SCHEMA = json.loads(Path(json_document.__file__).with_name("comparison.schema.json").read_bytes())
+SCHEMA = json.loads(Path(json_format.__file__).with_name("comparison.schema.json").read_bytes())
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -33,9 +33,9 @@ def read(found: Comparison) -> Any:  # noqa: ANN401
 
 def test_the_published_schema_is_made_from_the_types() -> None:
     Draft202012Validator.check_schema(SCHEMA)
-    made = contract.schema(json_document.Comparison)
+    made = contract.schema(json_format.Comparison)
     assert made == SCHEMA, (
-        "write json.dumps(contract.schema(json_document.Comparison), indent=1) to it"
+        "write json.dumps(contract.schema(json_format.Comparison), indent=1) to it"
     )
     assert all("description" in one for one in made["$defs"].values() if "properties" in one)
 
@@ -73,6 +73,4 @@ def test_text_is_kept_and_does_nothing_to_a_terminal(text: str) -> None:
     assert written.replace("\n", "").isprintable()
     assert "##[" not in written
     document = json.loads(written)
-    reasons = [one["values"]["reason"] for one in document["notes"] if "reason" in one["values"]]
-    assert set(reasons) == {text}
     assert document["verdicts"][0]["reason"] == text

@@ -9,7 +9,7 @@ from hypothesis import example, given
 
 from comparisons import comparison, of_every_kind, with_text
 from hostile_text import HOSTILE
-from warpgauge.reports.junit import render
+from warpgauge.reports.formats.junit import render
 from warpgauge.verdict.comparison import Comparison, Outcome
 
 

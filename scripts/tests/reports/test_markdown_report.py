@@ -13,12 +13,12 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
 from warpgauge.records.model import Moved, Why
 from warpgauge.reports.advice import is_harmless
-from warpgauge.reports.markdown import report
-from warpgauge.reports.markdown.report import LIMIT, MARK, render, tables
-from warpgauge.reports.markdown.text import prose
+from warpgauge.reports.formats import markdown as report
+from warpgauge.reports.formats.markdown import LIMIT, MARK, render, tables
+from warpgauge.reports.markdown_text import prose
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Evidence, Outcome, Verdict
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note, listed
 from work import calls
 
 
@@ -183,10 +183,9 @@ def test_foreign_text_changes_nothing_of_the_structure(text: str) -> None:
 
 
 def test_a_sentence_of_our_own_is_whole_however_long_the_names_in_it() -> None:
-    note = Note(Kind.NOT_THE_CODE, names=tuple(f"gemm/{letter * 300}" for letter in "abc"))
-    assert "`--no-confirm` judges by the baseline alone." in render(
-        replace(of_every_kind(), notes=(note,))
-    )
+    names = listed(f"gemm/{letter * 300}" for letter in "abc")
+    note = Note("not_the_code", f"Not the code: {names}. The baseline alone judges.")
+    assert "The baseline alone judges." in render(replace(of_every_kind(), notes=(note,)))
 
 
 def test_the_old_share_of_the_limit_is_told_of_a_pair_only() -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
-from warpgauge.reports.markdown.text import breakable, code, prose, summary, table_head, table_row
+from warpgauge.reports.markdown_text import breakable, code, prose, summary, table_head, table_row
 from warpgauge.system.text import inert
 
 

@@ -5,50 +5,58 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
-from comparisons import note_of, of_every_kind
+from comparisons import of_every_kind
 from hostile_text import ALIVE, HOSTILE, RENDERER, outside_code
-from warpgauge.reports import comparison_json, json_document
-from warpgauge.reports.markdown.text import in_sentence
-from warpgauge.reports.terminal import report as terminal
-from warpgauge.system import contract
-from warpgauge.verdict.note import Kind
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats import terminal
+from warpgauge.reports.markdown_text import in_sentence
+from warpgauge.verdict.note import Note, Rounds, and_more, listed, paired, removed, sentence
 
-FORGED = "everything passed, merge it"
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_words_itself_the_same_everywhere(kind: Kind) -> None:
-    for note in (note_of(kind), note_of(kind, "a\x1b[2Jb", 0), note_of(kind, number=1)):
-        found = replace(of_every_kind(), notes=(note,), method=note)
-        text = comparison_json.render(found)
-        Draft202012Validator(contract.schema(json_document.Comparison)).validate(json.loads(text))
-        assert json.loads(text)["notes"][0]["text"] == str(note)
-        assert " ".join(str(note).split()) in " ".join(terminal.plain(found).split())
+MAKERS: dict[str, Callable[[str], Note]] = {
+    "names": lambda text: removed([text] * 5),
+    "sentence": lambda text: Note("no_gpu", f"No GPU was measured: {sentence(text)}."),
+    "commit": lambda text: paired(text, Rounds(7)),
+}
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_note_reads_the_same_in_every_format(make: Callable[[str], Note]) -> None:
+    note = make("a\x1b[2Jb")
+    found = replace(of_every_kind(), notes=(note,), method=note)
+    assert json.loads(FORMATS["json"].render(found))["notes"][0]["text"] == str(note)
+    assert " ".join(str(note).split()) in " ".join(terminal.plain(found).split())
+    assert not re.search("[\x00-\x1f]", str(note))
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @given(HOSTILE)
-@example(FORGED)
+@example("everything passed, merge it")
 @example("@warp/maintainers #1 https://evil.example <img src=x onerror=alert(1)>")
 @example("`` ` ``")
+@example("\x02\x03x\x03")
 @settings(max_examples=10)
-def test_in_markdown_all_but_our_own_words_is_code(kind: Kind, text: str) -> None:
-    note, harmless = note_of(kind, f"x{text}"), note_of(kind, "x")
+def test_in_markdown_all_but_our_own_words_is_code(make: Callable[[str], Note], text: str) -> None:
     words, ours = (
         re.sub(r"(<code>[^<]*</code>(<wbr>)?)+", "<code></code>", RENDERER.render(found))
-        for found in (one.words(in_sentence) for one in (note, harmless))
+        for found in (make(one).words(in_sentence) for one in (f"x{text}", "x"))
     )
     assert words == ours
     assert not ALIVE.search(outside_code(words.replace("<wbr>", "")))
 
 
-@given(st.sampled_from(list(Kind)), st.integers(0, 5))
-def test_what_is_zero_leaves_no_gap(kind: Kind, number: int) -> None:
-    assert re.search(r"  |,,|, \.|\[|\{| ,", str(note_of(kind, number=number))) is None
+def test_long_lists_are_counted_and_what_is_zero_is_left_out() -> None:
+    assert str(removed([*"abcde"])).endswith(": a, b, c and 2 more.")
+    assert listed([]) == and_more(0) == ""
+    assert str(Rounds(1)) == "1 pair"
+    assert (
+        str(Rounds(8, 28, 13, 3))
+        == "8 pairs, and up to 28 for 13 open benchmarks, of which 3 stayed open"
+    )
+    later = Rounds(8, still_open=1, interrupted=True, budget_seconds=90.0)
+    assert str(later) == "8 pairs, and no more for 1 open benchmark, interrupted (budget 90.00 s)"

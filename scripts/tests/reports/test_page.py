@@ -18,10 +18,10 @@ from devtools import example_comparison
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
-from warpgauge.reports import comparison_json
-from warpgauge.reports.drawing import intervals, picture
-from warpgauge.reports.markdown.report import render
-from warpgauge.reports.terminal import report as terminal
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.formats import intervals, terminal
+from warpgauge.reports.formats import json as comparison_json
+from warpgauge.reports.formats.markdown import render
 from warpgauge.system import layout
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import (

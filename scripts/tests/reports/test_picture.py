@@ -5,24 +5,43 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 
 import pytest
+from hypothesis import example, given, settings
 
 from comparisons import of_every_kind
-from drawn import SVG
-from warpgauge.reports.drawing import course, intervals, lines, picture, roofline, style
-from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.lines import Labels, Point, Series
+from drawn import SVG, Drawn
+from hostile_text import HOSTILE
+from warpgauge.reports import sweep
+from warpgauge.reports.drawing import course, fleets, picture, roofline
+from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
+from warpgauge.reports.drawing.fleets import HeatMap, Ranks
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
+from warpgauge.reports.formats import intervals
+from warpgauge.reports.sweep import Point, Series, Vertical
 
 PICTURES = {
-    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], Labels("t", "x", "y")),
+    "lines": sweep.lines([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
     "intervals": intervals.drawn(of_every_kind()),
     "roofline": roofline.drawn(
         Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
     ),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
+OF_TEXT: dict[str, Callable[[str, str], str]] = {
+    "lines": lambda name, told: sweep.lines(
+        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
+    ),
+    "roofline": lambda name, told: roofline.drawn(
+        Roofline(told, [roofline.Point(name, told, 1, 1, told)], *[[Ceiling(name, 2)]] * 2)
+    ),
+    "course": lambda name, told: course.drawn(
+        Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
+               [ChangePoint(1, 1.0, 0.5, 1.5, told)], [Event(1, name, told)])
+    ),
+    "ranks": lambda name, told: fleets.ranks(Ranks(name, told, [1.0, 2.0], [name, told], 1.5)),
+}  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
 
 
@@ -43,7 +62,7 @@ def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
     file = picture.document(drawn, "some mark")
     document = ElementTree.fromstring(file)
     (rules,) = document.iter(f"{SVG}style")
-    assert rules.text == style.text()
+    assert rules.text == picture.style()
     assert "some mark" in file
     assert len(list(document.iter())) == len(list(ElementTree.fromstring(drawn).iter())) + 1
 
@@ -51,9 +70,9 @@ def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
 @each
 def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> None:
     used = {kind for kinds in re.findall(r'class="([^"]*)"', drawn) for kind in kinds.split()}
-    ruled = set(re.findall(r"\.([\w-]+)", style.text()))
+    ruled = set(re.findall(r"\.([\w-]+)", picture.style()))
     assert used <= ruled
-    light, dark = style.text().split("@media", 1)
+    light, dark = picture.style().split("@media", 1)
     wanted = set(re.findall(r"var\((--wg-\w+)\)", dark))
     for part in (light, dark.split("}", 1)[0]):
         assert wanted == set(re.findall(r"(--wg-\w+):", part))
@@ -69,12 +88,31 @@ def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
 
 
 def test_the_style_touches_nothing_else_in_a_page() -> None:
-    without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", style.text())
+    without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", picture.style())
     selectors = [one.strip() for one in re.findall(r"([^{}]+)\{", without_media)]
     parts = [part for one in selectors for part in one.split(",")]
     assert parts
     assert all(part.startswith(".wg-") for part in parts)
-    assert "var(" not in style.plain_text()
+
+
+@pytest.mark.parametrize("draw", OF_TEXT.values(), ids=OF_TEXT)
+@settings(max_examples=20)
+@given(HOSTILE, HOSTILE)
+@example("</text><script>alert(1)</script>", '" onload="alert(1)')
+@example("\u4e2d" * 300, "&lt;\x00\ud800\ufffe")
+@example("w" * 100_000, "w" * 100_000)
+def test_foreign_text_is_text_and_nothing_else(
+    draw: Callable[[str, str], str], name: str, told: str
+) -> None:
+    drawn = Drawn(draw(name, told))
+    drawn.assert_inert()
+    drawn.assert_tidy()
+    assert len(drawn.text) < 20_000
+
+
+def test_names_of_a_grid_are_inert() -> None:
+    found = ElementTree.fromstring(fleets.heat_map(HeatMap("t", ["<b>\x1b"], ["<i>"], [[0.1]])))
+    assert not {"b", "i"} & {one.tag.rpartition("}")[2] for one in found.iter()}
 
 
 def lightness(colour: str) -> float:
@@ -85,7 +123,7 @@ def lightness(colour: str) -> float:
 
 
 def test_texts_and_marks_stand_out_from_light_and_dark_paper() -> None:
-    light, dark = style.text().split("@media", 1)
+    light, dark = picture.style().split("@media", 1)
     for rules in (light, dark.split("}", 1)[0]):
         colours = dict(re.findall(r"--wg-(\w+):(#\w+)", rules))
         paper = lightness(colours.pop("paper"))

@@ -19,14 +19,14 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from drawn import SVG
 from hostile_text import HOSTILE
 from warpgauge.records.model import Clock, Record
-from warpgauge.reports.drawing.picture import GAP
-from warpgauge.reports.drawing.style import LETTER
-from warpgauge.reports.terminal.report import BAR_HEADING, plain, render, render_values, svg
+from warpgauge.reports.drawing.picture import GAP, LETTER
+from warpgauge.reports.formats.svg import render as svg
+from warpgauge.reports.formats.terminal import BAR_HEADING, plain, render, render_values
 from warpgauge.system.layout import wrapped_name
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note
 
 
 def rendered(
@@ -77,15 +77,18 @@ def test_some_of_everything_is_in_its_place(loaded: Loader) -> None:
 
 
 def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
-    method = Note(Kind.UNCONFIRMED, screened=9, flagged=1, reason="it does not build " * 20)
-    notes = [Note(Kind.NO_GPU, reason=reason) for reason in ("a short one", "a longer one " * 20)]
+    method = Note("unconfirmed", "Not measured again: " + "it does not build, " * 20)
+    notes = [
+        Note("no_gpu", f"No GPU was measured: {reason}.")
+        for reason in ("a short one", "a longer one " * 20 + "x")
+    ]
     found = replace(of_every_kind(), notes=tuple(notes), method=method)
     short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
     hidden = "--verbose shows 1 longer note and the decision rule. To reproduce:"
-    assert f"it does not build . No GPU was measured: a short one. {hidden}" in short
+    assert f"it does not build, No GPU was measured: a short one. {hidden}" in short
     assert "Slower or faster:" not in short
     assert "a longer one" not in short
-    assert "a longer one . Slower or faster: p below" in whole
+    assert "a longer one x. Slower or faster: p below" in whole
     assert "--verbose" not in whole
     assert "Slower or faster: p below" in plain(found)
 

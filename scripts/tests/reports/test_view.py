@@ -5,12 +5,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from comparisons import comparison, of_every_kind, record, verdict
 from warpgauge.records.model import Clock, Source
-from warpgauge.reports.view import View, headline, how_found, rank, rounded_up, rule, worst
+from warpgauge.reports.view import (
+    View,
+    headline,
+    how_found,
+    place,
+    rank,
+    rounded_up,
+    rule,
+    worst,
+)
 from warpgauge.system.text import plain
 from warpgauge.verdict.comparison import (
     SAME_CODE,
@@ -162,3 +172,31 @@ def test_confidence_is_how_it_was_found_and_by_what_chance(p: float, words: str)
         "in lock-step, 14 pairs",
         words,
     )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    for name in ("a.cpp", "both.cu", "both.cpp", "...cu"):
+        (folder / name).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", [0.0, -1.0, 1.5, float("nan"), 1e300])
+def test_a_family_has_its_file_cuda_first_and_only_a_whole_number_is_a_line(
+    root: Path, line: float
+) -> None:
+    found = [place(root, comparison([]), verdict("a/b", source_line=at)) for at in (12.0, line)]
+    assert found == [{"file": "benchmarks/a.cpp", "line": 12}, {"file": "benchmarks/a.cpp"}]
+    assert place(root, comparison([]), verdict("both/b")) == {"file": "benchmarks/both.cu"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..", "../secret/x", "a\0/b", "a b/c", "", "a.cu", "x" * 4000, "nowhere/x", "^a/", "BM_plain"],
+)
+def test_a_name_of_no_file_has_no_place_and_none_leads_out_of_the_benchmarks(
+    root: Path, name: str
+) -> None:
+    assert place(root, comparison([]), verdict(name)) == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders import baseline, context, google, google_row, row, run, write
-from warpgauge.reports.formats import FORMATS
+from warpgauge.reports.format import FORMATS
 from warpgauge.system.errors import UserError
 from warpgauge.system.output_file import check_report, check_run_file
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.records.model import Clock, Record
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.text import foreign
 from warpgauge.verdict import comparison_notes as notes_of
 from warpgauge.verdict import override
 from warpgauge.verdict.comparability import TOLD_KEYS, WIDENING_KEYS, Comparability, refusal
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, exit_status
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
 
@@ -68,7 +69,7 @@ def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[Note]
 
 
 def unused(one: Override) -> Note:
-    return Note(Kind.OVERRIDE_UNUSED, override=one.word)
+    return Note("override_unused", f"{foreign(f'--allow {one.word}')} was not needed.")
 
 
 @pytest.mark.parametrize("one", WHOLE)
@@ -166,7 +167,7 @@ def test_sessions_that_nothing_forbids_come_before_what_is_allowed(loaded: Loade
     allow = {Override.GPU_MODEL, Override.SM_CLOCK}
     (one,), _ = paired(base, cand, allow)
     assert [session.key for session in one.references] == ["Test"]
-    assert all(note.kind is Kind.OVERRIDE_UNUSED for note in notes(base, cand, allow))
+    assert all(note.kind == "override_unused" for note in notes(base, cand, allow))
 
 
 MODEL, CLOCK = Override.GPU_MODEL, Override.SM_CLOCK

@@ -28,10 +28,10 @@ from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.view import how_found
+from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import Kind, Note
 
 
 def outcome(comparison: Comparison) -> Outcome:
@@ -75,9 +75,10 @@ def test_between_single_files_only_large_changes_are_called(
     if expected is Outcome.INCONCLUSIVE:
         assert found.verdicts[0].reason.startswith("1 process a side")
         (note,) = found.notes
-        both = ("baseline", "candidate")
-        assumed = {"assumed": 0.15, "enough": ENOUGH_FILES}
-        assert note == Note(Kind.FEW_FILES, sides=both, processes=1, **assumed)
+        assert note.kind == "few_files"
+        for words in ("At most 1 process of the baseline and the candidate", "15 %", "--processes"):
+            assert words in str(note)
+        assert f"at least {ENOUGH_FILES} processes per side" in str(note)
 
 
 def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
@@ -105,8 +106,9 @@ def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:
     base, cand = (
         loaded(run([row("a/b", of), row("sync/c", of, host_clock=1.0)])) for of in (STEADY, [1.0])
     )
-    (note,) = (one for one in judge(base, cand).notes if one.kind is Kind.FEW_PROCESSES)
-    assert note.values == {"sides": ("candidate",), "processes": 1, "assumed": 0.03}
+    (note,) = (one for one in judge(base, cand).notes if one.kind == "few_processes")
+    assert str(note).startswith("At most 1 process of the candidate: ")
+    assert "A standard deviation of 3 % is assumed" in str(note)
 
 
 RUNS = size(SUITES)
@@ -199,8 +201,8 @@ def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better
     comparison = compared(tmp_path, base, cand)
     assert outcome(comparison) is Outcome.INCONCLUSIVE
     assert comparison.verdicts[0].reason.startswith(reason)
-    (few,) = (one for one in comparison.notes if one.kind is Kind.FEW_FILES)
-    assert few.values["processes"] == processes
+    (few,) = (one for one in comparison.notes if one.kind == "few_files")
+    assert str(few).startswith(f"At most {plural(processes, 'process', 'processes')} of ")
     assert not advised or "--processes A1.json" in str(next_step(comparison))
     large = compared(tmp_path / "large", base, [2.0 * time for time in base])
     assert outcome(large) is Outcome.REGRESSION

@@ -12,12 +12,12 @@ from conftest import Loader
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.terminal.report import plain
+from warpgauge.reports.formats.terminal import plain
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import Kind
+from warpgauge.verdict.note import SKIPPED
 from warpgauge.verdict.policy import Expected, Policy, Required
 
 QUIET = ComparisonSettings(process_scatter=1e-4)
@@ -78,7 +78,7 @@ def test_a_skip_is_no_error_and_silent_nowhere(
     found = judge(loaded(base), loaded(candidate), QUIET)
     outcomes = {one.name: one.outcome for one in found.verdicts}
     assert outcomes == {"a/b": Outcome.PASS, "a/skip": outcome}
-    assert any(note.kind is Kind.SKIPPED for note in found.notes) is (outcome is Outcome.SKIPPED)
+    assert any(note.kind == SKIPPED for note in found.notes) is (outcome is Outcome.SKIPPED)
     passes = outcome in (Outcome.SKIPPED, Outcome.NEW)
     assert exit_status(found) is (ExitStatus.OK if passes else ExitStatus.NOT_MEASURED)
 
@@ -89,10 +89,10 @@ def test_skips_are_told_once_a_reason(loaded: Loader) -> None:
 
     skips = [skip("p/a", "needs 2 GPUs"), skip("p/b", "no room"), skip("q/c", "needs 2 GPUs")]
     found = judge(loaded(recorded("a/b")), loaded(run([STEADY, *skips])))
-    notes = [note.values for note in found.notes if note.kind is Kind.SKIPPED]
+    notes = [str(note) for note in found.notes if note.kind == SKIPPED]
     assert notes == [
-        {"names": ("p/a", "q/c"), "reasons": ("needs 2 GPUs",)},
-        {"names": ("p/b",), "reasons": ("no room",)},
+        "2 benchmarks skipped: needs 2 GPUs.",
+        "1 benchmark skipped: no room.",
     ]
     shown = plain(found)
     assert shown.count("needs 2 GPUs") == shown.count("no room") == 1
@@ -127,7 +127,7 @@ def test_the_failure_to_see_again_is_one_that_the_machine_could_run(
 ) -> None:
     sides = loaded(recorded(*names)), loaded(run(rows))
     found = judge(*sides, ComparisonSettings(filter=filter))
-    noted = any(note.kind is Kind.SKIPPED for note in found.notes)
+    noted = any(note.kind == SKIPPED for note in found.notes)
     assert noted is (filter == "a/")
     assert step in steps(found) if step else "failure" not in steps(found)
 

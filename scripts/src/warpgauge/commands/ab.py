@@ -20,14 +20,14 @@ from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import PROGRAMS
-from warpgauge.reports import provenance
-from warpgauge.reports.formats import TERMINAL
+from warpgauge.reports import view as provenance
+from warpgauge.reports.format import TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
-from warpgauge.system.text import inert, typed
+from warpgauge.system.text import foreign, inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +123,11 @@ class _AbCommand(MeasuringCommand):
         return base, candidate
 
     def _noted(self, both: Looks[Comparison]) -> Comparison:
-        base, candidate = (str(provenance.nearby(folder)) for folder in self.options.folders)
-        method = Note(Kind.PAIRED_FOLDERS, base=base, candidate=candidate, **both.rounds)
+        base, candidate = (
+            foreign(str(provenance.nearby(folder))) for folder in self.options.folders
+        )
+        words = f"Measured in pairs, programs in {base} against those in {candidate}"
+        method = Note("paired_folders", f"{words}: {both.rounds}.")
         return replace(both.found, method=method)
 
 
@@ -135,7 +138,7 @@ def _shown(folder: Path) -> str:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     # If standard output has a format for programs, everything else goes to standard error.
-    results, notes = Output(stderr=options.formats.shown is not TERMINAL), Output(stderr=True)
+    results, notes = Output(stderr=options.formats.shown.name != TERMINAL), Output(stderr=True)
     one = _AbCommand(options, root, results, notes, argv)
     if options.list:
         return one.list_names()

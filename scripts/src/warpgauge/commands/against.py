@@ -23,7 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note, commit_words, listed, paired, removed
 from warpgauge.verdict.policy import Expected, Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
@@ -42,7 +42,7 @@ def run(
     measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
 
     def settled(both: Looks[Comparison]) -> Comparison:
-        method = Note(Kind.PAIRED, commit=commit, **both.rounds)
+        method = paired(commit, both.rounds)
         found = _told(replace(both.found, method=method), old, commit)
         return without_gpu(_without_removed(found, baseline), probe)
 
@@ -97,7 +97,12 @@ def _told(found: Comparison, old: list[Expected], commit: str) -> Comparison:
     names = [name for name in slower if any(one.pattern.search(name) for one in old)]
     if not names:
         return found
-    note = Note(Kind.USED_UP, names=tuple(names), commit=commit)
+    note = Note(
+        "used_up",
+        f"The entry that expects {listed(names)} to be slower is also in commit "
+        f"{commit_words(commit)}: the slowdown that it accepts is already in the base. A further "
+        "change needs its own entry.",
+    )
     return replace(found, notes=(note, *found.notes))
 
 
@@ -113,6 +118,5 @@ def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
     gone = [one.name for one in missing if not one.required and one.name not in known]
     if not gone:
         return found
-    note = Note(Kind.REMOVED, names=tuple(gone))
     verdicts = tuple(one for one in found.verdicts if one.name not in gone)
-    return replace(found, verdicts=verdicts, notes=(*found.notes, note))
+    return replace(found, verdicts=verdicts, notes=(*found.notes, removed(gone)))

@@ -24,6 +24,7 @@ from warpgauge.commands.argument_types import (
 )
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.reports.format import FORMATS
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import override
@@ -34,8 +35,7 @@ _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 # A benchmark takes about a second, but the first of a process up to a minute if the disk is slow.
 DEADLINE_S = 120.0
 
-# The names of `reports.formats` and `reports.exports`, which are slow to import.
-FORMATS = ("terminal", "markdown", "json", "junit", "github", "svg", "html")
+# The names of `reports.exports`, which is slow to import.
 EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
 
 EXIT_STATUS = """\
@@ -195,7 +195,7 @@ def add_comparison_options(
 def add_output(where: argparse._ActionsContainer, verbose: str = "") -> None:
     """Add --format, --export and --verbose; `verbose` says what else that shows."""
     add(where, "--format", help=f"write the comparison as {', '.join(FORMATS)}, to standard output "
-        "or FILE; intervals to FILE.svg or FILE.png; repeatable")  # fmt: skip
+        "or FILE (intervals to FILE.svg or FILE.png); repeatable")  # fmt: skip
     add(where, "--export")
     add(where, "--verbose", help=f"show {verbose}how each benchmark was measured, and the decision "
         "rule")  # fmt: skip

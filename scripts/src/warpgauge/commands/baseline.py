@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
 from warpgauge.commands import command_lines
-from warpgauge.reports.markdown import limits
+from warpgauge.reports.formats import markdown
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -41,7 +41,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         return check.check(folders, root, now, given.stale_days, console)
     if given.command == "limits":
         for folder in folders:
-            _print(console, limits.table(folder.whole, given.filter))
+            _print(console, markdown.limits(folder.whole, given.filter))
     elif given.command == "export":
         if len(folders) > 1:
             names = " or ".join(folder.path.name for folder in folders)

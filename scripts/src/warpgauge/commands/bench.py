@@ -20,7 +20,7 @@ from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.reports.formats import TERMINAL
+from warpgauge.reports.format import TERMINAL
 from warpgauge.reports.view import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes
 from warpgauge.system.command_log import CommandLog
@@ -38,7 +38,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         before = resume.interrupted(options, root / "build" / "runs")
         argv, options = before.began.argv, before.options
     # If standard output has a format for programs, everything else goes to standard error.
-    shown = Output(stderr=options.formats.shown is not TERMINAL)
+    shown = Output(stderr=options.formats.shown.name != TERMINAL)
     one = Bench(options, root, shown, Output(stderr=True), argv, before)
     if options.list:
         return _listed(one)

@@ -16,7 +16,7 @@ from warpgauge.commands.arguments import contradiction, refuse_together
 from warpgauge.commands.format_options import Formats
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.records.benchmark_filter import matches, require_portable
-from warpgauge.reports.formats import FORMATS, Format
+from warpgauge.reports.format import FORMATS, Format
 from warpgauge.system.errors import UserError
 from warpgauge.verdict.override import Override
 
@@ -105,7 +105,7 @@ def parse(argv: Sequence[str]) -> Options:
 def options_of(
     given: Mapping[str, Any],
     kind: type[AnyOptions],
-    formats: Mapping[str, Format[str]] = FORMATS,
+    formats: Mapping[str, Format] = FORMATS,
 ) -> AnyOptions:
     """Return the options of a measuring command, with bench's defaults for missing ones.
 

@@ -104,7 +104,7 @@ def judged(
 def _show(comparison: Comparison, options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from warpgauge.reports.terminal.report import render
+    from warpgauge.reports.formats.terminal import render
 
     console = Console(
         highlight=False,

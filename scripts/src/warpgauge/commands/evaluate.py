@@ -21,7 +21,7 @@ from warpgauge.measure.variants import Axes, Variant
 from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
-from warpgauge.reports.evaluation_document import FORMATS
+from warpgauge.reports.evaluation import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.verdict import judge

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpgauge.records.model import Record, Source
-from warpgauge.reports.drawing import picture
 from warpgauge.reports.exports import EXPORTS, Export
-from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
+from warpgauge.reports.format import FORMATS, TERMINAL, Format
 from warpgauge.system import environment, streams
 from warpgauge.system.atomic import resolved, write
 from warpgauge.system.errors import ExitStatus, UserError
@@ -21,42 +20,41 @@ from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair, skip_notes
 
-AnyFormat = Format[str] | Format[bytes]
-
 
 @dataclass(frozen=True)
 class Formats:
     """The format on standard output, by default the terminal's, and the files to write."""
 
-    shown: Format[str] = TERMINAL
-    files: tuple[tuple[AnyFormat, Path], ...] = ()
+    shown: Format = field(default_factory=lambda: FORMATS[TERMINAL])
+    files: tuple[tuple[Format, Path], ...] = ()
     exports: tuple[tuple[Export, Path], ...] = ()
 
     @staticmethod
     def parse(
         formats: Sequence[str],
         exports: Sequence[str] = (),
-        known: Mapping[str, Format[str]] = FORMATS,
+        known: Mapping[str, Format] = FORMATS,
     ) -> Formats:
         """Parse options; `known` are the formats of a comparison unless others are given.
 
         Raises UserError for an unknown name, two formats on standard output, or a file named twice.
         """
-        shown: list[Format[str]] = []
-        files: dict[Path, tuple[AnyFormat, Path]] = {}
+        shown: list[Format] = []
+        files: dict[Path, tuple[Format, Path]] = {}
         exported: dict[Path, tuple[Export, Path]] = {}
         for text in formats:
             name, equals, file = text.partition("=")
-            names = (*known, *((INTERVALS,) if known is FORMATS else ()))
-            if name not in names or (equals and not Path(file).name):
+            if name not in known or (equals and not Path(file).name):
                 raise UserError(
                     f"--format {quoted(text)} is not NAME or NAME=FILE; NAME is one of "
-                    f"{', '.join(names)}"
+                    f"{', '.join(known)}"
                 )
-            if name in known and (not equals or file in STANDARD_OUTPUT):
-                shown.append(known[name])
+            form = known[name]
+            if form.of_suffix:
+                form = _picture(form, text, Path(file))
+            elif not equals or file in STANDARD_OUTPUT:
+                shown.append(form)
                 continue
-            form = known[name] if name in known else _picture(text, Path(file))
             files[_untaken(file, files)] = (form, Path(file))
         if len(shown) > 1:
             both = " and ".join(one.name for one in shown)
@@ -75,13 +73,13 @@ class Formats:
                     f"--export {quoted(text)}: standard output shows the comparison; name a file"
                 )
             exported[_untaken(file, {*files, *exported})] = (EXPORTS[name], Path(file))
-        on_output = shown[0] if shown else TERMINAL
+        on_output = shown[0] if shown else FORMATS[TERMINAL]
         return Formats(on_output, tuple(files.values()), tuple(exported.values()))
 
     @property
     def unwritten(self) -> tuple[str, ...]:
         """One sentence for each requested format that lacks a comparison to write."""
-        on_output = () if self.shown is TERMINAL else (self.shown.name,)
+        on_output = () if self.shown.name == TERMINAL else (self.shown.name,)
         asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
         return tuple(
             f"--format {inert(one)} is not written: there is no comparison." for one in asked
@@ -95,11 +93,10 @@ class Formats:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
-        if any(one is PICTURES[".png"] for one, _ in self.files):
-            environment.ensure([picture.PNG_PACKAGE])
-        if any(one.name == "openmetrics" for one, _ in self.exports):
-            environment.ensure(["prometheus_client"])
-        for one, path in (*self.files, *self.exports):
+        asked: tuple[tuple[Format | Export, Path], ...] = (*self.files, *self.exports)
+        for one, path in asked:
+            if one.packages:
+                environment.ensure([*one.packages])
             check_report(path, baselines, inputs, one.own, one.kind)
 
     def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
@@ -112,7 +109,7 @@ class Formats:
         """
         faults = []
         try:
-            if self.shown.name == TERMINAL.name:
+            if self.shown.name == TERMINAL:
                 show()
             else:
                 streams.write(self.shown.render(found))
@@ -161,13 +158,13 @@ def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
     return faults
 
 
-def _picture(text: str, path: Path) -> AnyFormat:
-    if path.suffix not in PICTURES:
+def _picture(form: Format, text: str, path: Path) -> Format:
+    if path.suffix not in form.of_suffix:
         raise UserError(
-            f"--format {quoted(text)} is a picture and needs a file: use {INTERVALS}=FILE with the "
-            f"suffix {' or '.join(PICTURES)}"
+            f"--format {quoted(text)} is a picture and needs a file: use {form.name}=FILE with the "
+            f"suffix {' or '.join(form.of_suffix)}"
         )
-    return PICTURES[path.suffix]
+    return form.of_suffix[path.suffix]
 
 
 def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:

@@ -16,9 +16,9 @@ from warpgauge.history.lines import History
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.html import page
-from warpgauge.reports.provenance import gpu_name
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats import html as page
+from warpgauge.reports.view import gpu_name
 from warpgauge.system.atomic import is_stream, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line

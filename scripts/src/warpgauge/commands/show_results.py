@@ -14,8 +14,8 @@ from warpgauge.commands.bench_options import Options
 from warpgauge.commands.format_options import Formats, unpaired_comparison
 from warpgauge.measure.discovery import Probe
 from warpgauge.records.model import Record
-from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.terminal import report
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats import terminal as report
 from warpgauge.system.atomic import write
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line
@@ -24,7 +24,7 @@ from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import Note, sentence
 from warpgauge.verdict.policy import Policy
 
 
@@ -117,7 +117,8 @@ def without_gpu(found: Comparison, probe: Probe) -> Comparison:
     """Add a note on what is missing if no GPU was measured."""
     if not probe.no_gpu:
         return found
-    return replace(found, notes=(Note(Kind.NO_GPU, reason=probe.no_gpu), *found.notes))
+    note = Note("no_gpu", f"No GPU was measured: {sentence(probe.no_gpu)}.")
+    return replace(found, notes=(note, *found.notes))
 
 
 def without_baseline(probe: Probe) -> str:

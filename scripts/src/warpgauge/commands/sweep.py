@@ -28,8 +28,7 @@ from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.reports import sweep as reports
-from warpgauge.reports.drawing import lines
-from warpgauge.reports.formats import TERMINAL, format_of
+from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
 from warpgauge.system.text import listed, plural, typed
@@ -40,9 +39,9 @@ _COLUMNS = ",".join(reports.COLUMNS).encode()
 _FORMATS = {
     form.name: form
     for form in (
-        format_of(TERMINAL.name, reports.plain, "sweep in plain text", rb"\Arun: "),
-        format_of("csv", reports.csv_text, "CSV", rb"\A" + _COLUMNS),
-        format_of("svg", reports.svg, "SVG", re.escape(lines.MARK.encode())),
+        Format(TERMINAL, reports.plain, "sweep in plain text", re.compile(rb"\Arun: ")),
+        Format("csv", reports.csv_text, "CSV", re.compile(rb"\A" + _COLUMNS)),
+        Format("svg", reports.svg, "SVG", re.compile(re.escape(reports.MARK.encode()))),
     )
 }
 

@@ -23,7 +23,7 @@ from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record
 from warpgauge.records.names import FULL_SUITE
-from warpgauge.reports.formats import TERMINAL, Format, format_of
+from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system import process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
@@ -36,17 +36,13 @@ from warpgauge.why.reason import Reason, Reasons
 _BASE = "-base.json"  # suffix of the base's run file
 
 _TITLE = reason.TITLE.encode()
+_JSON = rb'"format"\s*:\s*"' + re.escape(reason.FORMAT.encode())
 _TEXTS = (
-    format_of(TERMINAL.name, reason.plain, "reasons in plain text", rb"\A" + _TITLE),
-    format_of("markdown", reason.markdown, "Markdown of reasons", rb"\A### " + _TITLE),
-    format_of(
-        "json",
-        reason.document,
-        "JSON of reasons",
-        rb'"format"\s*:\s*"' + re.escape(reason.FORMAT.encode()),
-    ),
+    Format(TERMINAL, reason.plain, "reasons in plain text", re.compile(rb"\A" + _TITLE)),
+    Format("markdown", reason.markdown, "Markdown of reasons", re.compile(rb"\A### " + _TITLE)),
+    Format("json", reason.document, "JSON of reasons", re.compile(_JSON)),
 )
-FORMATS: Mapping[str, Format[str]] = {one.name: one for one in _TEXTS}
+FORMATS: Mapping[str, Format] = {one.name: one for one in _TEXTS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +64,7 @@ def parse(argv: Sequence[str]) -> WhyOptions:
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    results = Output(stderr=options.formats.shown is not TERMINAL)
+    results = Output(stderr=options.formats.shown.name != TERMINAL)
     one = MeasuringCommand(options, root, results, Output(stderr=True), argv)
     options.formats.check(root / "baselines", [])
     with one.begun(options) as (measuring, held):

@@ -20,7 +20,7 @@ from warpgauge.fleet.reading import CONTEXT, Gpu, Measured, factors
 from warpgauge.records.counters import OTHER_PROCESSES, SM_CLOCK, THROTTLED
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock, Row
-from warpgauge.reports.json_document import Chance, Count
+from warpgauge.reports.formats.json import Chance, Count
 from warpgauge.statistics import fleets
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import FEWEST_UNITS

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import partial
 from html import escape
 
@@ -11,11 +12,11 @@ import msgspec
 from rich.console import Console
 
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
-from warpgauge.reports import comparison_json, site
+from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import fleets
 from warpgauge.reports.drawing.fleets import HeatMap, Ranks
-from warpgauge.reports.formats import TERMINAL, format_of
-from warpgauge.reports.json_document import Count
+from warpgauge.reports.format import TERMINAL, Format
+from warpgauge.reports.formats.json import Count, written
 from warpgauge.statistics.fleets import GPU_ALPHA
 from warpgauge.statistics.outliers import FEWEST_UNITS
 from warpgauge.system import contract, layout
@@ -220,16 +221,17 @@ def _json(report: Report) -> str:
         faults=report.faults,
         left_out=tuple(map(str, report.older)),
     )
-    return comparison_json.written(document)
+    return written(document)
 
 
+_FIRST = re.compile(rb"\A(?:No outlier|Not judged|\d+ outliers?)")
+_JSON = re.compile(rb'"warpgauge_format"\s*:\s*"fleet/')
 FORMATS = {
     form.name: form
     for form in (
-        format_of(TERMINAL.name, lambda report: layout.plain(partial(render, report), _WIDTH),
-                  "report of a fleet in plain text",
-                  rb"\A(?:No outlier|Not judged|\d+ outliers?)"),
-        format_of("json", _json, "JSON of a fleet", rb'"warpgauge_format"\s*:\s*"fleet/'),
-        format_of("html", _page, "page of a fleet", _PAGE.encode()),
+        Format(TERMINAL, lambda report: layout.plain(partial(render, report), _WIDTH),
+               "report of a fleet in plain text", _FIRST),
+        Format("json", _json, "JSON of a fleet", _JSON),
+        Format("html", _page, "page of a fleet", re.compile(_PAGE.encode())),
     )
 }  # fmt: skip

@@ -20,7 +20,7 @@ from urllib.error import HTTPError
 from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from warpgauge.reports.markdown.text import ADDRESS
+from warpgauge.reports.markdown_text import ADDRESS
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT
 from warpgauge.system.text import cut, inert, quoted

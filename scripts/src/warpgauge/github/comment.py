@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from warpgauge.github.api import GitHub, Json, address, at, is_ours, number
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
-from warpgauge.reports.markdown import report
-from warpgauge.reports.markdown.report import MARK
-from warpgauge.reports.markdown.text import (
+from warpgauge.reports.formats import markdown as report
+from warpgauge.reports.formats.markdown import MARK
+from warpgauge.reports.markdown_text import (
     breakable,
     code,
     in_sentence,

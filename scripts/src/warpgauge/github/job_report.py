@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.reports.markdown.text import code, prose
+from warpgauge.reports.formats.github import command
+from warpgauge.reports.markdown_text import code, prose
 from warpgauge.reports.view import check_word
-from warpgauge.reports.workflow_commands import command
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of

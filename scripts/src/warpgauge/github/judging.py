@@ -29,11 +29,11 @@ from warpgauge.records.load import load
 from warpgauge.records.model import Record, Row
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut
+from warpgauge.verdict import note as notes_of
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import Kind, Note
 from warpgauge.verdict.paired_tests import rounds_of
 from warpgauge.verdict.pairing import skip_notes
 from warpgauge.verdict.policy import Policy
@@ -120,7 +120,7 @@ class Terms:
             return self._corrected(judge(base, candidate, settings), known, gpu)
 
         comparison = found(before)
-        method = Note(Kind.PAIRED, commit=self.base.commit, **rounds_of(comparison))
+        method = notes_of.paired(self.base.commit, rounds_of(comparison))
         verdicts = tuple(map(_marked, comparison.verdicts))
         comparison = replace(comparison, verdicts=verdicts, method=method)
         excused: tuple[Verdict, ...] = ()
@@ -176,9 +176,9 @@ class Terms:
         there = {row.name for row in found.verdicts}
         absent = (row for name, row in known.items() if name not in there)
         verdicts += self._expected(gpu, absent)
-        notes = [note for note in found.notes if note.kind is not Kind.SKIPPED]
+        notes = [note for note in found.notes if note.kind != notes_of.SKIPPED]
         notes += skip_notes(verdicts)
-        notes += [Note(Kind.REMOVED, names=tuple(removed))] if removed else []
+        notes += [notes_of.removed(removed)] if removed else []
         return replace(found, verdicts=tuple(verdicts), notes=tuple(notes))
 
     def _expected(self, gpu: Gpu, absent: Iterable[Row]) -> list[Verdict]:

@@ -16,7 +16,7 @@ from warpgauge.github.api import GitHub, Json, NotFound, address, at, is_ours, n
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Pull, Run
 from warpgauge.records.benchmark_filter import matches
-from warpgauge.reports.markdown.text import code, prose
+from warpgauge.reports.markdown_text import code, prose
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import FULL_COMMIT, short
 from warpgauge.system.text import quoted

@@ -17,8 +17,8 @@ from warpgauge.github.pull_request import Run
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import only_session
-from warpgauge.reports.markdown import report
-from warpgauge.reports.markdown.text import code, prose, table_head, table_row
+from warpgauge.reports.formats import markdown as report
+from warpgauge.reports.markdown_text import code, prose, table_head, table_row
 from warpgauge.system.git import short
 from warpgauge.system.text import cut, inert, plural
 from warpgauge.verdict import policy

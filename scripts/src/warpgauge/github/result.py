@@ -18,7 +18,7 @@ from warpgauge.github.judging import Judged, Terms
 from warpgauge.github.pull_request import MOST_FILES, Run
 from warpgauge.records.benchmark_filter import cpu_limit
 from warpgauge.records.sessions import only_session
-from warpgauge.reports.provenance import place
+from warpgauge.reports.view import place
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import clause, cut, inert
 from warpgauge.system.zip_file import MissingEntry

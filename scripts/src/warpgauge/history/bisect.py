@@ -192,7 +192,7 @@ class CommitPairs:
         )
         if looks.stop is not None:
             raise looks.stop
-        most = looks.rounds.get("most_pairs", looks.rounds["pairs"])
+        most = looks.rounds.most or looks.rounds.first
         whole = limit is None or most >= measuring.options.schedule[-1]
         is_final = whole or not open_rows(looks.found)
         if is_final:

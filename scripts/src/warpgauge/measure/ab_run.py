@@ -30,6 +30,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, plural
 from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.note import Rounds
 
 # Context fields of run files: the seed of the order, and in pairs the measuring time so far.
 ORDER_SEED, MEASURED_SECONDS = "order_seed", "measured_seconds"
@@ -68,13 +69,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Looks(Generic[Found]):
-    """The findings, and the numbers of rounds for the note on pairs.
+    """The findings, and how many pairs led to them.
 
     `stop` is an interrupt after the first look. The caller shows the findings, then raises it.
     """
 
     found: Found
-    rounds: Mapping[str, int | float]
+    rounds: Rounds
     stop: KeyboardInterrupt | None = None
 
 
@@ -241,16 +242,9 @@ def take(
             measuring.note(f"Interrupted: the first {counted} count.")
             stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
             break
-    rounds = {
-        "pairs": looked[0],
-        "interrupted": int(stop is not None),
-        "budget_seconds": budget.given or 0.0,
-    }
-    if len(looked) > 1:
-        rounds |= {"most_pairs": looked[-1], "open_benchmarks": len(names)}
-        rounds["still_open"] = len(left)
-    else:
-        rounds["undecided"] = len(left)
+    further_looks = (looked[-1], len(names)) if len(looked) > 1 else (0, 0)
+    given = budget.given or 0.0
+    rounds = Rounds(looked[0], *further_looks, len(left), stop is not None, given)
     return Looks(found, rounds, stop)
 
 

@@ -20,11 +20,19 @@ from warpgauge.records.sessions import newest, newest_last
 from warpgauge.system import worktree
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import is_full, short
-from warpgauge.system.text import plural
+from warpgauge.system.text import foreign, plural
 from warpgauge.verdict.comparability import references, same_model
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
 from warpgauge.verdict.controls import judged
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import (
+    ENTRY_UNUSED,
+    HELD_BACK,
+    SIBLINGS,
+    Note,
+    commit_words,
+    not_the_code,
+    sentence,
+)
 
 
 def confirmed(
@@ -118,15 +126,16 @@ _FLAGS = (*CHANGED, Outcome.INCONCLUSIVE)
 _OF_THE_BASELINE = (Outcome.NEW, Outcome.MISSING, Outcome.INVALID)
 
 # Notes on verdicts that pairs from the start replace.
-_SUPERSEDED = (Kind.SIBLINGS, Kind.ENTRY_UNUSED, Kind.HELD_BACK)
+_SUPERSEDED = (SIBLINGS, ENTRY_UNUSED, HELD_BACK)
 
-# Names of a pair's outcomes in the note.
+# A pair's outcomes in words, in the order of the note.
 _COUNTED = {
     Outcome.REGRESSION: "slower",
     Outcome.IMPROVED: "faster",
-    Outcome.PASS: "unchanged",
-    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.PASS: "within tolerance",
+    Outcome.INCONCLUSIVE: "undecided",
 }
+_NOT_SO = "could not be measured so"
 
 
 def flagged(screened: Comparison) -> tuple[Verdict, ...]:
@@ -147,21 +156,19 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
     merged, replaced = _merged(screened, paired, flags)
-    counts = Counter(
-        "accepted" if row.is_accepted else _COUNTED[row.outcome]
-        for row in replaced
-        if row.outcome in _COUNTED
-    )
-    method = Note(
-        Kind.CONFIRMED,
-        commit=_commit(paired),
-        screened=judged(screened),
-        flagged=len(flags),
-        not_measured=len(flags) - counts.total(),
-        **both.rounds,
-        **counts,
-    )
-    return replace(merged, method=method)
+    counts = Counter(_COUNTED.get(row.outcome, "") for row in replaced if not row.is_accepted)
+    counts["accepted"] = sum(row.is_accepted for row in replaced)
+    counts[_NOT_SO] = len(flags) - sum(counts[words] for words in (*_COUNTED.values(), "accepted"))
+    order = (*_COUNTED.values(), "accepted", _NOT_SO)
+    found = ", ".join(f"{counts[words]} {words}" for words in order if counts[words])
+    words = f"Measured again in pairs with its commit {_commit(paired)}: {both.rounds}."
+    words += f" Of these, {found}." if found else ""
+    return replace(merged, method=Note("confirmed", f"{_screened(screened)} {words}"))
+
+
+def _screened(screened: Comparison) -> str:
+    of = f"{len(flagged(screened))} of {plural(judged(screened), 'benchmark')} flagged"
+    return f"Screened against the baseline: {of}."
 
 
 def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
@@ -179,11 +186,13 @@ def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
     notes = tuple(note for note in alone.notes if note.kind not in _SUPERSEDED)
     rows = [row for row in left if not row.control]
     merged, _ = _merged(replace(alone, notes=notes), paired, rows)
-    return replace(merged, method=Note(Kind.UNSCREENED, commit=_commit(paired), **both.rounds))
+    words = "The baseline has no session of this GPU. Measured in pairs with its commit"
+    words += f" {_commit(paired)}: {both.rounds}."
+    return replace(merged, method=Note("unscreened", words))
 
 
 def _commit(paired: Comparison) -> str:
-    return newest(paired.baseline).context.get("commit", "")
+    return commit_words(newest(paired.baseline).context.get("commit", ""))
 
 
 def _merged(
@@ -207,7 +216,7 @@ def _merged(
         and new.outcome is Outcome.PASS
         and not new.is_accepted
     ]
-    own = [Note(Kind.NOT_THE_CODE, names=tuple(acquitted))] if acquitted else []
+    own = [not_the_code(acquitted)] if acquitted else []
     # Do not repeat the pair's notes.
     others = [note for note in screened.notes if note not in paired.notes]
     verdicts = tuple(found.get(row.name, row) for row in screened.verdicts)
@@ -234,5 +243,8 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
             remedy = "scripts/bench --kernels FILE --budget TIME"
         elif BUILD_DIR in context:
             remedy = "scripts/warpgauge ab"
-    counts = {"screened": judged(screened), "flagged": len(flags)}
-    return replace(screened, method=Note(Kind.UNCONFIRMED, **counts, reason=why, remedy=remedy))
+    words = f"{_screened(screened)} Not measured again in pairs with its commit: {sentence(why)}."
+    if remedy:
+        words += f" To decide the undecided benchmarks, run {foreign(remedy)}"
+        words += ", or record a new session."
+    return replace(screened, method=Note("unconfirmed", words))

@@ -13,9 +13,8 @@ from warpgauge.records import counters
 from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Clock, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.markdown.text import prose
-from warpgauge.reports.provenance import is_other_project
-from warpgauge.reports.view import worst
+from warpgauge.reports.markdown_text import prose
+from warpgauge.reports.view import is_other_project, worst
 from warpgauge.system.git import is_full, short
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation for people, on a terminal and as Markdown: the result, and a row per point."""
+"""An evaluation on a terminal, as Markdown and as JSON: the result, and a row per point.
+
+Docstrings of the JSON's types are the descriptions in its published schema.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.model import Row
-from warpgauge.reports.markdown import text as markdown_text
-from warpgauge.system import layout
+from warpgauge.reports import markdown_text
+from warpgauge.reports.format import TERMINAL, Format
+from warpgauge.reports.formats.json import Fraction, Number, Seconds, written
+from warpgauge.system import contract, layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import (
@@ -24,8 +31,9 @@ from warpgauge.system.text import (
     plural,
     quantity,
 )
+from warpgauge.verdict import evaluation as judged
 from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.evaluation import MEMORY, Evaluation, Point, SpeedUp
+from warpgauge.verdict.evaluation import MEMORY
 
 _HEADING = (
     *("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit"),
@@ -42,7 +50,7 @@ _WORDS = {
 _STYLES = {"faster": "green", "equal": "", "slower": "red"}
 
 
-def headline(evaluation: Evaluation) -> str:
+def headline(evaluation: judged.Evaluation) -> str:
     """Return the result in one line: correctness and memory before speed."""
     points = evaluation.points
     wrong = sum(not one.is_right for one in points)
@@ -68,12 +76,12 @@ def headline(evaluation: Evaluation) -> str:
     return f"EQUAL at {plural(len(points), 'point')}."
 
 
-def plain(evaluation: Evaluation) -> str:
+def plain(evaluation: judged.Evaluation) -> str:
     """Return the whole report without colour, for a file."""
     return layout.plain(lambda console: render(evaluation, console))
 
 
-def render(evaluation: Evaluation, console: Console) -> None:
+def render(evaluation: judged.Evaluation, console: Console) -> None:
     """Print the report to a terminal, or to what has its width."""
     style = {ExitStatus.OK: "bold green", ExitStatus.REGRESSION: "bold red"}
     text = Text(headline(evaluation))
@@ -95,7 +103,7 @@ def render(evaluation: Evaluation, console: Console) -> None:
         print_text(console, sentence if index else f"\n{sentence}")
 
 
-def markdown(evaluation: Evaluation) -> str:
+def markdown(evaluation: judged.Evaluation) -> str:
     """Return the report as Markdown, with names and reasons as code."""
     lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
     facts = [f"- {key}: {markdown_text.in_sentence(value)}" for key, value in _facts(evaluation)]
@@ -114,7 +122,7 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
+def _facts(evaluation: judged.Evaluation) -> list[tuple[str, str]]:
     facts = [*zip(("base", "candidate"), evaluation.names, strict=True)]
     if gpu := evaluation.gpu_name:
         facts += [("GPU", gpu)]
@@ -123,7 +131,7 @@ def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
     return [(key, inert(value)) for key, value in facts]
 
 
-def _cells(point: Point) -> Cells:
+def _cells(point: judged.Point) -> Cells:
     speed_up, verdict = point.speed_up, point.verdict
     sides = point.base.counters, point.candidate.counters
     memory = (quantity(one[MEMORY], "B") if MEMORY in one else "" for one in sides)
@@ -143,7 +151,7 @@ def _cells(point: Point) -> Cells:
     )
 
 
-def _result(point: Point) -> str:
+def _result(point: judged.Point) -> str:
     if point.is_right and not point.is_within_memory:
         return "over limit"
     return _WORDS.get(point.verdict.outcome, point.verdict.outcome.value)
@@ -157,11 +165,11 @@ def _correct(base: Row, candidate: Row) -> str:
     return "yes" if error is None else f"yes, {error:.2g}"
 
 
-def _interval(speed_up: SpeedUp) -> str:
+def _interval(speed_up: judged.SpeedUp) -> str:
     return f"{digits(speed_up.low)} … {digits(speed_up.high)}"
 
 
-def _mean(evaluation: Evaluation) -> str:
+def _mean(evaluation: judged.Evaluation) -> str:
     """Return a sentence on the mean, or "" without one."""
     mean = evaluation.geometric_mean
     if mean is None:
@@ -172,7 +180,7 @@ def _mean(evaluation: Evaluation) -> str:
     return f"Geometric mean of the speed-ups{all_points}: {shown}."
 
 
-def _remarks(evaluation: Evaluation) -> Iterator[str]:
+def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
     """Yield why points have no result, what was not measured, and what to do about it."""
     reasons: dict[str, list[str]] = {}
     for point in evaluation.points:
@@ -206,3 +214,136 @@ def _few(points: Sequence[str]) -> str:
     """Return names such as ``n:8, n:16 and 3 more``."""
     shown = ", ".join(points[:3])
     return f"{shown} and {len(points) - 3} more" if len(points) > 3 else shown
+
+
+class SpeedUp(msgspec.Struct, frozen=True):
+    """The base's time over the candidate's, above 1 if faster, with its 95 % interval."""
+
+    ratio: Fraction
+    low: Fraction
+    high: Fraction | None
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One kernel at one point. `verified`: all verifications of its results passed.
+
+    `max_error` is the largest error of an element against the reference in double precision.
+    `limit_fraction` is the fraction of the roofline. Unknown values are null. `error` says why
+    there is no result.
+    """
+
+    verified: bool
+    max_error: Number | None = None
+    seconds: Seconds | None = None
+    peak_device_bytes: Number | None = None
+    limit_fraction: Number | None = None
+    error: str | None = None
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """Both kernels at one point. `axes` holds each axis's value as written in the name.
+
+    `outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided. The others
+    have no speed-up, and `reason` says why. `bound`: the candidate is slower by at most this
+    fraction, with 99 % confidence. `pairs`: how many pairs of processes were compared.
+    """
+
+    axes: dict[str, str]
+    outcome: Outcome
+    within_memory_limit: bool
+    base: Side
+    candidate: Side
+    speed_up: SpeedUp | None = None
+    bound: Number | None = None
+    pairs: int | None = None
+    reason: str = ""
+
+
+class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1"):
+    """The output of scripts/warpgauge evaluate --format json.
+
+    Times are seconds per operation. A later warpgauge may add keys within a version of the format:
+    ignore unknown keys. `base` and `candidate` are the kernels as named by the user.
+
+    `exit_status`: 0 the candidate is right, within the memory limit, and faster or equal; 1 it is
+    right, but slower at a point; 3 wrong, over the limit, not measured, or undecided.
+    `base_alone`, `candidate_alone`: points that only one of them has. `notes`: sentences.
+    """
+
+    base: str
+    candidate: str
+    headline: str
+    exit_status: ExitStatus
+    gpu_name: str | None = None
+    memory_limit_bytes: int | None = None
+    points: tuple[Point, ...] = ()
+    geometric_mean: SpeedUp | None = None
+    base_alone: tuple[str, ...] = ()
+    candidate_alone: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def json(found: judged.Evaluation) -> str:
+    """Return an evaluation as JSON for programs."""
+    return written(document(found))
+
+
+def document(found: judged.Evaluation) -> Evaluation:
+    """Return an evaluation as the document that `render` writes."""
+    return Evaluation(
+        base=found.names[0],
+        candidate=found.names[1],
+        headline=headline(found),
+        exit_status=found.exit_status,
+        gpu_name=found.gpu_name,
+        memory_limit_bytes=found.memory_limit,
+        points=tuple(map(_point_of, found.points)),
+        geometric_mean=_speed_up_of(found.geometric_mean),
+        base_alone=found.alone[0],
+        candidate_alone=found.alone[1],
+        notes=tuple(map(str, found.comparison.notes)),
+    )
+
+
+def _point_of(point: judged.Point) -> Point:
+    verdict = point.verdict
+    parts = (part.partition(":") for part in verdict.name.split("/")[1:])
+    return Point(
+        axes={axis: value for axis, _, value in parts},
+        outcome=verdict.outcome,
+        within_memory_limit=point.is_within_memory,
+        base=_side_of(point.base, verdict.baseline_seconds),
+        candidate=_side_of(point.candidate, verdict.candidate_seconds),
+        speed_up=_speed_up_of(point.speed_up),
+        bound=verdict.bound,
+        pairs=verdict.processes and min(verdict.processes),
+        reason=verdict.reason,
+    )
+
+
+def _side_of(row: Row, seconds: float | None) -> Side:
+    return Side(
+        verified=row.error is None,
+        max_error=row.counters.get(MAX_ERROR),
+        seconds=seconds,
+        peak_device_bytes=row.counters.get(MEMORY),
+        limit_fraction=row.counters.get("limit_fraction"),
+        error=row.error,
+    )
+
+
+def _speed_up_of(found: judged.SpeedUp | None) -> SpeedUp | None:
+    return None if found is None else SpeedUp(found.ratio, found.low, found.high)
+
+
+_FIRST = rb"(?:FASTER|EQUAL|SLOWER|UNDECIDED|FAILED|OVER THE MEMORY|NOT MEASURED|NOT COMPARED)"
+
+_OWN = rb'"warpgauge_format"\s*:\s*"evaluation/'
+FORMATS = {
+    one.name: one
+    for one in (
+        Format(TERMINAL, plain, "evaluation in plain text", re.compile(rb"\A" + _FIRST)),
+        Format("markdown", markdown, "Markdown of an evaluation", re.compile(rb"\A\*\*" + _FIRST)),
+        Format("json", json, "JSON of an evaluation", re.compile(_OWN)),
+    )
+}

@@ -61,7 +61,7 @@ _RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "
 class Export:
     """A format: `text` writes a comparison in which every verdict has a candidate time.
 
-    `unfit` returns why a verdict is left out, or "". `own` matches in every such text, of a `kind`.
+    `unfit` returns why a verdict is left out, or "". The others are those of a `Format`.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Export:
     unfit: Callable[[Verdict], str]
     kind: str
     own: re.Pattern[bytes]
+    packages: tuple[str, ...] = ()
 
     def render(self, comparison: Comparison) -> str:
         """Return the text without unfit benchmarks, or "" if none is left."""
@@ -209,6 +210,13 @@ _METRICS = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
 _EXPORTS = (
     _google("github-action-benchmark", _unfit),
     _google("bencher", _unfit_for_bencher),
-    Export("openmetrics", _openmetrics, _unfit, "OpenMetrics text of warpgauge", _METRICS),
+    Export(
+        "openmetrics",
+        _openmetrics,
+        _unfit,
+        "OpenMetrics text of warpgauge",
+        _METRICS,
+        ("prometheus_client",),
+    ),
 )
 EXPORTS: Mapping[str, Export] = {one.name: one for one in _EXPORTS}

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import axes, lines, picture
-from warpgauge.reports.drawing.lines import Labels, Point, Series
-from warpgauge.reports.provenance import gpu_name, side
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
+from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import print_facts, print_text, wrapped_name
@@ -31,6 +34,16 @@ _SAME_CEILING = 0.02
 
 # A line or ceiling that exceeds another line by this factor makes the axis logarithmic.
 _FAR_ABOVE = 8.0
+
+# A later run replaces only files that contain it.
+MARK = "warpgauge lines over an axis"
+
+_WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
+
+# Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
+_HIGHEST_BAND = 1.15
+
+_BEFORE = "baseline, pale"
 
 _GAP = "   "
 # The largest width to which a variant's name widens its column; longer names are broken.
@@ -48,8 +61,8 @@ def print_table(sweep: Sweep, console: Console) -> None:
         depth = max(map(len, names))
         above = [[" " * cell_len(name[0])] * (depth - len(name)) for name in names]
         heads = [lead + name for lead, name in zip(above, names, strict=True)]
-        for line in zip(*heads, strict=True):
-            print_text(console, _GAP.join(line).rstrip(), style="bold")
+        for cells in zip(*heads, strict=True):
+            print_text(console, _GAP.join(cells).rstrip(), style="bold")
         for row in rows:
             print_text(console, _GAP.join(row).rstrip())
     for gap in sweep.gaps:
@@ -143,7 +156,7 @@ def plain(sweep: Sweep) -> str:
 
 def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    return picture.document(drawn(sweep), lines.MARK)
+    return picture.document(drawn(sweep), MARK)
 
 
 def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) -> str:
@@ -174,19 +187,15 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     every = [*ceilings, *(one for one in older if one.drawn), *curves]
     ys = [point.y for series in every for point in series.drawn]
     lowest = min(max(point.y for point in series.drawn) for series in curves)
-    unit, y_text = _axis(max(ys), what)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    log_y = not what.rate or max(ys) > _FAR_ABOVE * lowest
-    return lines.drawn(every, Labels(title, sweep.axis, unit, y_text), log_y=log_y)
-
-
-def _axis(highest: float, what: _Quantity) -> tuple[str, Callable[[float], str]]:
-    """Return the title of the vertical axis, and the format of its ticks."""
-    if not what.rate:
-        return what.label, lambda value: axes.short(duration(value))
-    size, unit = axes.unit_of(quantity(highest, what.label), highest)
-    return unit, lambda value: f"{value / size:.4g}"
+    if what.rate:
+        size, unit = picture.unit_of(quantity(max(ys), what.label), max(ys))
+        far = max(ys) > _FAR_ABOVE * lowest
+        up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
+    else:
+        up = Vertical(what.label, lambda value: picture.short(duration(value)), is_logarithmic=True)
+    return lines(every, title, sweep.axis, up)
 
 
 def _drawn(variant: Variant) -> dict[float, Measured | None]:
@@ -249,3 +258,130 @@ def _agree(one: Mapping[float, float], other: Mapping[float, float]) -> bool:
 def _ceiling_name(sweep: Sweep, members: Sequence[int]) -> str:
     more = f" and {len(members) - 1} more" if len(members) > 1 else ""
     return f"roofline of {sweep.variants[members[0]].name}{more}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line from left to right, broken where a point is None; a `ceiling` is dashed.
+
+    `colour` numbers the line's colour; None is the colour of text. A baseline's line (`before`) is
+    pale, without marks, and has no entry of its own in the legend.
+    """
+
+    name: str
+    points: Sequence[Point | None]
+    colour: int | None
+    ceiling: bool = False
+    before: bool = False
+
+    @property
+    def drawn(self) -> list[Point]:
+        return [point for point in self.points if point is not None]
+
+    @property
+    def parts(self) -> list[list[Point]]:
+        """The unbroken pieces of the line."""
+        groups = groupby(self.points, key=lambda point: point is not None)
+        return [[one for one in group if one is not None] for there, group in groups if there]
+
+    @property
+    def line(self) -> str:
+        """The CSS classes of its line."""
+        kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
+        return f"{kind} {picture.series(self.colour)}"
+
+    @property
+    def sign(self) -> Sign:
+        path = "" if self.ceiling else picture.marker(self.colour)
+        return Sign(self.name, f"mark {picture.series(self.colour)}", path, self.line)
+
+
+@dataclass(frozen=True)
+class Vertical:
+    """The vertical axis: its title, its ticks' words, and whether it is logarithmic."""
+
+    title: str
+    words: Words = "{:g}".format
+    is_logarithmic: bool = False
+
+
+def lines(every: Sequence[Series], title: str, x_title: str, y: Vertical) -> str:
+    """Return the SVG element. At least one point; every x above zero; with a log axis every y."""
+    points = [point for one in every for point in one.drawn]
+    if y.is_logarithmic:
+        low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
+        y_ticks = picture.log_ticks(low, high)
+    else:
+        highest = max(point.y for point in points)
+        bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
+        low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
+        y_ticks = picture.linear_ticks(low, high)
+    left = picture.margin(y_ticks, y.words)
+    scale = picture.logarithm if y.is_logarithmic else picture.linear
+    up = Axis(low, high, _TOP + _HEIGHT, _TOP, scale, y.words, y.title)
+    xs = sorted({point.x for point in points})
+    across = _horizontal(xs, left, x_title)
+    signs = [one.sign for one in every if not one.before]
+    signs += [Sign(_BEFORE, "", line="bar ink")] if any(one.before for one in every) else []
+    body = [
+        *(band for one in every for band in _bands(across, up, one)),
+        *(part for one in every for part in _line(across, up, one)),
+        *picture.legend([[sign] for sign in signs], across.end + GAP, _TOP),
+    ]
+    right = GAP + max(sign.width for sign in signs)
+    height = _TOP + LINE * len(signs) + GAP
+    ticks = _x_ticks(xs, across), y_ticks
+    return picture.chart(title, (across, up), ticks, body, right=right, height=height)
+
+
+def _horizontal(xs: Sequence[float], left: float, title: str) -> Axis:
+    """Return an axis slightly longer than the lines at both ends."""
+    room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
+    low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
+    return Axis(low, high, left, left + _WIDTH, picture.logarithm, binary, title)
+
+
+def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
+    """Return powers of two, spaced as their labels need, or the values if these lie between."""
+    first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
+    if first == last or any(isinstance(one, float) for one in xs):
+        return x.spread(xs)
+    # 2^10 and 2^20 belong to every step.
+    for step in (1, 2, 5, 10):
+        chosen = [2**power for power in range(first, last + 1) if power % step == 0]
+        if x.spread(chosen) == chosen:
+            break
+    return [*chosen] if len(chosen) > 1 else x.spread(xs)
+
+
+def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
+    """Yield the intervals: a band, or a bar for a single point."""
+    colour = picture.series(one.colour)
+    for part in one.parts:
+        known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
+        highs = [(x.at(at), y.at(high)) for at, _, high in known]
+        lows = [(x.at(at), y.at(low)) for at, low, _ in known]
+        if len(known) == 1:
+            yield picture.line(f"bar {colour}", [*lows, *highs])
+        elif known:
+            corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
+            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
+
+
+def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
+    for part in one.parts:
+        yield picture.line(one.line, [(x.at(point.x), y.at(point.y)) for point in part])
+        for point in () if one.ceiling or one.before else part:
+            sign = one.sign
+            yield picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)

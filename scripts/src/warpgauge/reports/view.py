@@ -7,20 +7,27 @@ Foreign text among our words is marked (`text.foreign`), and each format quotes 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.records.model import Clock, by_family
+from warpgauge.records.counters import SOURCE_LINE
+from warpgauge.records.model import PROGRAMS, Clock, Record, Source, by_family
+from warpgauge.records.processes import PROCESSES
+from warpgauge.records.sessions import newest
 from warpgauge.reports.causes import Causes
 from warpgauge.system.errors import ExitStatus
+from warpgauge.system.git import short
 from warpgauge.system.text import (
     LONGEST_TEXT,
     cut,
     duration,
     foreign,
+    inert,
     of_limit,
     percent,
     percent_number,
@@ -277,8 +284,14 @@ class View:
     @cached_property
     def decisive(self) -> Row | None:
         """The row to show first: the worst, else the most serious undecided, else the best."""
-        row = decisive(self.comparison)
-        return next((one for one in self.rows if one.verdict is row), None)
+
+        def gravity(row: Row) -> tuple[int, float]:
+            return _GRAVEST.index(row.verdict.outcome), -(row.verdict.bound or 0.0)
+
+        slowest, faster = worst(self.comparison), self.of("faster")
+        if slowest is not None:
+            return next((row for row in self.rows if row.verdict is slowest), None)
+        return min(self.unmeasured, key=gravity, default=None) or next(iter(faster), None)
 
 
 def headline(comparison: Comparison) -> str:
@@ -313,21 +326,6 @@ def worst(comparison: Comparison) -> Verdict | None:
     """Return the regression with the largest change of time, else one by resources alone."""
     slower = (one for one in comparison.verdicts if one.outcome is Outcome.REGRESSION)
     return min(slower, key=rank, default=None)
-
-
-def decisive(comparison: Comparison) -> Verdict | None:
-    """Return the row to show first: the worst, else the most serious undecided, else the best."""
-
-    def gravity(verdict: Verdict) -> tuple[int, float]:
-        return _GRAVEST.index(verdict.outcome), -(verdict.bound or 0.0)
-
-    undecided = [one for one in comparison.verdicts if one.is_unmeasured]
-    faster = [one for one in comparison.verdicts if one.outcome is Outcome.IMPROVED]
-    return (
-        worst(comparison)
-        or min(undecided, key=gravity, default=None)
-        or min(faster, key=rank, default=None)
-    )
 
 
 def size(verdict: Verdict) -> str:
@@ -416,3 +414,76 @@ def bound_words(verdict: Verdict) -> str:
     tolerance = verdict.tolerance
     known = "" if tolerance is None else f", tolerance {percent(tolerance, sign=False)}"
     return f"{at_most(verdict.bound)}{known}"
+
+
+def side(record: Record) -> str:
+    """Return path, GPU, date and commit, inert; a path below the working directory is relative.
+
+    Return "none" for the missing side of a run without a baseline.
+    """
+    if not record.sessions:
+        return "none"
+    context = newest(record).context
+    facts = [str(nearby(record.path))]
+    if record.source is Source.GOOGLE_BENCHMARK:
+        several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
+        facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
+    if context.get("gpu_name"):
+        facts.append(context["gpu_name"])
+    several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""
+    if context.get("date"):
+        facts.append(f"{several}{context['date'][:10]}")
+    if context.get("commit"):
+        changed = " and changes" if context.get("dirty") == "true" else ""
+        facts.append(f"commit {short(context['commit'])}{changed}")
+    return inert(" · ".join(facts))
+
+
+def gpu_name(record: Record) -> str:
+    """Return the GPU's name in the newest session, not yet inert, or ""."""
+    return newest(record).context.get("gpu_name", "")
+
+
+def differences_beside(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return what differs between the contexts and the two `side`s do not show, not yet inert."""
+    sides = (comparison.baseline, comparison.candidate)
+    if not all(record.sessions for record in sides):
+        return []
+    shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
+    found = [astuple(one) for one in comparison.differences]
+    return [
+        (key, *(short(one) if key == "commit" else one for one in values))
+        for key, *values in found
+        if (key, *values) != shown
+    ]
+
+
+def nearby(path: Path) -> Path:
+    """Return the path relative to the working directory if it lies there."""
+    try:
+        here = Path.cwd()
+    except OSError:  # the working directory was removed
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+# Family names for which a file may exist; too long a name would be an OSError.
+_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
+    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
+
+    Empty without a file, and for another project's programs, whose families are not ours.
+    """
+    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
+        return {}
+    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
+    line = verdict.counters.get(SOURCE_LINE, 0.0)
+    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
+    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
+
+
+def is_other_project(comparison: Comparison) -> bool:
+    """Return whether the candidate is another project's programs."""
+    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

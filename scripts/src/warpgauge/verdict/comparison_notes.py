@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notes of a judged comparison. `note` defines their kinds and words."""
+"""The notes of a judged comparison, in words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from warpgauge.records.counters import (
 )
 from warpgauge.records.model import Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last
+from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.controls import Controls
-from warpgauge.verdict.note import MOST, Kind, Note
+from warpgauge.verdict.note import SIBLINGS, Note, and_more, listed, sentence
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.resource_changes import KERNEL
@@ -30,6 +31,7 @@ from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
 _KNOWN = 100.0  # a log ratio; larger or unknown noise sets no limit
+_MOST = 2.0**52  # processes; a larger count is no count
 
 Judged = Sequence[tuple[Pairing, Verdict]]
 
@@ -44,25 +46,33 @@ def of(
     settings: ComparisonSettings,
 ) -> Iterator[Note]:
     """Yield the notes of a comparison, most important first; `unasked` counts those left out."""
-    yield from _injection(candidate)
+    contexts = [session.context for session in candidate.sessions.values()]
+    for work in sorted({one["inject"] for one in contexts if one.get("inject")}):
+        words = f"The candidate was measured with injected extra work ({foreign(work)})."
+        yield Note("injected", words)
     yield from _contradicted(judged)
     yield from _siblings(judged)
     yield from _few_processes(baseline, candidate, judged, settings.process_scatter)
     if candidate.source is not Source.GOOGLE_BENCHMARK and len(candidate.sessions) > 1:
-        yield Note(Kind.SEVERAL_SESSIONS, sessions=len(candidate.sessions))
-    yield from _alternated(judged)
+        held = f"The candidate holds {plural(len(candidate.sessions), 'session')}"
+        yield Note("several_sessions", f"{held}; each benchmark is judged by its newest session.")
+    alternated = [one.name for _, one in judged if one.evidence is Evidence.PAIRED]
+    if alternated and any(one.evidence is Evidence.LOCK_STEP for _, one in judged):
+        words = "Measured in alternating processes, which scatter more than lock-step pairs"
+        yield Note("alternated", f"{words}: {listed(alternated)}.")
     yield from _left_out(judged)
-    if vary := [one.candidate for one, _ in judged if one.candidate.counters.get(RESOURCES_VARY)]:
-        yield Note(Kind.KERNELS_VARY, names=_names(vary))
-    yield from _times([one.candidate for one, _ in judged])
+    yield from _of_rows([one.candidate for one, _ in judged])
     yield from _resources(judged)
     yield from _host(judged, moved)
     if unasked := unasked - len(request.left_out):
-        yield Note(Kind.FILTERED, benchmarks=unasked, filter=request.filters)
+        skipped = f"{plural(unasked, 'benchmark')} skipped by {foreign('--filter')}"
+        yield Note("filtered", f"{skipped} {foreign(request.filters)}.")
     if request.of_full_suite:
-        yield Note(Kind.OF_FULL_SUITE, benchmarks=len(request.of_full_suite))
+        count = plural(len(request.of_full_suite), "benchmark")
+        yield Note("of_full_suite", f"{count} of the full suite skipped.")
     if request.of_programs:
-        yield Note(Kind.OF_PROGRAMS, benchmarks=len(request.of_programs))
+        count = plural(len(request.of_programs), "benchmark")
+        yield Note("of_programs", f"{count} skipped by {foreign('--programs')}.")
 
 
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
@@ -79,12 +89,13 @@ def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
             continue
         newest = newest_last(met[-1].references)[-1]
         differences = comparability.widened(newest, met[-1].session, clock)
+        told = listed(f"{one.key} {one.baseline} → {one.candidate}" for one in differences)
+        least = comparability.MINIMUM_EFFECT[clock, Comparability.OTHER_SYSTEM]
         yield Note(
-            Kind.OTHER_SYSTEM,
-            clock=clock.value,
-            differences=tuple(f"{d.key} {d.baseline} → {d.candidate}" for d in differences),
-            benchmarks=len(met),
-            minimum_effect=comparability.MINIMUM_EFFECT[clock, Comparability.OTHER_SYSTEM],
+            "other_system",
+            f"The system differs from the baseline's ({told}): for "
+            f"{plural(len(met), 'benchmark')} of {clock.value} time only changes of at least "
+            f"{percent(least, sign=False)} count.",
         )
 
 
@@ -97,12 +108,13 @@ def of_overrides(
     """Yield the notes on `allow`; `waived` maps each override to the benchmarks that needed it."""
     whole = {one.override: one.fact for one in comparability.incompatibilities(baseline, candidate)}
     for one in (one for one in Override if one in allow):
+        compared = f"{foreign(f'--allow {one.word}')}: compared although {one.although}"
         if fact := whole.get(one):
-            yield Note(Kind.OVERRIDDEN, override=one.word, fact=fact)
+            yield Note("overridden", f"{compared}: {sentence(fact)}.")
         elif names := waived.get(one):
-            yield Note(Kind.OVERRIDDEN, override=one.word, names=tuple(names))
+            yield Note("overridden", f"{compared}: {listed(names)}.")
         else:
-            yield Note(Kind.OVERRIDE_UNUSED, override=one.word)
+            yield Note("override_unused", f"{foreign(f'--allow {one.word}')} was not needed.")
 
 
 def _host(judged: Judged, moved: Controls) -> Iterator[Note]:
@@ -113,24 +125,18 @@ def _host(judged: Judged, moved: Controls) -> Iterator[Note]:
         return
     control = next(one for one, _ in judged if one.candidate.name == most.name)
     ours, session = control.session, next(one for one in control.references if one.key == key)
-    other = None  # what else may explain the movement: another boot or machine
-    if session.boot_id != ours.boot_id:
+    size = percent(math.expm1(most.seen), sign=False)
+    words = f"The host was not the same on both sides: {foreign(most.name)} moved by {size}"
+    if len(control.references) > 1:
+        words += f" against session {foreign(key)}"
+    if session.boot_id != ours.boot_id:  # what else may explain the movement
         same = session.gpu_uuid is not None and session.gpu_uuid == ours.gpu_uuid
-        other = "boot" if same else "machine"
-    yield Note(
-        Kind.HOST_MOVED,
-        name=most.name,
-        moved=math.expm1(most.seen),
-        limit=math.expm1(most.log_ratio) if most.log_ratio < _KNOWN else None,
-        session=key if len(control.references) > 1 else None,
-        other=other,
-    )
-
-
-def _injection(candidate: Record) -> Iterator[Note]:
-    given = {s.context["inject"] for s in candidate.sessions.values() if s.context.get("inject")}
-    for work in sorted(given):
-        yield Note(Kind.INJECTED, work=work)
+        words += f", of another {'boot' if same else 'machine'}"
+    noise = ""
+    if most.log_ratio < _KNOWN:
+        noise = f"; with its noise, up to {percent(math.expm1(most.log_ratio), sign=False)}"
+    nothing = "Changes of host time up to that size say nothing about the code."
+    yield Note("host_moved", f"{words} (its median{noise}). {nothing}")
 
 
 def _contradicted(judged: Judged) -> Iterator[Note]:
@@ -139,8 +145,12 @@ def _contradicted(judged: Judged) -> Iterator[Note]:
         "candidate": [one.candidate for one, _ in judged],
     }
     for side, rows in sides.items():
-        if edited := [row for row in rows if row.contradicted]:
-            yield Note(Kind.EDITED, side=side, names=_names(edited))
+        if edited := [row.name for row in rows if row.contradicted]:
+            yield Note(
+                "edited",
+                f"The {side}'s real_time is not the median of its process_medians, as if the file "
+                f"had been edited, in {listed(edited)}; only process_medians count.",
+            )
 
 
 def _siblings(judged: Judged) -> Iterator[Note]:
@@ -152,12 +162,15 @@ def _siblings(judged: Judged) -> Iterator[Note]:
         and one.session.gpu_name is not None
     ]
     if met:
+        sessions = len({session.key for one, _ in met for session in one.references})
+        least = percent(min(effect for _, effect in met), sign=False)
         yield Note(
-            Kind.SIBLINGS,
-            gpu=met[0][0].session.gpu_name,
-            sessions=len({session.key for one, _ in met for session in one.references}),
-            minimum_effect=min(effect for _, effect in met),
-            minimum_seconds=comparability.SIBLING_LATENCY,
+            SIBLINGS,
+            f"The baseline has no session of this {foreign(met[0][0].session.gpu_name or '')}. It "
+            f"is compared with {plural(sessions, 'session')} of other GPUs of the model, and those "
+            f"differ even without a cause. Only changes of device time of at least {least} or "
+            f"{duration(comparability.SIBLING_LATENCY)} per kernel, whichever is more, count. "
+            f"{foreign('scripts/bench --against COMMIT')} detects smaller ones.",
         )
 
 
@@ -170,33 +183,32 @@ def _few_processes(
         base = _few(baseline, one.baseline, one.references)
         cand = _few(candidate, one.candidate, [one.session])
         few = {"baseline": max(few["baseline"], base), "candidate": max(few["candidate"], cand)}
-    sides = tuple(side for side, count in few.items() if count)
-    most = max(few.values())
+    sides = " and ".join(f"the {side}" for side, count in few.items() if count)
+    at_most = f"At most {plural(max(few.values()), 'process', 'processes')} of {sides}"
     if sides and Source.GOOGLE_BENCHMARK not in (baseline.source, candidate.source):
-        yield Note(Kind.FEW_PROCESSES, processes=most, sides=sides, assumed=ASSUMED_PROCESS_SD)
+        yield Note(
+            "few_processes",
+            f"{at_most}: too few to know the scatter between processes. A standard deviation of "
+            f"{percent(ASSUMED_PROCESS_SD, sign=False)} is assumed, or that of all changes if it "
+            "is larger.",
+        )
     elif sides:
-        facts = {"assumed": process_scatter, "enough": ENOUGH_FILES}
-        yield Note(Kind.FEW_FILES, processes=most, sides=sides, **facts)
-
-
-def _fewest(row: Row, sessions: Iterable[Session]) -> int:
-    return min(len(row.process_medians[session.key]) for session in sessions)
+        yield Note(
+            "few_files",
+            f"{at_most}, and repetitions do not show the scatter between processes. A standard "
+            f"deviation of {percent(process_scatter, sign=False)} between two processes of the "
+            f"same code is assumed ({foreign('--process-scatter')}), or that of all changes if it "
+            f"is larger. Measure at least {ENOUGH_FILES} processes per side, and give all their "
+            f"files ({foreign('--processes')}).",
+        )
 
 
 def _few(record: Record, row: Row, sessions: Iterable[Session]) -> int:
     """Return the number of processes of a side if too few to show their scatter, else 0."""
     if record.single_process:
         return 1
-    fewest = _fewest(row, sessions)
-    enough = FEWEST_PROCESSES if record.files else 2
-    return fewest if fewest < enough else 0
-
-
-def _alternated(judged: Judged) -> Iterator[Note]:
-    """Yield a note on benchmarks measured in alternation although others ran in lock-step."""
-    found = {kind: tuple(v.name for _, v in judged if v.evidence is kind) for kind in Evidence}
-    if found[Evidence.PAIRED] and found[Evidence.LOCK_STEP]:
-        yield Note(Kind.ALTERNATED, names=found[Evidence.PAIRED])
+    fewest = min(len(row.process_medians[session.key]) for session in sessions)
+    return fewest if fewest < (FEWEST_PROCESSES if record.files else 2) else 0
 
 
 def _left_out(judged: Judged) -> Iterator[Note]:
@@ -204,23 +216,37 @@ def _left_out(judged: Judged) -> Iterator[Note]:
         (row.name, side): (row.counters[LEFT_OUT], max(map(len, row.process_medians.values())))
         for one, _ in judged
         for side, row in (("baseline", one.baseline), ("candidate", one.candidate))
-        if 1.0 <= row.counters.get(LEFT_OUT, 0.0) < MOST / 2
+        if 1.0 <= row.counters.get(LEFT_OUT, 0.0) < _MOST
     }
     if found:
         (name, side), (most, kept) = max(found.items(), key=lambda item: item[1][0])
-        counts = {"left_out": round(most), "processes": round(most + kept), "more": len(found) - 1}
-        yield Note(Kind.LEFT_OUT, name=name, side=side, **counts)
+        yield Note(
+            "left_out",
+            "Some processes do not count, because the SM clock was lowered or others used the GPU: "
+            f"{round(most)} of {round(most + kept)} of {foreign(name)} ({side})"
+            f"{and_more(len(found) - 1)}.",
+        )
 
 
-def _times(rows: Sequence[Row]) -> Iterator[Note]:
+def _of_rows(rows: Sequence[Row]) -> Iterator[Note]:
     """Yield what a reader should know of how times came about."""
-    if limited := [row for row in rows if is_power_limited(row.counters)]:
-        yield Note(Kind.POWER_LIMITED, names=_names(limited))
-    if slow := [row for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
-        yield Note(Kind.SLOW_PROCESS, names=_names(slow))
+    if vary := [row.name for row in rows if row.counters.get(RESOURCES_VARY)]:
+        words = "The candidate's processes did not all run the same kernels"
+        yield Note("kernels_vary", f"{words}: {listed(vary)}.")
+    if limited := [row.name for row in rows if is_power_limited(row.counters)]:
+        words = "The power limit lowered the clock while these ran, so their times depend on the "
+        yield Note("power_limited", f"{words}GPU's power and cooling: {listed(limited)}.")
+    if slow := [row.name for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
+        yield Note(
+            "slow_process",
+            "An empty kernel took longer around these than when their process began, because an "
+            f"earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
+            f"{foreign('--filter')}.",
+        )
     if by_events := [row for row in rows if row.counters.get(TIME_ERROR, 0.0) > 0.0]:
-        error = max(row.counters[TIME_ERROR] for row in by_events)
-        yield Note(Kind.TIMED_BY_EVENTS, error=error, names=_names(by_events))
+        error = duration(max(row.counters[TIME_ERROR] for row in by_events))
+        words = f"Timed by events around each call, which may be off by up to {error}"
+        yield Note("timed_by_events", f"{words}: {listed(row.name for row in by_events)}.")
 
 
 def _resources(judged: Judged) -> Iterator[Note]:
@@ -228,12 +254,9 @@ def _resources(judged: Judged) -> Iterator[Note]:
         (verdict.name, differences)
         for _, verdict in judged
         if verdict.outcome is Outcome.PASS
-        and (differences := tuple(str(one) for one in verdict.resources if one.key != KERNEL))
+        and (differences := [str(one) for one in verdict.resources if one.key != KERNEL])
     ]
     if found:
         name, differences = found[0]
-        yield Note(Kind.RESOURCES, name=name, differences=differences, more=len(found) - 1)
-
-
-def _names(rows: Iterable[Row]) -> tuple[str, ...]:
-    return tuple(row.name for row in rows)
+        words = f"Resources changed, but the time did not: {foreign(name)} ({listed(differences)})"
+        yield Note("resources", f"{words}{and_more(len(found) - 1)}.")

@@ -24,6 +24,7 @@ from warpgauge.statistics.log_ratios import Array, Found, Tests
 from warpgauge.statistics.pairs import Order
 from warpgauge.system.text import duration
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.note import Rounds
 from warpgauge.verdict.pairing import Pairing
 
 # By which factor sides may differ by the driver's clock, beyond what they report.
@@ -168,17 +169,16 @@ def looks_of(candidate: Record) -> list[int]:
     return sorted(last.values())
 
 
-def rounds_of(found: Comparison) -> dict[str, int]:
-    """Return the values that a note on pairs needs of judged run files."""
+def rounds_of(found: Comparison) -> Rounds:
+    """Return how many pairs judged run files hold."""
     rows = found.candidate.rows.values()
     last = [max(row.rounds) for row in rows if row.rounds]
     looks = looks_of(found.candidate) or [max(last, default=0)]
     still_open = found.count(Outcome.INCONCLUSIVE)
     if len(looks) == 1:
-        return {"pairs": looks[0], "undecided": still_open}
+        return Rounds(looks[0], still_open=still_open)
     reopened = sum(rounds > looks[0] for rounds in last)
-    most = {"most_pairs": looks[-1], "open_benchmarks": reopened}
-    return {"pairs": looks[0], **most, "still_open": still_open}
+    return Rounds(looks[0], looks[-1], reopened, still_open)
 
 
 def _step(base: Array, cand: Array) -> float:

@@ -19,11 +19,11 @@ from warpgauge.records.model import (
     Source,
 )
 from warpgauge.records.sessions import are_paired, newest_last
-from warpgauge.system.text import inert, quantity
+from warpgauge.system.text import inert, plural, quantity
 from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparability import Comparability, references, same_clock, same_model
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import SKIPPED, Note, sentence
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
 
 # The family of the controls.
@@ -98,7 +98,7 @@ def skip_notes(verdicts: Iterable[Verdict]) -> Iterator[Note]:
         if verdict.outcome is Outcome.SKIPPED:
             skipped.setdefault(verdict.reason, []).append(verdict.name)
     for why, names in skipped.items():
-        yield Note(Kind.SKIPPED, names=tuple(names), reasons=(why,))
+        yield Note(SKIPPED, f"{plural(len(names), 'benchmark')} skipped: {sentence(why)}.")
 
 
 def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdict:

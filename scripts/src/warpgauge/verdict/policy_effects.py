@@ -9,9 +9,9 @@ from datetime import date
 from typing import NamedTuple
 
 from warpgauge.records.model import Clock
-from warpgauge.system.text import inert, percent
+from warpgauge.system.text import foreign, inert, percent, plural
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK, Note, listed
 from warpgauge.verdict.policy import Entry, Expected, Policy, last_matching
 
 # Leaves time to fix an expected slowdown or to renew its entry.
@@ -31,32 +31,30 @@ def entry_notes(
     for entry in [*entries, *policy.tolerances]:
         was_needed = isinstance(entry, Expected) and entry.number in needed
         idle = not was_needed and asked(entry.pattern.pattern)
-        kind, facts = None, {"policy": policy.name, "pattern": entry.pattern.pattern}
-        days = 0
+        found = None
         if idle and not any(map(entry.pattern.search, names)):
-            kind = Kind.ENTRY_UNMATCHED
+            found = "entry_unmatched", "matches no benchmark: correct or remove it."
         elif isinstance(entry, Expected):
-            days = (entry.expires - today).days
-            kind = _of_expected(days, idle)
-            facts["expires"] = entry.expires.isoformat()
-        if kind is not None:
-            facts["entry"] = entry.kind
-            left = {"days": days} if kind is Kind.ENTRY_EXPIRES else {}
-            notes.append(Note(kind, number=entry.number, **left, **facts))
+            found = _of_expected(entry, (entry.expires - today).days, idle)
+        if found is not None:
+            kind, words = found
+            where = f"{foreign(policy.name)}, {entry.kind} entry {entry.number}"
+            notes.append(Note(kind, f"{where} ({foreign(entry.pattern.pattern)}) {words}"))
     return tuple(notes)
 
 
-def held_back(policy: Policy, names: Sequence[str]) -> tuple[Note, ...]:
-    """Return a note on benchmarks that would regress without the policy's minimum effect."""
-    return (Note(Kind.HELD_BACK, policy=policy.name, names=tuple(names)),) if names else ()
-
-
-def _of_expected(days: int, idle: bool) -> Kind | None:
+def _of_expected(entry: Expected, days: int, idle: bool) -> tuple[str, str] | None:
+    """Return the kind and the words of a note on an entry that expires in `days`, if any."""
+    on = entry.expires.isoformat()
     if days < 0:
-        return Kind.ENTRY_EXPIRED
+        return "entry_expired", f"expired on {on} and accepts nothing: renew or remove it."
     if idle:
-        return Kind.ENTRY_UNUSED
-    return Kind.ENTRY_EXPIRES if days <= WARNING_DAYS else None
+        words = "is unused, because no regression needed it: remove it if that stays so."
+        return ENTRY_UNUSED, words
+    if days > WARNING_DAYS:
+        return None
+    left = f"expires in {plural(days, 'day')}, on {on}"
+    return "entry_expires", f"{left}: fix the slowdown, or renew the entry."
 
 
 # Outcomes that need an expected entry, or may need it once they are decided.
@@ -98,7 +96,10 @@ def apply(
             if verdict.outcome is Outcome.REGRESSION:
                 verdict = _expected(verdict, entry, resources_fail)
         judged[verdict.name] = verdict
-    notes = held_back(policy, [verdict.name for verdict in verdicts if verdict.accepted])
+    notes: tuple[Note, ...] = ()
+    if held_back := [verdict.name for verdict in verdicts if verdict.accepted]:
+        words = f"Would be a regression without the minimum effect of {foreign(policy.name)}"
+        notes = (Note(HELD_BACK, f"{words}: {listed(held_back)}."),)
     notes += entry_notes(policy, list(judged), needed, asked, today)
     # If a pattern is a benchmark's name, this replaces its verdict; else the verdict comes last.
     judged |= {one.name: one for one in _missing(policy, judged, asked)}

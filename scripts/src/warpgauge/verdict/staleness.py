@@ -8,11 +8,13 @@ from datetime import date, datetime, time, timedelta, timezone
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.sessions import STALE_DAYS, newest_last, when
 from warpgauge.system.git import short
-from warpgauge.system.text import inert, plural
-from warpgauge.verdict.note import Kind, Note
+from warpgauge.system.text import foreign, inert, plural
+from warpgauge.verdict.note import Note, commit_words
 
 # A date without a zone is read as UTC and may be off by 14 hours, so less than a day is no error.
 _CLOCK_SLACK = timedelta(days=1)
+
+_RECORD = foreign("scripts/bench --record")
 
 
 def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
@@ -25,14 +27,24 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note 
     newest = newest_last(record.sessions.values())[-1]
     then = measured(newest)
     if then is None:
-        return Note(Kind.UNDATED)
+        words = "The baseline does not say when it was measured; refresh it with"
+        return Note("undated", f"{words} {_RECORD}.")
     date = f"{then:%Y-%m-%d}"
     if is_future(newest, now):
-        return Note(Kind.FUTURE, session=newest.key, date=date, days=-_days_ago(then, now))
+        return Note(
+            "future",
+            f"The baseline's newest session, {foreign(newest.key)}, is dated in the future ({date}"
+            f", in {plural(-_days_ago(then, now), 'day')}): the clock of this machine or of the "
+            "measuring machine is wrong.",
+        )
     if (now - then) / timedelta(days=1) <= stale_days:
         return None
-    commit = newest.context.get("commit", "")
-    return Note(Kind.STALE, days=(now - then).days, date=date, commit=commit)
+    commit = commit_words(newest.context.get("commit", ""))
+    return Note(
+        "stale",
+        f"The baseline's newest session is {plural((now - then).days, 'day')} old ({date}, commit "
+        f"{commit}); refresh it with {_RECORD}.",
+    )
 
 
 def notes(baseline: Record, candidate: Record, today: date) -> tuple[Note, ...]:

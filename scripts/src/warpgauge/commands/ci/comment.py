@@ -19,8 +19,8 @@ from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run
 from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
 from warpgauge.records.benchmark_filter import normal
-from warpgauge.reports.formats import FORMATS
-from warpgauge.reports.markdown.report import MARK
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Comparison
 

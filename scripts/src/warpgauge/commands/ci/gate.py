@@ -19,7 +19,7 @@ from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
-from warpgauge.reports.workflow_commands import commands_stopped
+from warpgauge.reports.formats.github import commands_stopped
 from warpgauge.system import git, process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short

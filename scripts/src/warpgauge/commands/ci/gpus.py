@@ -16,7 +16,7 @@ from pathlib import Path
 
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus
-from warpgauge.reports import workflow_commands
+from warpgauge.reports.formats import github as workflow_commands
 from warpgauge.system import git, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 

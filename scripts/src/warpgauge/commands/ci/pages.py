@@ -16,12 +16,12 @@ from warpgauge.github.api import GitHub, Repository
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.nights import Newest, NewestNights
 from warpgauge.history.lines import History, Night
-from warpgauge.reports import site
+from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.formats import FORMATS
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats.github import command
 from warpgauge.reports.view import check_word
-from warpgauge.reports.workflow_commands import command
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty

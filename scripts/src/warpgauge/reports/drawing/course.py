@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
-from warpgauge.reports.drawing import axes, picture
-from warpgauge.reports.drawing.axes import Axis, linear, logarithm
-from warpgauge.reports.drawing.picture import GAP, shape, text
-from warpgauge.reports.drawing.style import LETTER
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP, LETTER, Axis
 from warpgauge.system.text import duration, percent, span
 
 _WIDTH, _HEIGHT, _LINE = 800.0, 240.0, 18.0
@@ -51,6 +49,10 @@ class ChangePoint:
     high: float
     tooltip: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "slower" if self.change > 0 else "faster"
+
 
 @dataclass(frozen=True)
 class Event:
@@ -73,37 +75,42 @@ class Course:
 
 def drawn(course: Course) -> str:
     """Return the SVG element."""
-    y_low, y_high, scale = _range(course.nights)
-    ticks = axes.linear_ticks if scale is linear else axes.log_ticks
-    y_ticks, words = ticks(y_low, y_high, 6), axes.seconds_words(y_high)
+    low, high, scale = _range(course.nights)
+    y_ticks = (picture.linear_ticks if scale is picture.linear else picture.log_ticks)(low, high, 6)
+    words = picture.seconds_words(high)
     kinds = list(dict.fromkeys(event.kind for event in course.events))
-    lanes = [picture.width_of(_lane(kind)) + GAP + 8 for kind in kinds]
-    left = max([axes.margin(y_ticks, words), *lanes])
+    lanes = [picture.width_of(_short(kind)) + GAP + 8 for kind in kinds]
+    left = max([picture.margin(y_ticks, words), *lanes])
     last = len(course.nights) - 1
     room = 0.015 * last + 0.5
-    x = Axis(-room, last + room, left, left + _WIDTH)
-    labels = _labels(course.changes, x)
-    top = 40.0 + _LINE * max((label.line + 1 for label in labels), default=0)
-    y = Axis(y_low, y_high, top + _HEIGHT, top, scale)
+
+    x = Axis(
+        *(-room, last + room, left, left + _WIDTH),
+        words=lambda index: _short(course.nights[int(index)].date),
+    )
+    labels, lines = _labels(course.changes, x)
+    top = 40.0 + _LINE * lines
+    y = Axis(low, high, top + _HEIGHT, top, scale, words, "time of an operation")
+    # The first and the last night, and halves, quarters, ... between, as far as they have room.
+    between = (last * odd // 2**power for power in range(1, 5) for odd in range(1, 2**power, 2))
+    dates = x.spread(dict.fromkeys([last, 0, *between]))
     bottom = y.start + 32 + _LINE * len(kinds)
     body = [
-        picture.title(course.title, left),
-        *(text(one.at, 52 + _LINE * one.line, one.words, f"middle {one.kind}") for one in labels),
-        *axes.beside(y, y_ticks, words, x),
-        *_dates(course.nights, x, y),
-        axes.frame(x, y),
+        *labels,
         *_events(course, kinds, x, y),
-        *_errors(course.nights, x, y),
-        *_points(course.nights, x, y),
+        *_nights(course.nights, x, y),
         *_levels(course, x, y),
         *_changes(course.changes, x, y),
-        *axes.titles(x, y, "", "time of an operation"),
-        text(left, bottom + 14, _BELOW, "faint"),
+        picture.text(left, bottom + 14, _BELOW, "faint"),
     ]
     # Half of the last date lies to the right of the frame.
-    date = LETTER * (_LONGEST_DATE + 1) / 2
-    width = max(x.end + date, left + picture.title_width(course.title)) + GAP
-    return picture.element(body, width, bottom + 28, course.title)
+    right = LETTER * (_LONGEST_DATE + 1) / 2
+    below = bottom + 28 - y.start
+    return picture.chart(course.title, (x, y), (dates, y_ticks), body, right=right, bottom=below)
+
+
+def _short(words: str) -> str:
+    return picture.shortened(words, _LONGEST_DATE)
 
 
 def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], float]]:
@@ -115,59 +122,39 @@ def _range(nights: Sequence[Night]) -> tuple[float, float, Callable[[float], flo
     low = math.exp(max(min(low for low, _ in ends), min(times) - longest))
     high = math.exp(min(max(high for _, high in ends), max(times) + longest))
     if high / low > _LOGARITHMIC:
-        return low / 1.1, high * 1.1, logarithm
-    room = max(0.05 * (high - low), axes.LEAST * high)
-    return low - room, high + room, linear
-
-
-def _dates(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    """Yield the dates of the first and the last night, and of as many between as have room."""
-
-    def date(index: float) -> str:
-        return picture.shortened(nights[int(index)].date, _LONGEST_DATE)
-
-    last = len(nights) - 1
-    # Halves, quarters, ...
-    between = (last * odd // 2**power for power in range(1, 5) for odd in range(1, 2**power, 2))
-    yield from axes.below(x, x.spread(dict.fromkeys([last, 0, *between]), date), date, y)
-
-
-def _lane(kind: str) -> str:
-    return picture.shortened(kind, _LONGEST_DATE)
+        return low / 1.1, high * 1.1, picture.logarithm
+    room = max(0.05 * (high - low), picture.LEAST * high)
+    return low - room, high + room, picture.linear
 
 
 def _events(course: Course, kinds: Sequence[str], x: Axis, y: Axis) -> Iterator[str]:
     """Yield a lane for each kind below the dates, with a tick at each event."""
-    for index, kind in enumerate(kinds):
-        middle = y.start + 36 + _LINE * index
-        yield text(x.start - 8, middle + 4, _lane(kind), "end faint")
-        yield shape("path", "grid", f'd="M{x.start:.2f} {middle:.2f}H{x.end:.2f}"')
+    middles = {kind: y.start + 36 + _LINE * index for index, kind in enumerate(kinds)}
+    for kind, middle in middles.items():
+        yield picture.text(x.start - 8, middle + 4, _short(kind), "end faint")
+        yield picture.line("grid", [(x.start, middle), (x.end, middle)])
     for event in course.events:
-        middle, at = y.start + 36 + _LINE * kinds.index(event.kind), x.at(event.index - 0.5)
-        yield shape("path", "grid", f'd="M{at:.2f} {y.end:.2f}V{y.start:.2f}"')
+        at = x.at(event.index - 0.5)
+        yield picture.line("grid", [(at, y.end), (at, y.start)])
         told = event.tooltip or event.kind
-        yield picture.rect("mark ink", at - 1.5, middle - 6, 3.0, 12.0, told)
+        yield picture.rect("mark ink", at - 1.5, middles[event.kind] - 6, 3.0, 12.0, told)
 
 
-def _errors(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    """Yield all bars as one shape, because three years have a thousand."""
+def _nights(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
+    """Yield all bars as one shape, because three years have a thousand, then the points."""
     bars = []
     for index, night in enumerate(nights):
         if night.error > 0:
             ends = (y.at(night.seconds * math.exp(sign * _HALF * night.error)) for sign in (1, -1))
             bars.append("M{:.2f} {:.2f}V{:.2f}".format(x.at(index), *ends))
     if bars:
-        yield shape("path", "error c0", f'd="{"".join(bars)}"')
-
-
-def _points(nights: Sequence[Night], x: Axis, y: Axis) -> Iterator[str]:
-    room = _WIDTH / len(nights)
-    radius = min(max(room / 2, 1.5), 4.0)
+        yield picture.shape("path", "error c0", f'd="{"".join(bars)}"')
+    radius = min(max(_WIDTH / len(nights) / 2, 1.5), 4.0)
     for index, night in enumerate(nights):
         told = night.tooltip or f"{night.date}: {duration(night.seconds)}"
         # Shorter than a path: a page has one per night and benchmark.
         place = f'cx="{x.at(index):.2f}" cy="{y.at(night.seconds):.2f}" r="{radius:.2g}"'
-        yield shape("circle", "dot c0", place, told)
+        yield picture.shape("circle", "dot c0", place, told)
 
 
 def _levels(course: Course, x: Axis, y: Axis) -> Iterator[str]:
@@ -176,43 +163,30 @@ def _levels(course: Course, x: Axis, y: Axis) -> Iterator[str]:
     for first, end in pairwise([0, *inner, len(course.nights)]):
         times = [math.log(night.seconds) for night in course.nights[first:end]]
         height = y.at(math.exp(fmean(times)))
-        line = f"M{x.at(first - 0.5):.2f} {height:.2f}H{x.at(end - 0.5):.2f}"
-        yield shape("path", "whisker ink", f'd="{line}"')
-
-
-def _kind(change: ChangePoint) -> str:
-    return "slower" if change.change > 0 else "faster"
+        yield picture.line("whisker ink", [(x.at(first - 0.5), height), (x.at(end - 0.5), height)])
 
 
 def _changes(changes: Sequence[ChangePoint], x: Axis, y: Axis) -> Iterator[str]:
     for one in changes:
         at = x.at(one.index - 0.5)
         told = one.tooltip or f"{percent(one.change)} ({span(one.low, one.high)})"
-        line = f'points="{at:.2f},{y.end:.2f} {at:.2f},{y.start:.2f}"'
-        yield shape("polyline", f"ceiling {_kind(one)}", line, told)
+        yield picture.line(f"ceiling {one.kind}", [(at, y.end), (at, y.start)], told)
 
 
-@dataclass(frozen=True)
-class _Label:
-    words: str
-    kind: str
-    at: float  # its middle
-    line: int
+def _labels(changes: Sequence[ChangePoint], x: Axis) -> tuple[list[str], int]:
+    """Return labels above the frame, largest changes first, and their number of lines.
 
-
-def _labels(changes: Sequence[ChangePoint], x: Axis) -> list[_Label]:
-    """Return labels above the frame, largest changes first; the others have only a tooltip."""
-    labels: list[_Label] = []
+    A label without room is left out; its line still has a tooltip.
+    """
+    labels: list[str] = []
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(_LINES)]
     for one in sorted(changes, key=lambda change: -abs(change.change)):
         words = percent(one.change)
         half = picture.width_of(words) / 2
         at = min(max(x.at(one.index - 0.5), x.start + half), x.end - half)
-        for line in range(_LINES):
-            others = [label for label in labels if label.line == line]
-            if all(
-                abs(at - other.at) >= half + picture.width_of(other.words) / 2 + LETTER
-                for other in others
-            ):
-                labels.append(_Label(words, _kind(one), at, line))
+        for number, others in enumerate(taken):
+            if all(abs(at - other) >= half + wide + LETTER for other, wide in others):
+                others.append((at, half))
+                labels.append(picture.text(at, 52 + _LINE * number, words, f"middle {one.kind}"))
                 break
-    return labels
+    return labels, sum(map(bool, taken))

@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from warpgauge.reports.drawing import axes, picture
-from warpgauge.reports.drawing.axes import Axis, logarithm
-from warpgauge.reports.drawing.picture import CIRCLE, GAP, mark, rect, shape, text
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP, Axis
 from warpgauge.system.text import percent
 
-_WIDTH, _HEIGHT, _TOP, _BOTTOM = 640.0, 240.0, 44.0, 64.0
-_MARKED = 100  # the first ranks; the others are drawn as a line
+_WIDTH, _HEIGHT, _TOP = 640.0, 240.0, 44.0
+_MARKED = 100  # the first ranks; of the others a line goes through _STEPS
+_STEPS = 200
 
 _CELL, _GRID_TOP, _LONGEST = 22.0, 72.0, 40
 _SHADES = (0.01, 0.02, 0.05, 0.10)  # changes at which a square becomes darker
@@ -33,37 +33,22 @@ class Ranks:
 def ranks(units: Ranks) -> str:
     """Return the SVG element; `units` has at least one value."""
     order = sorted(range(len(units.values)), key=lambda at: -units.values[at])
-    high = 1.05 * max(units.values[order[0]], units.limit, 1.0)
-    ticks = axes.linear_ticks(0.0, high)
-    left = axes.margin(ticks, "{:g}".format)
-    x = Axis(0.8, 1.25 * max(len(order), 2), left, left + _WIDTH, logarithm)
-    y = Axis(0.0, high, _TOP + _HEIGHT, _TOP)
+    count, high = len(order), 1.05 * max(*units.values, units.limit, 1.0)
+    ticks = picture.linear_ticks(0.0, high)
+    left = picture.margin(ticks, "{:g}".format)
+    x = Axis(0.8, 1.25 * max(count, 2), left, left + _WIDTH, picture.logarithm, title="rank")
+    y = Axis(0.0, high, _TOP + _HEIGHT, _TOP, title=units.y)
     limit = y.at(units.limit)
-    rest = [f"{x.at(n):.1f},{y.at(units.values[order[n - 1]]):.1f}" for n in _thinned(len(order))]
-    body = [
-        picture.title(units.title, left),
-        *axes.beside(y, ticks, "{:g}".format, x),
-        *axes.below(x, axes.log_ticks(1, max(len(order), 2)), "{:g}".format, y),
-        axes.frame(x, y),
-        shape("path", "ceiling ink", f'd="M{x.start:.2f} {limit:.2f}H{x.end:.2f}"', "the limit"),
-        *([shape("polyline", "line c0", f'points="{" ".join(rest)}"')] if rest else []),
-    ]
+    body = [picture.line("ceiling ink", [(x.start, limit), (x.end, limit)], "the limit")]
+    if count > _MARKED:  # equal steps of the logarithmic axis
+        ratio = count / _MARKED
+        rest = {round(_MARKED * ratio ** (step / _STEPS)) for step in range(_STEPS + 1)}
+        points = [(x.at(rank), y.at(units.values[order[rank - 1]])) for rank in sorted(rest)]
+        body.append(picture.line("line c0", points))
     for rank, at in enumerate(order[:_MARKED], 1):
         kinds = "dot slower" if units.values[at] > units.limit else "dot c0"
-        body.append(mark(x.at(rank), y.at(units.values[at]), kinds, CIRCLE, units.names[at]))
-    body += axes.titles(x, y, "rank", units.y)
-    width = max(x.end, left + picture.title_width(units.title)) + GAP
-    return picture.element(body, width, y.start + _BOTTOM, units.title)
-
-
-def _thinned(count: int) -> list[int]:
-    """Return ranks after the marked ones, at equal steps of the logarithmic axis."""
-    if count <= _MARKED:
-        return []
-    steps = 200
-    first, last = math.log(_MARKED), math.log(count)
-    found = {round(math.exp(first + (last - first) * n / steps)) for n in range(steps + 1)}
-    return sorted(found)
+        body.append(picture.mark(x.at(rank), y.at(units.values[at]), kinds, told=units.names[at]))
+    return picture.chart(units.title, (x, y), (picture.log_ticks(1, max(count, 2)), ticks), body)
 
 
 @dataclass(frozen=True)
@@ -82,41 +67,38 @@ def heat_map(grid: HeatMap) -> str:
     columns = [picture.shortened(column, _LONGEST) for column in grid.columns]
     left = GAP + max(map(picture.width_of, names), default=0.0) + 8
     bottom = _GRID_TOP + _CELL * len(names)
-    end = left + _CELL * len(columns)
-    legend = [*_legend(GAP, 36)]
+    body = [picture.heading(grid.title, GAP), *_legend(GAP, 36)]
+    for down, name in enumerate(names):
+        top = _GRID_TOP + _CELL * down
+        body.append(picture.text(left - 8, top + 15, name, "end"))
+        for across, change in enumerate(grid.changes[down]):
+            told = f"{grid.columns[across]}: {grid.rows[down]}"
+            body.append(_cell(left + _CELL * across, top, change, told))
+    for across, column in enumerate(columns):
+        x, y = left + _CELL * (across + 0.5) - 4, bottom + 8
+        body.append(picture.text(x, y, column, "", f' transform="rotate(90 {x:g} {y:g})"'))
     lean = max(map(picture.width_of, columns), default=0.0)
-    body = [picture.title(grid.title, GAP)]
-    for at, name in enumerate(names):
-        body.append(text(left - 8, _GRID_TOP + _CELL * at + 15, name, "end"))
-        for across, change in enumerate(grid.changes[at]):
-            body.append(_cell(left + _CELL * across, _GRID_TOP + _CELL * at, change,
-                              f"{grid.columns[across]}: {grid.rows[at]}"))  # fmt: skip
-    for at, column in enumerate(columns):
-        x, y = left + _CELL * (at + 0.5) - 4, bottom + 8
-        body.append(text(x, y, column, "", f' transform="rotate(90 {x:g} {y:g})"'))
+    end = left + _CELL * len(columns)
     width = max(end, GAP + _CELL * 22, GAP + picture.title_width(grid.title)) + GAP
-    return picture.element([*body, *legend], width, bottom + 8 + lean + GAP, grid.title)
+    return picture.element(body, width, bottom + 8 + lean + GAP, grid.title)
 
 
 def _cell(x: float, y: float, change: float, told: str = "") -> str:
     if math.isnan(change):
-        return rect("frame", x + 1, y + 1, _CELL - 2, _CELL - 2, f"{told}: not measured")
+        return picture.rect("frame", x + 1, y + 1, _CELL - 2, _CELL - 2, f"{told}: not measured")
     shade = sum(abs(change) >= least for least in _SHADES)
     kinds = f"mark {'slower' if change > 0 else 'faster'}" if shade else "tolerance"
     place = f'x="{x + 1:.2f}" y="{y + 1:.2f}" width="{_CELL - 2:g}" height="{_CELL - 2:g}"'
     place += f' fill-opacity="{(shade or len(_SHADES)) / len(_SHADES):g}"'
-    return shape("rect", kinds, place, told and f"{told}: {percent(change)}")
+    return picture.shape("rect", kinds, place, told and f"{told}: {percent(change)}")
 
 
 def _legend(left: float, top: float) -> Iterator[str]:
     """Yield the shades of slower and faster, with the changes at which they begin."""
-    at = left
-    for sign in (1.0, -1.0):
+    from_ = ", ".join(f"{100 * least:g}" for least in _SHADES)
+    for sign, words in ((1.0, "slower"), (-1.0, f"faster from {from_} %")):
         for least in _SHADES:
-            yield _cell(at, top, sign * least)
-            at += _CELL
-        words = f"{'slower' if sign > 0 else 'faster'} from " + ", ".join(
-            f"{100 * least:g}" for least in _SHADES
-        )
-        yield text(at + 4, top + 15, f"{words} %" if sign < 0 else "slower")
-        at += picture.width_of("slower") + GAP
+            yield _cell(left, top, sign * least)
+            left += _CELL
+        yield picture.text(left + 4, top + 15, words)
+        left += picture.width_of(words) + GAP

@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.counters import rates_of
-from warpgauge.reports.drawing import axes, picture, style
-from warpgauge.reports.drawing.axes import Axis, logarithm
-from warpgauge.reports.drawing.picture import GAP, Sign, mark, shape, shortened, text
-from warpgauge.reports.drawing.style import LETTER, LINE
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.drawing.picture import GAP, LETTER, LINE, Axis, Sign
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
-_WIDTH, _HEIGHT, _BOTTOM = 640.0, 380.0, 58.0
-
-# How much of a slope is visible to the left of its ridge, as a factor.
-_SLOPE = 100.0
+_WIDTH, _HEIGHT = 640.0, 380.0
+_SLOPE = 100.0  # how much of a slope is visible to the left of its ridge, as a factor
 _LABEL = 16.0  # pixels between labels
 
 # Ceilings within this fraction are merged, because processes measure slightly different ones.
@@ -60,32 +56,11 @@ class Roofline:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row that states flops, bytes and the `fraction` of its limit, all above zero."""
+    """A point, and the ceilings that it has if bytes or if flops are its limit."""
 
-    verdict: Verdict
-    bytes_per_second: float
-    flops_per_second: float
-    fraction: float
-
-    @property
-    def intensity(self) -> float:
-        return self.flops_per_second / self.bytes_per_second
-
-    @property
-    def bandwidth(self) -> float:
-        """The ceiling, if bytes are the limit."""
-        return self.bytes_per_second / self.fraction
-
-    @property
-    def rate(self) -> float:
-        """The ceiling, if flops are the limit."""
-        return self.flops_per_second / self.fraction
-
-    @property
-    def point(self) -> Point:
-        name, speed = self.verdict.name, quantity(self.flops_per_second, "FLOP/s")
-        told = f"{name}: {speed}, {of_limit(self.fraction)} of its limit"
-        return Point(name, self.verdict.family, self.intensity, self.flops_per_second, told)
+    point: Point
+    bandwidth: float
+    rate: float
 
 
 def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
@@ -100,12 +75,21 @@ def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
         known = rates_of(one.counters)
         moved, flops, fraction = (known.get(key, 0.0) for key in _RATES)
         if min(moved, flops, fraction) > 0 and len(rows) < _MOST_POINTS:
-            rows.append(_Row(one, moved, flops, fraction))
+            told = f"{one.name}: {quantity(flops, 'FLOP/s')}, {of_limit(fraction)} of its limit"
+            point = Point(one.name, one.family, flops / moved, flops, told)
+            rows.append(_Row(point, moved / fraction, flops / fraction))
         elif min(moved, fraction) > 0 and not flops:
-            bandwidths.add(_short(moved / fraction))
+            bandwidths.add(float(f"{moved / fraction:.3g}"))
     if not rows:
         return None
-    slopes = [row for row in rows if _is_limited_by_bytes(row, rows, bandwidths)]
+
+    def is_limited_by_bytes(row: _Row) -> bool:
+        others = (one for one in rows if not _agree(one.point.intensity, row.point.intensity))
+        return not any(_agree(one.rate, row.rate) for one in others) and any(
+            _agree(one, row.bandwidth) for one in bandwidths
+        )
+
+    slopes = [row for row in rows if is_limited_by_bytes(row)]
     levels = [row for row in rows if row not in slopes]
     highest = [row.bandwidth for row in slopes] or [*bandwidths]
     return Roofline(
@@ -114,17 +98,6 @@ def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
         [Ceiling("bandwidth", group[-1]) for group in _groups(highest, _ONE_SLOPE)],
         [_ceiling_of(group, levels) for group in _groups([row.rate for row in levels], _SAME)],
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.3g}")
-
-
-def _is_limited_by_bytes(row: _Row, rows: Sequence[_Row], bandwidths: Collection[float]) -> bool:
-    others = (one for one in rows if not _agree(one.intensity, row.intensity))
-    if any(_agree(one.rate, row.rate) for one in others):
-        return False
-    return any(_agree(one, row.bandwidth) for one in bandwidths)
 
 
 def _agree(one: float, other: float) -> bool:
@@ -146,7 +119,7 @@ def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
     """Return a ceiling named by the words that only its rows' names share: ``bf16``."""
     mine, others = [], set()
     for row in levels:
-        parts = {part for part in row.verdict.name.split("/")[1:] if ":" not in part}
+        parts = {part for part in row.point.name.split("/")[1:] if ":" not in part}
         if group[0] <= row.rate <= group[-1]:
             mine.append(parts)
         else:
@@ -158,30 +131,39 @@ def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
 def drawn(roofline: Roofline) -> str:
     """Return the SVG element."""
     (x_low, x_high), (y_low, y_high) = _ranges(roofline)
-    y_ticks = axes.log_ticks(y_low, y_high)
-    left = axes.margin(y_ticks, _rate)
+    y_ticks = picture.log_ticks(y_low, y_high)
+    left = picture.margin(y_ticks, _rate)
     families = sorted({point.family for point in roofline.points})
-    legend = picture.rows([_sign(index, one) for index, one in enumerate(families)], _WIDTH)
-    top = 44.0 + LINE * len(legend)
+    signs = {
+        family: Sign(family, f"dot {picture.series(index)}", picture.marker(index))
+        for index, family in enumerate(families)
+    }
+    rows = picture.legend_rows([*signs.values()], _WIDTH)
+    top = 44.0 + LINE * len(rows)
     height = max(_HEIGHT, _LABEL * (len(roofline.arithmetic) + 1))
-    x = Axis(x_low, x_high, left, left + _WIDTH, logarithm)
-    y = Axis(y_low, y_high, top + height, top, logarithm)
-    words = [f"{shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
-    # Half of the last tick's label also lies to the right of the frame.
-    right = GAP + max((picture.width_of(one) for one in words), default=0.0)
+    title = "arithmetic intensity, FLOP/B"
+    x = Axis(x_low, x_high, left, left + _WIDTH, picture.logarithm, title=title)
+    y = Axis(y_low, y_high, top + height, top, picture.logarithm, _rate, "arithmetic rate")
+    words = [f"{picture.shortened(one.name)}, {_told(one.rate)}" for one in roofline.arithmetic]
     body = [
-        picture.title(roofline.title, left),
-        *picture.lines(legend, left, 36),
-        *axes.beside(y, y_ticks, _rate, x),
-        *axes.below(x, x.spread(axes.log_ticks(x_low, x_high), "{:g}".format), "{:g}".format, y),
-        axes.frame(x, y),
-        *axes.titles(x, y, "arithmetic intensity, FLOP/B", "arithmetic rate"),
+        *picture.legend(rows, left, 36),
         *_slopes(roofline, x, y),
         *_levels(roofline, x, y, words),
-        *_points(roofline, families, x, y),
+        *(
+            picture.mark(
+                x.at(one.intensity),
+                y.at(one.rate),
+                signs[one.family].kinds,
+                signs[one.family].path,
+                one.tooltip or one.name,
+            )
+            for one in roofline.points
+        ),
     ]
-    width = max(x.end + right, left + picture.title_width(roofline.title)) + GAP
-    return picture.element(body, width, y.start + _BOTTOM, roofline.title)
+    # Half of the last tick's label also lies to the right of the frame.
+    right = GAP + max(map(picture.width_of, words), default=0.0)
+    ticks = x.spread(picture.log_ticks(x_low, x_high)), y_ticks
+    return picture.chart(roofline.title, (x, y), ticks, body, right=right)
 
 
 def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -198,16 +180,12 @@ def _ranges(roofline: Roofline) -> tuple[tuple[float, float], tuple[float, float
     return (min(xs) / 1.6, max(xs) * 1.6), (min(ys) / 1.6, max(ys) * 2.0)
 
 
-def _sign(index: int, family: str) -> Sign:
-    return Sign(family, f"dot {style.series(index)}", picture.marker(index))
-
-
 def _told(rate: float) -> str:
     return quantity(rate, "FLOP/s")
 
 
 def _rate(rate: float) -> str:
-    return axes.short(_told(rate))
+    return picture.short(_told(rate))
 
 
 def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
@@ -215,17 +193,15 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
     roof = max((one.rate for one in roofline.arithmetic), default=y.high)
     slopes = sorted(roofline.bandwidths, key=lambda one: -one.rate)
     for index, one in enumerate(slopes):
-        first = max(x.low, y.low / one.rate)
-        last = min(x.high, roof / one.rate)
+        first, last = max(x.low, y.low / one.rate), min(x.high, roof / one.rate)
         if first >= last:
             continue
-        ends = [(x.at(at), y.at(one.rate * at)) for at in (first, last)]
-        yield _ceiling(ends)
-        (left, bottom), (right, top) = ends
+        (left, bottom), (right, top) = ((x.at(at), y.at(one.rate * at)) for at in (first, last))
+        yield picture.line("ceiling ink", [(left, bottom), (right, top)])
         # Names of neighbouring slopes are staggered.
         share = 1 / len(slopes)
-        length = share * math.hypot(right - left, bottom - top)
         bandwidth = quantity(one.rate, "B/s")
+        length = share * math.hypot(right - left, bottom - top)
         letters = int(length / LETTER) - len(bandwidth) - 4
         if letters < 1:
             continue
@@ -234,8 +210,8 @@ def _slopes(roofline: Roofline, x: Axis, y: Axis) -> Iterator[str]:
         aside = 15 if index else -6  # the name of the steepest slope stands above it
         angle = math.degrees(math.atan2(top - bottom, right - left))
         turned = f' transform="rotate({angle:.2f} {at_x:.2f} {at_y:.2f}) translate(0,{aside})"'
-        words = f"{shortened(one.name, letters)}, {bandwidth}"
-        yield text(at_x, at_y, words, "middle faint", turned)
+        words = f"{picture.shortened(one.name, letters)}, {bandwidth}"
+        yield picture.text(at_x, at_y, words, "middle faint", turned)
 
 
 def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Iterator[str]:
@@ -246,10 +222,9 @@ def _levels(roofline: Roofline, x: Axis, y: Axis, words: Sequence[str]) -> Itera
         roofline.arithmetic, heights, _apart(heights, y.end, y.start), words, strict=True
     ):
         start = x.at(one.rate / steepest) if math.isfinite(steepest) else x.start
-        yield _ceiling([(start, height), (x.end, height)])
-        ends = f"{x.end:.2f},{height:.2f} {x.end + GAP - 4:.2f},{place:.2f}"
-        yield shape("polyline", "zero faint", f'points="{ends}"')
-        yield text(x.end + GAP, place + 4, told, "faint")
+        yield picture.line("ceiling ink", [(start, height), (x.end, height)])
+        yield picture.line("zero faint", [(x.end, height), (x.end + GAP - 4, place)])
+        yield picture.text(x.end + GAP, place + 4, told, "faint")
 
 
 def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:
@@ -263,15 +238,3 @@ def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:
     for index in reversed(order):
         next_one = places[index] = min(places[index], next_one - _LABEL)
     return places
-
-
-def _ceiling(ends: Sequence[tuple[float, float]]) -> str:
-    points = " ".join(f"{x:.2f},{y:.2f}" for x, y in ends)
-    return shape("polyline", "ceiling ink", f'points="{points}"')
-
-
-def _points(roofline: Roofline, families: Sequence[str], x: Axis, y: Axis) -> Iterator[str]:
-    for point in roofline.points:
-        sign = _sign(families.index(point.family), point.family)
-        told = point.tooltip or point.name
-        yield mark(x.at(point.intensity), y.at(point.rate), sign.kinds, sign.path, told)

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison on a terminal: the verdict, the rows by cause, notes; or the same as SVG."""
+"""A comparison on a terminal: the verdict, the rows by cause, notes."""
 
 from __future__ import annotations
 
-import io
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.ansi import AnsiDecoder
 from rich.console import Console
-from rich.segment import Segment
-from rich.style import Style
 from rich.text import Text
 
 from warpgauge.records.counters import speed
@@ -20,19 +17,18 @@ from warpgauge.records.model import Record, Row, by_family, skips
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP
-from warpgauge.reports.drawing.style import LINE
-from warpgauge.reports.provenance import differences_beside, side, told_values
+from warpgauge.reports.format import Format
 from warpgauge.reports.view import (
     CONTROL,
     WITHIN,
     Family,
     Group,
     View,
+    differences_beside,
     headline,
     how_found,
     rule,
+    side,
 )
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
@@ -84,8 +80,8 @@ def render(
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
     if differences := differences_beside(comparison):
         print_text(console, "\nDifferences between the two", style="bold")
-        told = [(inert(one.key), " → ".join(map(inert, told_values(one)))) for one in differences]
-        print_facts(console, told)
+        shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
+        print_facts(console, shown)
     notes = [
         note
         for note in comparison.every_note
@@ -273,42 +269,5 @@ def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) ->
     )
 
 
-# The picture's names for a terminal's red, green, yellow and cyan.
-_COLOURS = {1: "slower", 2: "c2", 3: "c4", 6: "c5"}
-
-
-def svg(comparison: Comparison) -> str:
-    """Return the SVG document of all that `render` can show, on 100 columns."""
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True,
-                      color_system="standard", highlight=False)  # fmt: skip
-    render(comparison, console, verbose=True)
-    shown = AnsiDecoder().decode(console.export_text(styles=True))
-    lines = [[*line.render(console)] for line in shown]
-    return picture.document(
-        _screen(lines, text.plain(headline(comparison))), "warpgauge on a terminal"
-    )
-
-
-def _screen(lines: Sequence[Sequence[Segment]], label: str) -> str:
-    """Return the SVG element; `label` is for screen readers."""
-    body, widest = [], 0.0
-    for index, line in enumerate(lines):
-        x, y = GAP, GAP + LINE * (index + 0.7)
-        for segment in line:
-            shown = segment.text.rstrip("\n")
-            words = shown.strip(" ")
-            at = x + picture.width_of(shown) - picture.width_of(shown.lstrip(" "))
-            if words:
-                # Keeps columns aligned in any font.
-                length = f' textLength="{picture.width_of(words):.2f}"'
-                body.append(picture.text(at, y, words, _kinds(segment), length))
-            x += picture.width_of(shown)
-        widest = max(widest, x)
-    return picture.element(body, widest + GAP, 2 * GAP + LINE * len(lines), label)
-
-
-def _kinds(segment: Segment) -> str:
-    """Return the classes of `picture.text` for the segment's style."""
-    look = segment.style or Style.null()
-    colour = _COLOURS.get(look.color.number or 0, "") if look.color else ""
-    return " ".join(filter(None, ("bold" if look.bold else "", "faint" if look.dim else colour)))
+_OWN = re.compile(rb"\A(?:PASS|FAIL|NOT DECIDED)  ")
+FORMAT = Format("terminal", plain, "comparison in plain text", _OWN)

@@ -9,8 +9,10 @@ comparison is a further <error>, so that no report is empty.
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
+from warpgauge.reports.format import Format
 from warpgauge.reports.view import Row, View, headline
 from warpgauge.system.text import inert, plain
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -66,3 +68,7 @@ def _count(element: ElementTree.Element) -> None:
     tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
     for key, tag in tags.items():
         element.set(key, str(len(element.findall(f".//{tag}"))))
+
+
+_OWN = re.compile(rb'<testsuites name="warpgauge"')
+FORMAT = Format("junit", render, "JUnit XML of a comparison", _OWN)

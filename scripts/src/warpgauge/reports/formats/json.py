@@ -1,23 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of a comparison's JSON, from which its published schema is made.
+"""A comparison as JSON for programs; its published schema is made from the types here.
 
-Docstrings are the schema's descriptions.
+Docstrings of the types are the schema's descriptions. Text is written as the files have it, in
+ASCII with JSON escapes. Nothing reads it back: whoever wants another verdict judges the run files.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.model import Clock, Session, Source, Why
+from warpgauge.records.model import Clock, Record, Row, Session, Source, Why
+from warpgauge.records.sessions import newest_last
+from warpgauge.reports.format import Format
+from warpgauge.reports.view import headline, nearby, worst
 from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.comparison import ContextDifference, Evidence, Outcome, ResourceChange
-from warpgauge.verdict.note import Kind, Value
+from warpgauge.system.text import plain
+from warpgauge.verdict import comparison as judged
+from warpgauge.verdict.comparison import (
+    ContextDifference,
+    Evidence,
+    Outcome,
+    ResourceChange,
+    exit_status,
+)
 
 _MOST = sys.float_info.max  # excludes infinity; NaN is within no limits
 Number = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
@@ -121,18 +134,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A fact that a reader of the verdicts should know: its kind and its values.
+    """A fact that a reader of the verdicts should know: its kind, one word, and sentences.
 
-    `text` states it in sentences, for programs that only display it; warpgauge itself does not read
-    it. A later warpgauge may add kinds within a version of the format.
+    A later warpgauge may add kinds within a version of the format.
     """
 
-    kind: Annotated[str, Meta(examples=[kind.word for kind in Kind])]
-    values: dict[str, Value]
-    text: str = ""
+    kind: str
+    text: str
 
 
-class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2"):
+class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/3"):
     """The output of scripts/compare.py --format json and scripts/bench --format json.
 
     Times are seconds per operation, ratios are fractions (0.05 is 5 %), and unknown or non-finite
@@ -162,3 +173,63 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/2
     notes: tuple[Note, ...] = ()
     method: Note | None = None
     worst: str | None = None
+
+
+def render(comparison: judged.Comparison) -> str:
+    """Return the document as indented JSON with a final newline."""
+    return written(document(comparison))
+
+
+def written(document: contract.Document) -> str:
+    """Return the JSON text of a document of any format."""
+    told = json.dumps(msgspec.to_builtins(document))
+    finite = json.loads(told, parse_constant=lambda constant: None)  # infinity and NaN are null
+    text = json.dumps(finite, indent=1, allow_nan=False)
+    # "##" begins a command in a build server's log (`text.inert`); JSON can escape it.
+    return text.replace("##", "#\\u0023") + "\n"
+
+
+def document(comparison: judged.Comparison) -> Comparison:
+    """Return the document that `render` writes, with numbers that may not be finite."""
+    slowest, method = worst(comparison), comparison.method
+    return Comparison(
+        headline=plain(headline(comparison)),
+        exit_status=exit_status(comparison),
+        refusal=comparison.refusal,
+        alpha=comparison.alpha,
+        counts={outcome: comparison.count(outcome) for outcome in Outcome},
+        baseline=_side(comparison.baseline),
+        candidate=_side(comparison.candidate),
+        verdicts=tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
+        differences=comparison.differences,
+        notes=tuple(Note(note.kind, str(note)) for note in comparison.notes),
+        method=None if method is None else Note(method.kind, str(method)),
+        worst=slowest.name if slowest is not None else None,
+    )
+
+
+def _side(record: Record) -> Side:
+    sessions = tuple(newest_last(record.sessions.values()))
+    return Side(str(nearby(record.path)), record.source, sessions)
+
+
+def _verdict(comparison: judged.Comparison, verdict: judged.Verdict) -> Verdict:
+    rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
+    apart: dict[str, Any] = {
+        "processes": verdict.processes and Processes(*verdict.processes),
+        "rows": Rows(*map(_state, rows)),
+    }
+    alike = [key for key in Verdict.__struct_fields__ if key not in apart]
+    return Verdict(**{key: getattr(verdict, key) for key in alike}, **apart)
+
+
+def _state(row: Row | None) -> State:
+    if row is None:
+        return State.ABSENT
+    if row.error is None:
+        return State.MEASURED
+    return State.SKIPPED if row.skipped else State.FAILED
+
+
+_OWN = re.compile(rb'"warpgauge_format"\s*:\s*"comparison/')
+FORMAT = Format("json", render, "JSON of a comparison", _OWN)

@@ -8,18 +8,26 @@ in the page allows only its one style and its one script. Foreign text is inert.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
+from warpgauge.records.counters import RESOURCES
+from warpgauge.records.model import Record, Why
+from warpgauge.reports import pictures
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import intervals, style
+from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.html import data, pictures
-from warpgauge.reports.html.markup import (
+from warpgauge.reports.format import Format
+from warpgauge.reports.formats import intervals
+from warpgauge.reports.pages import (
     NUMBER,
     breakable,
     document,
@@ -28,21 +36,26 @@ from warpgauge.reports.html.markup import (
     scrolled,
     shown,
 )
-from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
 from warpgauge.reports.view import (
+    ACCEPTED,
     CONTROL,
     EXIT_MEANINGS,
     WITHIN,
+    WORDS,
     Group,
     Row,
     View,
+    differences_beside,
+    gpu_name,
     headline,
     how_found,
     rank,
     rule,
+    side,
 )
 from warpgauge.system import text
-from warpgauge.verdict.comparison import Comparison, exit_status
+from warpgauge.verdict.comparison import Comparison, Verdict, exit_status
+from warpgauge.verdict.resource_changes import KERNEL
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
@@ -63,7 +76,7 @@ _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
     page = _Page(View(comparison))
-    rules, script = f"{style.text()}{_file('report.css')}", _file("report.js")
+    rules, script = f"{picture.style()}{_file('report.css')}", _file("report.js")
     views = [
         *_top(page.view),
         *page.groups(),
@@ -106,7 +119,7 @@ class _Page:
     def keys(self) -> Mapping[str, str]:
         """The key of each row in links, by its name."""
         names = [row.name for row in self.rows]
-        return dict(zip(names, data.keys(names), strict=True))
+        return dict(zip(names, _keys(names), strict=True))
 
     @cached_property
     def _in_table(self) -> int:
@@ -119,7 +132,7 @@ class _Page:
     def data(self) -> str:
         """Return the data for the script."""
         rest = [[self.keys[row.name], *row.numbers] for row in self.rows[self._in_table :]]
-        return data.text(self.view.comparison, self.rows, rest)
+        return _data(self.view.comparison, self.rows, rest)
 
     def groups(self) -> Iterator[str]:
         """Yield what changed, by cause, and what is open."""
@@ -221,8 +234,7 @@ def _top(view: View) -> Iterator[str]:
 
 def _compared(comparison: Comparison) -> Iterator[str]:
     differences = differences_beside(comparison)
-    lines = [("compared", side(comparison.baseline), side(comparison.candidate))]
-    lines += [(one.key, *told_values(one)) for one in differences]
+    lines = [("compared", side(comparison.baseline), side(comparison.candidate)), *differences]
     body = "\n".join(
         f'<tr><th scope="row">{shown(key)}</th>'
         + "".join(f"<td>{breakable(plain(value))}</td>" for value in (before, after))
@@ -244,3 +256,136 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if items:
         title = "Notes" if len(items) > 1 else "Note"
         yield f"<section>\n{heading(title)}\n<ul>\n{chr(10).join(items)}\n</ul>\n</section>"
+
+
+# Significant digits of numbers; they are drawn or shown with four.
+_DIGITS = 6
+_MOST_MOVED = 60  # table lines per row of what moved
+
+# Characters that could end a script element, or begin markup in it.
+_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
+
+Cell = Callable[[Row], object]
+_OUTCOMES: list[str] = [*WORDS.values(), ACCEPTED, CONTROL]
+_CELLS: dict[str, Cell] = {
+    "outcome": lambda row: _OUTCOMES.index(row.word),
+    "clock": lambda row: row.verdict.clock.value,
+    "before": lambda row: _number(row.verdict.baseline_seconds),
+    "after": lambda row: _number(row.verdict.candidate_seconds),
+    "ratio": lambda row: _number(row.verdict.change.ratio if row.verdict.change else None),
+    "low": lambda row: _number(row.verdict.change.low if row.verdict.change else None),
+    "high": lambda row: _number(row.verdict.change.high if row.verdict.change else None),
+    "bound": lambda row: _number(row.verdict.bound),
+    "tolerance": lambda row: _number(row.verdict.tolerance),
+    "limit": lambda row: _number(row.verdict.limit_fraction),
+    "told": lambda row: row.finding,
+}
+
+
+def _keys(names: Iterable[str]) -> list[str]:
+    """Return the key of each row in links: its inert name, with a number if that is taken."""
+    found: dict[str, None] = {}
+    for number, foreign in enumerate(names, 1):
+        name = text.cut(text.inert(text.cut(foreign, text.LONGEST_NAME)), text.LONGEST_NAME)
+        others = (f"{name}~{other}" for other in count(number))
+        found[next(key for key in chain([name], others) if key not in found)] = None
+    return [*found]
+
+
+def _data(comparison: Comparison, rows: Sequence[Row], rest: Sequence[Sequence[str]]) -> str:
+    """Return the JSON of these rows, in their order, for a script element.
+
+    `rest` has the keys and cells of the last rows, which have no row in the page itself.
+    """
+    verdicts = [row.verdict for row in rows]
+    sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+    causes = {at: f"Likely cause: {text.plain(row.cause)}" for at, row in enumerate(rows)
+              if row.causes}  # fmt: skip
+    told = {
+        "outcomes": _OUTCOMES,
+        "rows": {name: [*map(cell, rows)] for name, cell in _CELLS.items()},
+        "causes": causes,
+        "why": {at: _why(one.why) for at, one in enumerate(verdicts) if one.why},
+        **_kernels(comparison, verdicts),
+        "rest": rest,
+        "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
+        "pairs": [_pairs(comparison.candidate, one) for one in verdicts],
+        "counters": _counters(verdicts),
+    }
+    made = json.dumps(told, separators=(",", ":"), allow_nan=False)
+    for char, escape in _ESCAPES.items():
+        made = made.replace(char, escape)
+    return made
+
+
+def _why(why: Why) -> list[object]:
+    """Return the paragraph, and the cells of the table."""
+    cells = [
+        [plain(cell) for cell in (one.cause, one.what, one.before, one.after)]
+        for one in why.moved[:_MOST_MOVED]
+    ]
+    return [plain(why.paragraph), cells]
+
+
+def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:
+    """Return for each row the process medians of each session."""
+    rows = (side.rows.get(verdict.name) for verdict in verdicts)
+    return [
+        [[*map(_number, medians)] for medians in row.process_medians.values()] if row else []
+        for row in rows
+    ]
+
+
+def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
+    """Return candidate over base minus one, for the pairs in lock-step."""
+    row = candidate.rows.get(verdict.name)
+    ratios = (pair.log_ratio for pair in row.pairs) if row else ()
+    return [_number(math.expm1(ratio)) for ratio in ratios if ratio is not None]
+
+
+def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
+    """Return each counter's name, whether it is a resource, and its values by the row's number.
+
+    These are the candidate's values, and the baseline's if they differ.
+    """
+    found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
+    for number, verdict in enumerate(verdicts):
+        before, after = verdict.baseline_counters, verdict.counters
+        for name in {**after, **before}:
+            now, then = found.setdefault(name, ({}, {}))
+            now[number] = _number(after.get(name))
+            if (older := _number(before.get(name))) != now[number]:
+                then[number] = older
+    # Resources come first.
+    order = sorted(found, key=lambda name: [*RESOURCES, name].index(name))
+    return [[plain(RESOURCES.get(name, name)), name in RESOURCES, *found[name]] for name in order]
+
+
+def _kernels(comparison: Comparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
+    """Return the kernels of each row on both sides, as numbers of their names, if known."""
+    known: dict[str, int] = {}
+    found = {
+        at: [known.setdefault(plain(name), len(known)) for name in names]
+        for at, one in enumerate(verdicts)
+        if any(names := _kernels_of(comparison, one))
+    }
+    return {"kernel_names": [*known], "kernels": found}
+
+
+def _kernels_of(comparison: Comparison, verdict: Verdict) -> list[str]:
+    rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
+    names = [row.label if row else "" for row in rows]
+    changes = (one for one in verdict.resources if one.key == KERNEL)
+    return names if any(names) else [name for one in changes for name in (one.before, one.after)]
+
+
+def _number(value: float | None) -> float | None:
+    """Return a value rounded to `_DIGITS`, or None if it is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+
+
+_OWN = re.compile(rb'<meta name="generator" content="warpgauge comparison">')
+FORMAT = Format("html", render, "page of a comparison", _OWN)

@@ -12,8 +12,8 @@ from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing import roofline as drawing
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.html.markup import heading, scrolled, shown
-from warpgauge.reports.provenance import gpu_name
+from warpgauge.reports.pages import heading, scrolled, shown
+from warpgauge.reports.view import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, interval, named

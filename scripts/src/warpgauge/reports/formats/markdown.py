@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from warpgauge.records.model import Source
+from warpgauge.records import benchmark_filter
+from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.counters import speed
+from warpgauge.records.model import Record, Source
+from warpgauge.records.sessions import newest
 from warpgauge.reports.advice import again, next_step
-from warpgauge.reports.markdown.text import (
+from warpgauge.reports.format import Format
+from warpgauge.reports.markdown_text import (
     IN_CELL,
     IN_PARAGRAPH,
     OUR_OWN,
@@ -24,9 +31,21 @@ from warpgauge.reports.markdown.text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.provenance import differences_beside, gpu_name, side, told_values
-from warpgauge.reports.view import WITHIN, Row, View, headline, how_found, rule, size, worst
-from warpgauge.system.text import cut, inert, of_limit, plain, plural, shown_as
+from warpgauge.reports.view import (
+    WITHIN,
+    Row,
+    View,
+    differences_beside,
+    gpu_name,
+    headline,
+    how_found,
+    rule,
+    side,
+    size,
+    worst,
+)
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as, typed
 from warpgauge.verdict.comparison import Comparison, Verdict
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
@@ -284,7 +303,7 @@ def _compared(comparison: Comparison) -> Section:
     differences = differences_beside(comparison)
     sides = (comparison.baseline, comparison.candidate)
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
-    cells += [[*map(breakable, (one.key, *told_values(one)))] for one in differences]
+    cells += [[*map(breakable, one)] for one in differences]
     head = table_head(("", "baseline", "candidate"))
     inner = Section(4, "difference{s} of the environment", head, [*map(table_row, cells)])
     decision = rule(comparison)
@@ -317,3 +336,33 @@ def _left_out(counts: Mapping[str, int]) -> str:
         f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
         "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
     )
+
+
+def limits(record: Record, filter: str) -> list[str]:
+    """Return the lines of the table: the benchmarks that `filter` selects, in file order.
+
+    All are from the newest session, whose counters a baseline keeps. Raise UserError if none match.
+    """
+    session = newest(record)
+    lines = [
+        table_row(
+            (
+                code(row.name),
+                duration(median(times)),
+                speed(row.counters),
+                of_limit(row.counters.get("limit_fraction")),
+            )
+        )
+        for row in record.rows.values()
+        if benchmark_filter.matches(filter, row.name, "--filter")
+        and (times := row.process_medians.get(session.key))
+    ]
+    if not lines:
+        near = hint(filter, list(record.rows))
+        raise UserError(f"no benchmark matches --filter {typed(filter)}{near}")
+    head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
+    return [*head.splitlines(), *lines]
+
+
+_OWN = re.compile(re.escape(MARK.encode()))
+FORMAT = Format("markdown", render, "Markdown of a comparison", _OWN)

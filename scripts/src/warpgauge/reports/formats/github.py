@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as GitHub workflow commands, which become annotations of a job.
+
+Foreign text in a command is escaped as the runner decodes it (actions/runner, ActionCommand.cs):
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from warpgauge.reports.format import Format
+from warpgauge.reports.view import View, headline, place
+from warpgauge.system.environment import ROOT
+from warpgauge.system.text import inert, plain
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.note import SKIPPED
+
+# The most annotations of a kind that GitHub shows for a step.
+_SHOWN = 10
+
+# A change that a policy accepts passes, but is still announced.
+_KINDS = {
+    "error": ("slower", "failed", "missing"),
+    "warning": ("not comparable", "undecided"),
+    "notice": ("faster", "accepted"),
+}
+_PLAIN = {"title": "warpgauge"}
+
+
+_IN_MESSAGE = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n"})
+_IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
+
+
+def command(kind: str, properties: Mapping[str, object], message: str) -> str:
+    """Return ``::error title=…::message``, without a newline."""
+    shown = [f"{key}={str(value).translate(_IN_PROPERTY)}" for key, value in properties.items()]
+    return f"::{kind} {','.join(shown)}::{message.translate(_IN_MESSAGE)}"
+
+
+@contextmanager
+def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
+    """Disable workflow commands in what is printed inside the block, whoever wrote it."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        yield
+        return
+    token = f"warpgauge-{secrets.token_hex(16)}"
+    say(f"::stop-commands::{token}")
+    try:
+        yield
+    finally:
+        # Starts a new line, because a program may have been killed in the middle of one.
+        say("")
+        say(f"::{token}::")
+
+
+def render(comparison: Comparison) -> str:
+    """Return one line per annotation, worst first within a kind; the last counts omitted ones."""
+    view, lines = View(comparison), list[str]()
+    for kind, words in _KINDS.items():
+        found = [
+            command(
+                kind,
+                {**place(ROOT, comparison, row.verdict), "title": f"{row.word}: {inert(row.name)}"},
+                row.sentence,
+            )
+            for row in view.of(*words)
+        ]
+        if kind == "error" and comparison.refusal is not None:
+            found.insert(0, command(kind, _PLAIN, plain(headline(comparison))))
+        if kind == "notice":
+            skips = (note for note in comparison.notes if note.kind == SKIPPED)
+            found += [command(kind, _PLAIN, str(note)) for note in skips]
+        if len(found) > _SHOWN:
+            more = f"and {len(found) - _SHOWN + 1} more: see the log or another report"
+            found = [*found[: _SHOWN - 1], command(kind, _PLAIN, more)]
+        lines += found
+    return "".join(f"{line}\n" for line in lines)
+
+
+_OWN = re.compile(rb"\A::(?:error|warning|notice) ")
+FORMAT = Format("github", render, "list of GitHub annotations", _OWN)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""A comparison for a person at a terminal."""
