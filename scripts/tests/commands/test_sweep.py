@@ -292,11 +292,11 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_read_as_they_are_written(text: str, values: tuple[float, ...]) -> None:
-    assert parse(["f", "--x=n", f"--values={text}"]).values == values
+    assert parse(["f", "--x=n", f"--values={text}"]).own.values == values
 
 
 def test_whole_values_are_integers_however_they_are_written() -> None:
-    found = parse(["f", "--x=n", "--values=4096.0,1e5,-0.0,2.5"]).values
+    found = parse(["f", "--x=n", "--values=4096.0,1e5,-0.0,2.5"]).own.values
     assert [*map(str, found)] == ["4096", "100000", "0", "2.5"]
 
 

@@ -20,7 +20,7 @@ from hosted_run import (
     HostedRun,
     in_a_process,
 )
-from warpgauge.commands.ci import comment
+from warpgauge.commands.ci.results import comment
 from warpgauge.reports.markdown.report import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -249,7 +249,7 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
 )
 def test_bad_arguments_are_one_sentence(arguments: list[str], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        comment.main(arguments, Path(), {})
+        comment(arguments, Path(), {})
 
 
 def test_the_command_posts_and_says_where(hosted: HostedRun) -> None:

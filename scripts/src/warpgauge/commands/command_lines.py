@@ -1,20 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of commands that show or keep measurements; functions have their names."""
+"""The options of the commands that do not measure, and of those for workflows (`ci_*`)."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
-from warpgauge.commands import compare
-from warpgauge.commands.argument_types import days, file, folder, input_file, positive, revision
-from warpgauge.commands.arguments import Parser, add, add_filter, add_formats, group
-from warpgauge.records.sessions import STALE_DAYS
-from warpgauge.system.location import STANDARD_INPUT
+from warpgauge.commands.arguments import (
+    EXIT_STATUS,
+    Parser,
+    add,
+    add_comparison_options,
+    add_formats,
+    add_output,
+    days,
+    file,
+    folder,
+    group,
+    input_file,
+    percentage,
+    positive,
+    revision,
+)
+from warpgauge.system import environment
+from warpgauge.system.errors import UserError
 
+PROCESSES = "--processes"
 BRANCH = "origin/history"
+WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _NIGHTS = 30
+_RUN = "--repository owner/name --run-id 1234"
+
+_COMPARE = """\
+Compare two benchmark results: which benchmarks got slower or faster?
+
+BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
+(baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
+- reads standard input, for one of the files.
+
+Plain files count as one process each, by the median of its repetitions. Give
+several either as a folder or with --processes. Seven files per side let a
+change of 10 % be found. With fewer, only large changes are
+reported (--process-scatter)."""
 
 _REPORT = """\
 Write a comparison as one self-contained HTML file: the verdict, the measurements
@@ -33,6 +64,41 @@ counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 
 # fmt: off
+def compare(prog: str = "warpgauge compare") -> Parser:
+    parser = Parser(prog=prog, description=_COMPARE, epilog=f"""\
+example, for a program that was run in five processes per side:
+  compare.py --processes old-*.json -- new-*.json
+
+{EXIT_STATUS}
+
+scripts/README.md explains how a verdict is reached.""")
+    what = group(parser, "what to compare", "%(prog)s baselines/nvidia-h200 run.json")
+    what.add_argument("baseline", type=input_file, nargs="?", metavar="BASELINE", help="the "
+        "accepted times; - is standard input")
+    what.add_argument("candidate", type=input_file, nargs="?", metavar="CANDIDATE", help="the "
+        "times to judge; - is standard input")
+    what.add_argument(PROCESSES, type=Path, nargs="+", default=(), metavar="FILE", help="plain "
+        "Google Benchmark files, one per process: first the baseline's, then --, then the "
+        "candidate's")
+    add(what, "--filter")
+    _add_rule(parser)
+    output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
+    output.add_argument("--all", action="store_true", help="list every benchmark, including "
+        "those within tolerance")
+    add_output(output)
+    return parser
+
+
+def _add_rule(parser: Parser) -> None:
+    rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
+    rule.add_argument("--min-effect", metavar="PERCENT", type=percentage, help="smallest change "
+        "that counts; default: 0.5 to 20, depending on the clock and the source of the data")
+    rule.add_argument("--process-scatter", metavar="PERCENT", type=percentage, help="assumed "
+        "standard deviation between two processes of the same code, used if a side has fewer than "
+        "three plain files; default: 15")
+    add_comparison_options(rule)
+
+
 def baseline() -> Parser:
     parser = Parser(
         prog="warpgauge baseline",
@@ -68,7 +134,7 @@ baselines/README.md explains baselines.""",
         description="Print, as Markdown, the time and rate of each benchmark in the newest "
         "session, and the rate as a fraction of its limit: of the copy, the write or the vendor's "
         "GEMM that the same process measured.")
-    add_filter(_baselines(limited, "what to show", "%(prog)s --filter '^gemm/'"))
+    add(_baselines(limited, "what to show", "%(prog)s --filter '^gemm/'"), "--filter")
 
     exported = commands.add_parser("export", help="print references for ReFrame",
         description="Print the times of a baseline as references of a ReFrame test, for one "
@@ -97,9 +163,7 @@ baselines/README.md explains baselines.""",
         description="Load every baseline and warn of what makes it unreliable: its age, its "
         "sessions, misnamed files, files that lack sessions, and benchmarks that are gone or new "
         "(if programs are built in build/release).")
-    what = _baselines(checked, "what to check", "%(prog)s --stale-days 90")
-    what.add_argument("--stale-days", metavar="DAYS", type=days, default=STALE_DAYS,
-        help=f"warn if the newest session is older than this; default {STALE_DAYS}")
+    _baselines(checked, "what to check", "%(prog)s nvidia-h200")
     return parser
 
 
@@ -123,7 +187,7 @@ def history() -> Parser:
     shown = commands.add_parser("show", help="show how times developed",
         description="Show each benchmark's newest time and the median of the nights before it.")
     what = _nights(shown, "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14", last=True)
-    add_filter(what)
+    add(what, "--filter")
 
     series = commands.add_parser("series", help="show a benchmark night by night",
         description="Show one benchmark night by night: its time, the error of that time, and "
@@ -135,7 +199,7 @@ def history() -> Parser:
         description="Show in which night times changed, and which commits are in between. Changes "
         "of machine, driver or GPU are shown apart from changes of code.")
     what = _nights(changed, "%(prog)s --gpu nvidia-h200 --filter '^gemm/'")
-    add_filter(what)
+    add(what, "--filter")
     add(what, "--policy", help="policy that says which changes are too small or expected; default: "
         "baselines/policy.toml")
     add(what, "--verbose", help="also show changes that a policy entry or a later commit explains")
@@ -144,7 +208,7 @@ def history() -> Parser:
         description="Write every time with its night to a CSV file.")
     what = _nights(exported, "%(prog)s history.csv --gpu nvidia-h200")
     what.add_argument("file", metavar="FILE", type=file, help="the CSV file to write")
-    add_filter(what)
+    add(what, "--filter")
     return parser
 
 
@@ -158,23 +222,6 @@ def _nights(parser: Parser, example: str, *, last: bool = False) -> argparse._Ar
         what.add_argument("--nights", metavar="N", type=positive, default=_NIGHTS,
             help=f"show the last N nights; default {_NIGHTS}")
     return what
-
-
-def parse_report(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse `argv`; `base`, which may be None, and `run` are the two sides. Raises UserError."""
-    parser = report()
-    options = parser.parse_args(argv)
-    *before, run = options.runs
-    if len(before) > 1:
-        parser.error("a report has at most two sides: give one or two RUNs")
-    base = before[0] if before else None
-    if base is STANDARD_INPUT and run is STANDARD_INPUT:
-        parser.error("standard input can be read only once: give a file instead of one '-'")
-    if options.out is None and run is STANDARD_INPUT:
-        parser.error("standard input has no file name to derive the report's name from: give --out")
-    where = run.resolve() if run.name in ("", "..") else run
-    out = options.out or where.with_name(f"{where.name.removesuffix('.json')}.html")
-    return argparse.Namespace(**{**vars(options), "base": base, "run": run, "out": out})
 
 
 def report() -> Parser:
@@ -191,7 +238,7 @@ For an exit status that depends on the verdict, use `compare`.""")
     what.add_argument("--history", metavar="BRANCH", help="add the last nights from this branch, "
         "e.g. origin/history, or from the folder of its checkout")
     add(what, "--out", help="write the report here; default: RUN with the suffix .html")
-    compare.add_rule(group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2"))
+    _add_rule(parser)
     parser.set_defaults(filter="")
     return parser
 
@@ -209,8 +256,224 @@ exit status:
     what.add_argument("--factors", metavar="FILE", type=Path, help="CSV that says what nodes or "
         "GPUs have in common: the first column is node or gpu_uuid, the others are factors, e.g. "
         "rack")
-    add_filter(what)
+    add(what, "--filter")
     output = group(parser, "output", "%(prog)s . --format json --format html=fleet.html")
     add_formats(output, "result", ("terminal", "json", "html"))
     return parser
+
+
+def fidelity() -> argparse.ArgumentParser:
+    """Return the parser, also for --help. Raises UserError outside of a clone."""
+    parser: argparse.ArgumentParser = _from_clone("options").command_line()
+    return parser
+
+
+def run_fidelity(argv: Sequence[str], root: Path) -> int:
+    return int(_from_clone("command").main(argv, root))
+
+
+def _from_clone(module: str) -> ModuleType:
+    """Return a module of benchmarks/fidelity. Raises UserError outside of a clone."""
+    benchmarks = environment.ROOT / "benchmarks"
+    if not (benchmarks / "fidelity").is_dir():
+        raise UserError("fidelity needs a clone of warpgauge: run scripts/warpgauge fidelity there")
+    sys.path[:0] = [str(benchmarks), str(environment.ROOT / "fixtures" / "trace")]
+    return importlib.import_module(f"fidelity.{module}")
+
+
+def ci_gate() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci gate",
+        usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
+        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
+        description="Measure a pull request on the GPU of this runner, in pairs with the commit "
+        "that it branched from. Writes reports, run files and the log to FOLDER, annotates the job "
+        "and writes its summary.",
+        epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
+        "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
+        "but something was not measured or not comparable.",
+    )
+    what = group(parser, "what to measure", "%(prog)s --base origin/main --out-dir verdict")
+    side = what.add_mutually_exclusive_group(required=True)
+    side.add_argument("--base", metavar="REF", type=revision, help="the branch that the pull "
+        "request targets, or a commit; the change is compared with their merge base")
+    side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=folder,
+        help="instead of --base: compare every program of these two folders, in pairs")
+    opt = what.add_argument
+    opt("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json: fail (exit 3) if "
+        "the runner has another; empty: take the GPU that is there")
+    opt("--root", metavar="FOLDER", type=Path, help="with --programs and --gpu: the project's "
+        "checkout, with .github/gpus.json")
+    opt = group(parser, "output", "%(prog)s --base origin/main --out-dir verdict").add_argument
+    opt("--out-dir", metavar="FOLDER", type=Path, required=True, help="write reports, run files "
+        "and the log here; must be new or empty")
+    return parser
+
+
+def ci_comment() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci comment",
+        description="Post the results of a run of the measuring workflow as one comment on its "
+        "pull request. While the run is in progress, mark the existing comment as outdated. Reads "
+        "the token from GH_TOKEN and the API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 done, or nothing to do; 2 refused. If the result of one GPU is "
+        "refused, the comment says so and shows the other results.",
+    )
+    what = group(parser, "which run", f"%(prog)s {_RUN}")
+    _add_repository(what, "the repository of the run")
+    run = what.add_mutually_exclusive_group(required=True)
+    run.add_argument("--run-id", metavar="N", type=positive, help="a run of the workflow")
+    run.add_argument("--pull-request", metavar="N", type=positive, help="instead of --run-id: the "
+        "newest run of this pull request, e.g. after a change of its base")
+    opt = what.add_argument
+    opt("--workflow", metavar="PATH", default=WORKFLOW, help="the measuring workflow; default "
+        "%(default)s")
+    opt("--request", metavar="JSON", default="", help="the output of warpgauge ci on-demand: the "
+        "run is of on-demand.yml, and its result replaces the comment that announced "
+        "it")
+    opt = group(parser, "reports", f"%(prog)s {_RUN} --reports build/reports").add_argument
+    opt("--reports", metavar="FOLDER", type=Path, help="post nothing; write "
+        "checked-report-SLUG.html to this folder for each GPU with a valid result")
+    opt("--report-url", metavar="URL", default="", help="address of these reports, to link in the "
+        "comment")
+    opt("--pages", metavar="URL", default="", help="address of the site that warpgauge ci pages "
+        "made; the comment links the GPU's history there")
+    other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
+    opt = other.add_argument
+    opt("--root", metavar="FOLDER", type=Path, help="a checkout of that project's default branch, "
+        "with .github/gpus.json")
+    opt("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty: none; "
+        "default %(default)s")
+    opt("--base", metavar="REF", default="", help="the branch or commit that the run was compared "
+        "with; empty: the pull request's base")
+    add(other, "--filter")
+    return parser
+
+
+def ci_on_demand() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci on-demand",
+        description="Answer the comment /warpgauge run FILTER [on GPU] on a pull request: reply "
+        "that the measurement has started, and print the request as a line for $GITHUB_OUTPUT: "
+        'request={"pull": 17, ...}. Do nothing if the author may not push.',
+        epilog="Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL. Exit "
+        "status: 0 done, or nothing to do; 2 refused, and the reply says why.",
+    )
+    what = group(parser, "which comment", f"%(prog)s {_RUN} --comment 5678")
+    _add_run(what, "on-demand.yml, which measures")
+    what.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
+    return parser
+
+
+def ci_propose() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci propose",
+        description="Add the run files that the GPU jobs of a run of baseline.yml uploaded to the "
+        "baseline, as scripts/warpgauge baseline add-session does, and open a pull request with "
+        "the result. Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 opened; 2 refused, nothing was posted; 3 nothing was recorded.",
+    )
+    run = group(parser, "which run", f"%(prog)s {_RUN} --gpu nvidia-h200")
+    _add_run(run, "baseline.yml")
+    opt = run.add_argument
+    opt("--gpu", metavar="SLUG", required=True, help="a GPU of .github/gpus.json")
+    opt("--sessions", metavar="N", type=positive, default=1, help="number of sessions that were "
+        "requested")
+    return parser
+
+
+def ci_history() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci history",
+        description="Keep the results of each night on a branch of its own, which warpgauge "
+        "history shows.",
+        epilog="Exit status: 0 done; 2 refused, nothing was written; 3 nothing was measured.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    added = commands.add_parser("add", help="add the night that a run measured", description="Add "
+        "the results of a run of nightly.yml to the branch history, one line for each run file "
+        "that its GPU jobs uploaded. Reads the token from GH_TOKEN and the API's address from "
+        "GITHUB_API_URL.")
+    _add_run(group(added, "which run", f"%(prog)s {_RUN}"), "nightly.yml")
+    return parser
+
+
+def ci_pages() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci pages",
+        description="Make a site for GitHub Pages from the last nights: an index by GPU, the "
+        "newest report of each GPU, and plots of its times. Reads the token from GH_TOKEN and the "
+        "API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 done; 2 failed; 3 done, but some lines of the history cannot be "
+        "read and were left out. A report that is refused is named, and an older one is shown "
+        "instead.",
+    )
+    example = "%(prog)s --repository owner/name --history build/history --out-dir build/pages"
+    what = group(parser, "which nights", example)
+    _add_repository(what, "the repository of the nights")
+    what.add_argument("--history", metavar="FOLDER", type=Path, required=True,
+        help="a checkout of the branch history")
+    opt = group(parser, "output", example).add_argument
+    opt("--out-dir", metavar="FOLDER", type=Path, required=True, help="write the site here; must "
+        "be new or empty")
+    return parser
+
+
+def ci_gpus() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci gpus",
+        description="Print what a workflow needs to plan its GPU jobs, as lines for "
+        '$GITHUB_OUTPUT: matrix={"include": [...]}, with slug, name, runs_on and minutes of each '
+        "GPU model of .github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says "
+        "that there are runners; measured=false if nothing that is measured has changed.",
+    )
+    opt = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
+    opt("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json; empty: all of them")
+    opt("--root", metavar="FOLDER", type=Path, help="another project's checkout, with "
+        ".github/gpus.json")
+    opt = group(parser, "a pull request", "%(prog)s --base origin/main").add_argument
+    opt("--base", metavar="REF", default="", help="the branch that the change targets; its "
+        ".github/gpus.json says which files are measured; empty: everything is "
+        "measured")
+    return parser
+
+
+def ci_check_setup() -> Parser:
+    parser = Parser(
+        prog="warpgauge ci check-setup",
+        description="Check the repository settings that the gate depends on, one per line: ok, "
+        "WRONG, or a note. Reads a maintainer's token from GH_TOKEN, which may read "
+        "Administration, Actions, Pages and Variables, and the API's address from GITHUB_API_URL.",
+        epilog="Exit status: 0 nothing is wrong; 2 a setting is wrong, or GitHub does not report "
+        "it.",
+    )
+    where = group(parser, "which repository", "%(prog)s --repository owner/name")
+    _add_repository(where, "the repository to check")
+    return parser
+
+
+def ci_prepare() -> Parser:
+    return Parser(
+        prog="warpgauge ci prepare",
+        description="Install the Python packages that the other commands need, if this Python "
+        "lacks them, and exit.",
+    )
+
+
+def _add_run(where: argparse._ActionsContainer, workflow: str) -> None:
+    """Add --repository and --run-id for a run of `workflow`."""
+    _add_repository(where, "the repository of the run")
+    where.add_argument("--run-id", metavar="N", type=positive, required=True,
+        help=f"a run of {workflow}")
+
+
+def _add_repository(where: argparse._ActionsContainer, help: str) -> None:
+    where.add_argument("--repository", metavar="OWNER/NAME", type=_repository, required=True,
+        help=help)
+
+
+def _repository(text: str) -> str:
+    from warpgauge.github.api import require_repository
+
+    return require_repository(text)
 # fmt: on

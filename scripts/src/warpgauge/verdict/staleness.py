@@ -15,7 +15,7 @@ from warpgauge.verdict.note import Kind, Note
 _CLOCK_SLACK = timedelta(days=1)
 
 
-def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
+def note(record: Record, now: datetime) -> Note | None:
     """Return a note on a baseline that is old, undated or dated in the future, else None.
 
     `now` has a time zone. Other kinds of records get no note.
@@ -29,7 +29,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note 
     date = f"{then:%Y-%m-%d}"
     if is_future(newest, now):
         return Note(Kind.FUTURE, session=newest.key, date=date, days=-_days_ago(then, now))
-    if (now - then) / timedelta(days=1) <= stale_days:
+    if (now - then) / timedelta(days=1) <= STALE_DAYS:
         return None
     commit = newest.context.get("commit", "")
     return Note(Kind.STALE, days=(now - then).days, date=date, commit=commit)

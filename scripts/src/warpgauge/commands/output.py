@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How results are shown: --format and --export, and the conclusion of a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from warpgauge.records.model import Record, Source
+from warpgauge.reports.drawing import picture
+from warpgauge.reports.exports import EXPORTS, Export
+from warpgauge.reports.formats import FORMATS, INTERVALS, PICTURES, TERMINAL, Format
+from warpgauge.reports.terminal import report
+from warpgauge.system import environment, streams
+from warpgauge.system.atomic import resolved, write
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
+from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
+from warpgauge.system.text import inert, quoted
+from warpgauge.verdict import judge
+from warpgauge.verdict.comparison import Comparison, exit_status
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.override import Override
+from warpgauge.verdict.pairing import pair, skip_notes
+from warpgauge.verdict.policy import Policy
+
+if TYPE_CHECKING:
+    from warpgauge.commands.measuring_command import Options
+
+AnyFormat = Format[str] | Format[bytes]
+
+
+@dataclass(frozen=True)
+class Formats:
+    """The format on standard output, by default the terminal's, and the files to write."""
+
+    shown: Format[str] = TERMINAL
+    files: tuple[tuple[AnyFormat, Path], ...] = ()
+    exports: tuple[tuple[Export, Path], ...] = ()
+
+    @staticmethod
+    def parse(
+        formats: Sequence[str],
+        exports: Sequence[str] = (),
+        known: Mapping[str, Format[str]] = FORMATS,
+    ) -> Formats:
+        """Parse options; `known` are the formats of a comparison unless others are given.
+
+        Raises UserError for an unknown name, two formats on standard output, or a file named twice.
+        """
+        shown: list[Format[str]] = []
+        files: list[tuple[AnyFormat, Path]] = []
+        exported: list[tuple[Export, Path]] = []
+        names = (*known, *((INTERVALS,) if known is FORMATS else ()))
+        for text in formats:
+            name, equals, file = text.partition("=")
+            if name not in names or (equals and not Path(file).name):
+                raise UserError(
+                    f"--format {quoted(text)} is not NAME or NAME=FILE; NAME is one of "
+                    f"{', '.join(names)}"
+                )
+            if name not in known:
+                files.append((_picture(text, Path(file)), Path(file)))
+            elif equals and file not in STANDARD_OUTPUT:
+                files.append((known[name], Path(file)))
+            else:
+                shown.append(known[name])
+        if len(shown) > 1:
+            both = " and ".join(form.name for form in shown)
+            raise UserError(
+                f"--format {both} cannot share standard output: add =FILE to one of them"
+            )
+        for text in exports:
+            name, _, file = text.partition("=")
+            if name not in EXPORTS or not Path(file).name:
+                raise UserError(
+                    f"--export {quoted(text)} is not NAME=FILE; NAME is one of {', '.join(EXPORTS)}"
+                )
+            if file in STANDARD_OUTPUT:
+                raise UserError(
+                    f"--export {quoted(text)}: standard output shows the comparison; name a file"
+                )
+            exported.append((EXPORTS[name], Path(file)))
+        paths = [path for _, path in (*files, *exported)]
+        for path, count in Counter(map(resolved, paths)).items():
+            if count > 1:
+                raise UserError(f"{path} would be written twice: name another file for one of them")
+        return Formats(shown[0] if shown else TERMINAL, tuple(files), tuple(exported))
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether standard output is free for everything that a person reads."""
+        return self.shown.name == TERMINAL.name
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """One sentence for each requested format that lacks a comparison to write."""
+        on_output = () if self.is_for_people else (self.shown.name,)
+        asked = (*on_output, *(f"{form.name}={path}" for form, path in self.files))
+        return tuple(
+            f"--format {inert(form)} is not written: there is no comparison." for form in asked
+        )
+
+    def of(self, what: str) -> Formats:
+        """Return the same formats, with `what` appended to the names of their files."""
+        files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
+        exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
+        return replace(self, files=files, exports=exports)
+
+    def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
+        """Raise UserError for a file that cannot or must not be written; see `output_file`."""
+        if any(form is PICTURES[".png"] for form, _ in self.files):
+            environment.ensure([picture.PNG_PACKAGE])
+        if any(form.name == "openmetrics" for form, _ in self.exports):
+            environment.ensure(["prometheus_client"])
+        for form, path in (*self.files, *self.exports):
+            check_report(path, baselines, inputs, form.own, form.kind)
+
+    def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
+        """Write all formats and exports; `show` prints to a terminal. Return the exit status.
+
+        That is `status`, the one of what was found, unless an export is incomplete.
+
+        Benchmarks missing from an export are reported, and count as not measured. Raises UserError
+        after writing the rest if something cannot be written; its status never hides a regression.
+        """
+        faults = []
+        try:
+            if self.is_for_people:
+                show()
+            else:
+                streams.write(self.shown.render(found))
+        except OSError as fault:
+            faults.append(f"standard output cannot be written ({fault.strerror or fault})")
+        texts = {path: form.render(found) for form, path in self.files}
+        left_out = {}
+        if isinstance(found, Comparison):
+            texts |= {path: export.render(found) for export, path in self.exports}
+            left_out = {path: export.left_out(found) for export, path in self.exports}
+        for path, text in texts.items():
+            try:
+                if text:  # an export without benchmarks is not written
+                    write(path, text)
+            except UserError as error:  # noqa: PERF203 - a few files
+                faults.append(str(error))
+        if faults:
+            regressed = status is ExitStatus.REGRESSION
+            raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
+        for export, path in self.exports:
+            if left_out.get(path):
+                what = "leaves out" if texts[path] else "is not written:"
+                option = f"--export {export.name}={inert(str(path))}"
+                print(f"{option} {what} {left_out[path]}", file=sys.stderr)
+                status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
+        return status
+
+
+def _picture(text: str, path: Path) -> AnyFormat:
+    if path.suffix not in PICTURES:
+        raise UserError(
+            f"--format {quoted(text)} is a picture and needs a file: use {INTERVALS}=FILE with the "
+            f"suffix {' or '.join(PICTURES)}"
+        )
+    return PICTURES[path.suffix]
+
+
+def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:
+    """Return a comparison in which rows with a valid time are NEW; others say what they lack."""
+    nothing = Record(run.path, Source.BASELINE, {}, {})
+    _, verdicts, _ = pair(nothing, run, run.rows, allow)
+    skips, why = tuple(skip_notes(verdicts)), "There is nothing to compare with."
+    return Comparison(nothing, run, tuple(verdicts), skips, refusal=why)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Shows results on one console; methods return the exit status of what they show.
+
+    Comparisons are also written to `page`, unless it is None.
+    """
+
+    console: Console
+    settings: ComparisonSettings
+    formats: Formats
+    verbose: bool
+    baselines: Path
+    page: Path | None = None
+
+    @staticmethod
+    def of(
+        options: Options, policy: Policy | None, console: Console, baselines: Path
+    ) -> Conclusion:
+        """Return how a command with these options judges and shows results."""
+        settings = ComparisonSettings(
+            filter=options.filter or None,
+            fail_on_resources=options.fail_on_resources,
+            allow=options.allow,
+            policy=policy,
+            today=date.today(),
+        )
+        return Conclusion(console, settings, options.formats, options.verbose, baselines)
+
+    def judged(self, base: Record, run: Record) -> Comparison:
+        """Return `run` compared with `base`, without showing it."""
+        return judge.judge(base, run, self.settings)
+
+    def compared(self, comparison: Comparison) -> ExitStatus:
+        """Show a comparison. Raises UserError for a report that cannot be written."""
+
+        def show() -> None:
+            report.render(comparison, self.console, verbose=self.verbose)
+
+        try:
+            return self.formats.deliver(comparison, exit_status(comparison), show)
+        finally:
+            self._write_page(comparison)
+
+    def values(self, run: Record) -> ExitStatus:
+        """Show values that cannot be compared with anything. Raises UserError, as `compared`."""
+        report.render_values(run, self.console)
+        alone = unpaired_comparison(run, self.settings.allow)
+        self._write_page(alone)
+        Formats(exports=self.formats.exports).deliver(alone, exit_status(alone), lambda: None)
+        return ExitStatus.NOT_MEASURED
+
+    def recorded(self, example: Path) -> None:
+        """Print the recorded comparison of GPU times in `example`, if the file exists."""
+        if example.exists():
+            self.console.print()
+            self.console.rule("An example, RECORDED on a GPU and not measured here", characters="=")
+            print_line(self.console, example.read_text(encoding="utf-8"))
+
+    def _write_page(self, found: Comparison) -> None:
+        """Write the automatic HTML page: it replaces no other file, and its failure only shows."""
+        if self.page is None:
+            return
+        form = FORMATS["html"]
+        try:
+            check_report(self.page, self.baselines, [], form.own, form.kind)
+            write(self.page, form.render(found))
+            line = f"Report: {inert(os.path.relpath(self.page))}"
+        except Exception as fault:  # the results are shown in any case
+            line = f"The report of this run was not written: {inert(str(fault))}"
+        print_line(self.console, line)
