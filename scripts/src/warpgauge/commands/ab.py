@@ -84,9 +84,7 @@ class _AbCommand(MeasuringCommand):
         if named is not None and base is not None and base.exists():
             with suppress(UserError):  # the base's policy may be of an older format
                 named = named.without(named.used_up(policy.load(base)))
-        # The run files record what was selected.
-        options = replace(options, filter="")
-        return Conclusion.of(options, named, self.results, self.root / "baselines")
+        return self.conclusion(named, self.root / "baselines")
 
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
         """Return base and candidate as selected. Raises UserError if a side has no benchmark."""

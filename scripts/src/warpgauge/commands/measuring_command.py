@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -35,7 +35,9 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.override import Override
+from warpgauge.verdict.policy import Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
 
@@ -189,6 +191,21 @@ class MeasuringCommand:
         """Return the run's paths: given by the user, or new ones in `runs`."""
         out = self.options.out
         return RunPaths(out) if out else named_after(self.runs, datetime.now())
+
+    def conclusion(self, rules: Policy | None, baselines: Path, filter: str = "") -> Conclusion:
+        """Return how this command judges and shows results.
+
+        `filter` is needed where the run files do not record what was selected.
+        """
+        options = self.options
+        settings = ComparisonSettings(
+            filter=filter or None,
+            fail_on_resources=options.fail_on_resources,
+            allow=options.allow,
+            policy=rules,
+            today=date.today(),
+        )
+        return Conclusion(self.results, settings, options.formats, options.verbose, baselines)
 
     @contextmanager
     def begun(

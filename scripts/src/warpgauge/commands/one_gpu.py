@@ -147,7 +147,7 @@ class Bench(MeasuringCommand):
         rules = policy.named_or_in(self.baselines, self.options.policy)
         if rules is not None and self.options.own.self_check is not None:
             rules = replace(rules, expected=(), required=())  # its changes are intentional
-        return Conclusion.of(self.options, rules, self.results, self.baselines)
+        return self.conclusion(rules, self.baselines, self.options.filter)
 
     def _baseline_of(self, gpu_name: str | None) -> Record | None:
         path = store.find(self.baselines, gpu_name) if gpu_name else None

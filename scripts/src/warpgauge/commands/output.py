@@ -8,9 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -30,10 +28,6 @@ from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair, skip_notes
-from warpgauge.verdict.policy import Policy
-
-if TYPE_CHECKING:
-    from warpgauge.commands.measuring_command import Options
 
 AnyFormat = Format[str] | Format[bytes]
 
@@ -193,20 +187,6 @@ class Conclusion:
     verbose: bool
     baselines: Path
     page: Path | None = None
-
-    @staticmethod
-    def of(
-        options: Options, policy: Policy | None, console: Console, baselines: Path
-    ) -> Conclusion:
-        """Return how a command with these options judges and shows results."""
-        settings = ComparisonSettings(
-            filter=options.filter or None,
-            fail_on_resources=options.fail_on_resources,
-            allow=options.allow,
-            policy=policy,
-            today=date.today(),
-        )
-        return Conclusion(console, settings, options.formats, options.verbose, baselines)
 
     def judged(self, base: Record, run: Record) -> Comparison:
         """Return `run` compared with `base`, without showing it."""

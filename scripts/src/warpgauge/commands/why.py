@@ -13,7 +13,6 @@ from pathlib import Path
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
-from warpgauge.commands.output import Conclusion
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
@@ -151,9 +150,7 @@ class _Why:
         return _Pair(base, candidate, self._judged(base, candidate))
 
     def _judged(self, base: Record, candidate: Record) -> Comparison:
-        command = self.command
-        show = Conclusion.of(command.options, None, command.notes, command.root / "baselines")
-        return show.judged(base, candidate)
+        return self.command.conclusion(None, self.command.root).judged(base, candidate)
 
     def _commit(self, given: _Pair | None) -> str:
         """Return the base's commit; "" with --base-build-dir. Raises UserError."""
