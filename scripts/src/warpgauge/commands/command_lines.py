@@ -34,6 +34,7 @@ BRANCH = "origin/history"
 WORKFLOW, POLICY = ".github/workflows/gpu.yml", "baselines/policy.toml"
 _NIGHTS = 30
 _RUN = "--repository owner/name --run-id 1234"
+_TOKEN = "Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL."
 
 _COMPARE = """\
 Compare two benchmark results: which benchmarks got slower or faster?
@@ -113,42 +114,37 @@ exit status:
 baselines/README.md explains baselines.""",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    added = commands.add_parser("add-session", help="add the session of a run file",
-        description="Add the session of a run file that scripts/bench wrote. It replaces the "
-        "session of the same boot and GPU. If there are too many sessions, the oldest session of "
-        "the GPU with the most sessions is dropped. Counters and labels are taken from the newest "
-        "session.")
-    what = group(added, "what to add", "%(prog)s build/runs/2026-11-20-090507.json")
+    what = _command(commands, "add-session", "add the session of a run file that scripts/bench "
+        "wrote; it replaces the session of the same boot and GPU. If there are too many, the "
+        "oldest session of the GPU with the most sessions is dropped",
+        "%(prog)s build/runs/2026-11-20-090507.json")
     what.add_argument("run_file", metavar="RUN_FILE", type=Path, help="a run file, e.g. of "
         "build/runs")
 
-    shown = commands.add_parser("show", help="show what the baselines hold",
-        description="Show the sessions of each baseline, their age and origin, and the number of "
-        "rows.")
-    what = _baselines(shown, "what to show", "%(prog)s nvidia-h200 --rows")
+    what = _command(commands, "show", "show the sessions of each baseline, their age and origin, "
+        "and the number of rows", "%(prog)s nvidia-h200 --rows")
+    _add_baselines(what)
     what.add_argument("--rows", action="store_true", help="list every benchmark with its time in "
         "each session, and its scatter")
 
-    limited = commands.add_parser("limits", help="show how close each benchmark comes to its limit",
-        description="Print, as Markdown, the time and rate of each benchmark in the newest "
-        "session, and the rate as a fraction of its limit: of the copy, the write or the vendor's "
-        "GEMM that the same process measured.")
-    add(_baselines(limited, "what to show", "%(prog)s --filter '^gemm/'"), "--filter")
+    what = _command(commands, "limits", "print, as Markdown, the time and rate of each benchmark "
+        "in the newest session, and the rate as a fraction of its limit: of the copy, the write or "
+        "the vendor's GEMM that the same process measured", "%(prog)s --filter '^gemm/'")
+    _add_baselines(what)
+    add(what, "--filter")
 
-    exported = commands.add_parser("export", help="print references for ReFrame",
-        description="Print the times of a baseline as references of a ReFrame test, for one "
-        "system and partition. A healthy GPU exceeds some benchmark's limit in 1 % of runs.")
-    what = _baselines(exported, "what to print", "%(prog)s nvidia-h200 --reframe cluster:gpu")
+    what = _command(commands, "export", "print the times of a baseline as references of a ReFrame "
+        "test. A healthy GPU exceeds some benchmark's limit in 1 %% of runs",
+        "%(prog)s nvidia-h200 --reframe cluster:gpu")
+    _add_baselines(what)
     what.add_argument("--reframe", metavar="SYSTEM:PARTITION", required=True, help="system and "
         "partition of the ReFrame test")
 
-    pruned = commands.add_parser("prune", help="remove sessions and benchmarks",
-        description="Remove sessions, or benchmarks that no longer exist, and list what is "
-        "removed. At least one session stays for each benchmark; use --removed to remove a "
-        "benchmark with its last session. Counters and labels stay. To undo it, restore the files "
-        "with git.")
-    what = _baselines(pruned, "what to remove", "%(prog)s nvidia-h200 --keep 2 --dry-run")
+    what = _command(commands, "prune", "remove sessions, or benchmarks that no longer exist, and "
+        "list what is removed. At least one session stays for each benchmark that --removed does "
+        "not match. To undo it, restore the files with git",
+        "%(prog)s nvidia-h200 --keep 2 --dry-run")
+    _add_baselines(what)
     what.add_argument("--keep", metavar="N", type=positive, help="keep N sessions; removes the "
         "oldest session of the GPU with the most sessions first")
     what.add_argument("--session", metavar="KEY", action="append", default=[], help="remove this "
@@ -159,19 +155,24 @@ baselines/README.md explains baselines.""",
         "benchmarks whose name matches; repeatable")
     what.add_argument("--dry-run", action="store_true", help="print what would be done, and exit")
 
-    checked = commands.add_parser("check", help="report problems of the baselines",
-        description="Load every baseline and warn of what makes it unreliable: its age, its "
-        "sessions, misnamed files, files that lack sessions, and benchmarks that are gone or new "
-        "(if programs are built in build/release).")
-    _baselines(checked, "what to check", "%(prog)s nvidia-h200")
+    _add_baselines(_command(commands, "check", "load every baseline and warn of what makes it "
+        "unreliable: its age, its sessions, misnamed files, files that lack sessions, and "
+        "benchmarks that are gone or new (if programs are built in build/release)",
+        "%(prog)s nvidia-h200"))
     return parser
 
 
-def _baselines(parser: Parser, title: str, example: str) -> argparse._ArgumentGroup:
-    what = group(parser, title, example)
-    what.add_argument("asked", metavar="GPU_OR_PATH", nargs="?", help="a GPU model, e.g. 'NVIDIA "
+def _command(
+    commands: argparse._SubParsersAction[Parser], name: str, what: str, example: str
+) -> argparse._ArgumentGroup:
+    """Add a command within another; return the group of its options."""
+    parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+    return group(parser, "options", example)
+
+
+def _add_baselines(where: argparse._ActionsContainer) -> None:
+    where.add_argument("asked", metavar="GPU_OR_PATH", nargs="?", help="a GPU model, e.g. 'NVIDIA "
         "H200' or nvidia-h200, or a path; default: all of baselines/")
-    return what
 
 
 def history() -> Parser:
@@ -183,45 +184,32 @@ def history() -> Parser:
         "history cannot be read (listed on standard error).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    shown = commands.add_parser("show", help="show how times developed",
-        description="Show each benchmark's newest time and the median of the nights before it.")
-    what = _nights(shown, "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14", last=True)
-    add(what, "--filter")
-
-    series = commands.add_parser("series", help="show a benchmark night by night",
-        description="Show one benchmark night by night: its time, the error of that time, and "
-        "where it was measured.")
-    what = _nights(series, "%(prog)s sync/stream_idle --gpu nvidia-h200", last=True)
-    what.add_argument("benchmark", metavar="NAME", help="name of the benchmark")
-
-    changed = commands.add_parser("changes", help="show when times changed",
-        description="Show in which night times changed, and which commits are in between. Changes "
-        "of machine, driver or GPU are shown apart from changes of code.")
-    what = _nights(changed, "%(prog)s --gpu nvidia-h200 --filter '^gemm/'")
-    add(what, "--filter")
-    add(what, "--policy", help="policy that says which changes are too small or expected; default: "
-        "baselines/policy.toml")
-    add(what, "--verbose", help="also show changes that a policy entry or a later commit explains")
-
-    exported = commands.add_parser("export", help="write a CSV file",
-        description="Write every time with its night to a CSV file.")
-    what = _nights(exported, "%(prog)s history.csv --gpu nvidia-h200")
-    what.add_argument("file", metavar="FILE", type=file, help="the CSV file to write")
-    add(what, "--filter")
+    shown = _command(commands, "show", "show each benchmark's newest time and the median of the "
+        "nights before it", "%(prog)s --gpu nvidia-h200 --filter '^gemm/' --nights 14")
+    series = _command(commands, "series", "show a benchmark night by night: its time, the error of "
+        "that time, and where it was measured", "%(prog)s sync/stream_idle --gpu nvidia-h200")
+    series.add_argument("benchmark", metavar="NAME", help="name of the benchmark")
+    changed = _command(commands, "changes", "show in which night times changed, and which commits "
+        "are in between. Changes of machine, driver or GPU are shown apart from changes of code",
+        "%(prog)s --gpu nvidia-h200 --filter '^gemm/'")
+    add(changed, "--policy", help="policy that says which changes are too small or expected; "
+        "default: baselines/policy.toml")
+    add(changed, "--verbose", help="also show changes that a policy entry or a later commit "
+        "explains")
+    exported = _command(commands, "export", "write every time with its night to a CSV file",
+        "%(prog)s history.csv --gpu nvidia-h200")
+    exported.add_argument("file", metavar="FILE", type=file, help="the CSV file to write")
+    for what in (shown, series, changed, exported):
+        what.add_argument("--gpu", metavar="SLUG", default="", help="GPU model, e.g. nvidia-h200; "
+            "empty: all")
+        what.add_argument("--ref", metavar="REF", type=revision, default=BRANCH, help="branch or "
+            f"commit that holds the history; default {BRANCH}")
+    for what in (shown, series):
+        what.add_argument("--nights", metavar="N", type=positive, default=_NIGHTS, help="show the "
+            f"last N nights; default {_NIGHTS}")
+    for what in (shown, changed, exported):
+        add(what, "--filter")
     return parser
-
-
-def _nights(parser: Parser, example: str, *, last: bool = False) -> argparse._ArgumentGroup:
-    what = group(parser, "what to show", example)
-    what.add_argument("--gpu", metavar="SLUG", default="", help="GPU model, e.g. nvidia-h200; "
-        "empty: all")
-    what.add_argument("--ref", metavar="REF", type=revision, default=BRANCH, help="branch or "
-        f"commit that holds the history; default {BRANCH}")
-    if last:
-        what.add_argument("--nights", metavar="N", type=positive, default=_NIGHTS,
-            help=f"show the last N nights; default {_NIGHTS}")
-    return what
 
 
 def report() -> Parser:
@@ -281,19 +269,27 @@ def _from_clone(module: str) -> ModuleType:
     return importlib.import_module(f"fidelity.{module}")
 
 
-def ci_gate() -> Parser:
+def _ci(
+    name: str, description: str, status: str, example: str, usage: str | None = None
+) -> tuple[Parser, argparse._ArgumentGroup]:
+    """Return the parser of a workflows' command, and the group of its options."""
+    epilog = f"Exit status: {status}." if status else None
     parser = Parser(
-        prog="warpgauge ci gate",
-        usage="%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
-        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]",
-        description="Measure a pull request on the GPU of this runner, in pairs with the commit "
-        "that it branched from. Writes reports, run files and the log to FOLDER, annotates the job "
-        "and writes its summary.",
-        epilog="Exit status: that of the comparison. 0 nothing regressed and everything was "
-        "measured; 1 a regression; 2 bad usage, or nothing could be compared; 3 nothing regressed, "
-        "but something was not measured or not comparable.",
+        prog=f"warpgauge ci {name}", usage=usage, description=description, epilog=epilog
     )
-    what = group(parser, "what to measure", "%(prog)s --base origin/main --out-dir verdict")
+    return parser, group(parser, "options", f"%(prog)s {example}")
+
+
+def ci_gate() -> Parser:
+    parser, what = _ci("gate",
+        "Measure a pull request on the GPU of this runner, in pairs with the commit that it "
+        "branched from. Writes reports, run files and the log to FOLDER, annotates the job and "
+        "writes its summary.",
+        "that of the comparison. 0 nothing regressed and everything was measured; 1 a regression; "
+        "2 bad usage, or nothing could be compared; 3 nothing regressed, but something was not "
+        "measured or not comparable", "--base origin/main --out-dir verdict",
+        "%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
+        "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]")
     side = what.add_mutually_exclusive_group(required=True)
     side.add_argument("--base", metavar="REF", type=revision, help="the branch that the pull "
         "request targets, or a commit; the change is compared with their merge base")
@@ -304,23 +300,18 @@ def ci_gate() -> Parser:
         "the runner has another; empty: take the GPU that is there")
     opt("--root", metavar="FOLDER", type=Path, help="with --programs and --gpu: the project's "
         "checkout, with .github/gpus.json")
-    opt = group(parser, "output", "%(prog)s --base origin/main --out-dir verdict").add_argument
     opt("--out-dir", metavar="FOLDER", type=Path, required=True, help="write reports, run files "
         "and the log here; must be new or empty")
     return parser
 
 
 def ci_comment() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci comment",
-        description="Post the results of a run of the measuring workflow as one comment on its "
-        "pull request. While the run is in progress, mark the existing comment as outdated. Reads "
-        "the token from GH_TOKEN and the API's address from GITHUB_API_URL.",
-        epilog="Exit status: 0 done, or nothing to do; 2 refused. If the result of one GPU is "
-        "refused, the comment says so and shows the other results.",
-    )
-    what = group(parser, "which run", f"%(prog)s {_RUN}")
-    _add_repository(what, "the repository of the run")
+    parser, what = _ci("comment",
+        "Post the results of a run of the measuring workflow as a comment on its pull request. "
+        f"While the run is in progress, mark the existing comment as outdated. {_TOKEN}",
+        "0 done, or nothing to do; 2 refused. If the result of one GPU is refused, the comment "
+        "says so and shows the other results", _RUN)
+    _add_repository(what)
     run = what.add_mutually_exclusive_group(required=True)
     run.add_argument("--run-id", metavar="N", type=positive, help="a run of the workflow")
     run.add_argument("--pull-request", metavar="N", type=positive, help="instead of --run-id: the "
@@ -329,56 +320,44 @@ def ci_comment() -> Parser:
     opt("--workflow", metavar="PATH", default=WORKFLOW, help="the measuring workflow; default "
         "%(default)s")
     opt("--request", metavar="JSON", default="", help="the output of warpgauge ci on-demand: the "
-        "run is of on-demand.yml, and its result replaces the comment that announced "
-        "it")
-    opt = group(parser, "reports", f"%(prog)s {_RUN} --reports build/reports").add_argument
+        "run is of on-demand.yml, and its result replaces the comment that announced it")
     opt("--reports", metavar="FOLDER", type=Path, help="post nothing; write "
         "checked-report-SLUG.html to this folder for each GPU with a valid result")
     opt("--report-url", metavar="URL", default="", help="address of these reports, to link in the "
         "comment")
     opt("--pages", metavar="URL", default="", help="address of the site that warpgauge ci pages "
         "made; the comment links the GPU's history there")
-    other = group(parser, "another project", f"%(prog)s {_RUN} --root there --policy p.toml")
-    opt = other.add_argument
-    opt("--root", metavar="FOLDER", type=Path, help="a checkout of that project's default branch, "
-        "with .github/gpus.json")
+    opt("--root", metavar="FOLDER", type=Path, help="a checkout of another project's default "
+        "branch, with .github/gpus.json")
     opt("--policy", metavar="FILE", default=POLICY, help="its path in the repository; empty: none; "
         "default %(default)s")
     opt("--base", metavar="REF", default="", help="the branch or commit that the run was compared "
         "with; empty: the pull request's base")
-    add(other, "--filter")
+    add(what, "--filter")
     return parser
 
 
 def ci_on_demand() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci on-demand",
-        description="Answer the comment /warpgauge run FILTER [on GPU] on a pull request: reply "
-        "that the measurement has started, and print the request as a line for $GITHUB_OUTPUT: "
-        'request={"pull": 17, ...}. Do nothing if the author may not push.',
-        epilog="Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL. Exit "
-        "status: 0 done, or nothing to do; 2 refused, and the reply says why.",
-    )
-    what = group(parser, "which comment", f"%(prog)s {_RUN} --comment 5678")
+    parser, what = _ci("on-demand",
+        "Answer the comment /warpgauge run FILTER [on GPU] on a pull request: reply that the "
+        "measurement has started, and print the request as a line for $GITHUB_OUTPUT: "
+        f'request={{"pull": 17, ...}}. Do nothing if the author may not push. {_TOKEN}',
+        "0 done, or nothing to do; 2 refused, and the reply says why", f"{_RUN} --comment 5678")
     _add_run(what, "on-demand.yml, which measures")
     what.add_argument("--comment", metavar="N", type=positive, required=True, help="its id")
     return parser
 
 
 def ci_propose() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci propose",
-        description="Add the run files that the GPU jobs of a run of baseline.yml uploaded to the "
-        "baseline, as scripts/warpgauge baseline add-session does, and open a pull request with "
-        "the result. Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL.",
-        epilog="Exit status: 0 opened; 2 refused, nothing was posted; 3 nothing was recorded.",
-    )
-    run = group(parser, "which run", f"%(prog)s {_RUN} --gpu nvidia-h200")
-    _add_run(run, "baseline.yml")
-    opt = run.add_argument
-    opt("--gpu", metavar="SLUG", required=True, help="a GPU of .github/gpus.json")
-    opt("--sessions", metavar="N", type=positive, default=1, help="number of sessions that were "
-        "requested")
+    parser, what = _ci("propose",
+        "Add the run files that the GPU jobs of a run of baseline.yml uploaded to the baseline, as "
+        "scripts/warpgauge baseline add-session does, and open a pull request with the result. "
+        f"{_TOKEN}", "0 opened; 2 refused, nothing was posted; 3 nothing was recorded",
+        f"{_RUN} --gpu nvidia-h200")
+    _add_run(what, "baseline.yml")
+    what.add_argument("--gpu", metavar="SLUG", required=True, help="a GPU of .github/gpus.json")
+    what.add_argument("--sessions", metavar="N", type=positive, default=1, help="number of "
+        "sessions that were requested")
     return parser
 
 
@@ -386,69 +365,56 @@ def ci_history() -> Parser:
     parser = Parser(
         prog="warpgauge ci history",
         description="Keep the results of each night on a branch of its own, which warpgauge "
-        "history shows.",
+        f"history shows. {_TOKEN}",
         epilog="Exit status: 0 done; 2 refused, nothing was written; 3 nothing was measured.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    added = commands.add_parser("add", help="add the night that a run measured", description="Add "
-        "the results of a run of nightly.yml to the branch history, one line for each run file "
-        "that its GPU jobs uploaded. Reads the token from GH_TOKEN and the API's address from "
-        "GITHUB_API_URL.")
-    _add_run(group(added, "which run", f"%(prog)s {_RUN}"), "nightly.yml")
+    _add_run(_command(commands, "add", "add the results of a run of nightly.yml to the branch "
+        "history, one line for each run file that its GPU jobs uploaded", f"%(prog)s {_RUN}"),
+        "nightly.yml")
     return parser
 
 
 def ci_pages() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci pages",
-        description="Make a site for GitHub Pages from the last nights: an index by GPU, the "
-        "newest report of each GPU, and plots of its times. Reads the token from GH_TOKEN and the "
-        "API's address from GITHUB_API_URL.",
-        epilog="Exit status: 0 done; 2 failed; 3 done, but some lines of the history cannot be "
-        "read and were left out. A report that is refused is named, and an older one is shown "
-        "instead.",
-    )
-    example = "%(prog)s --repository owner/name --history build/history --out-dir build/pages"
-    what = group(parser, "which nights", example)
-    _add_repository(what, "the repository of the nights")
-    what.add_argument("--history", metavar="FOLDER", type=Path, required=True,
-        help="a checkout of the branch history")
-    opt = group(parser, "output", example).add_argument
-    opt("--out-dir", metavar="FOLDER", type=Path, required=True, help="write the site here; must "
-        "be new or empty")
+    parser, what = _ci("pages",
+        "Make a site for GitHub Pages from the last nights: an index by GPU, the newest report of "
+        f"each GPU, and plots of its times. {_TOKEN}",
+        "0 done; 2 failed; 3 done, but some lines of the history cannot be read and were left out. "
+        "A report that is refused is named, and an older one is shown instead",
+        "--repository owner/name --history build/history --out-dir build/pages")
+    _add_repository(what)
+    what.add_argument("--history", metavar="FOLDER", type=Path, required=True, help="a checkout "
+        "of the branch history")
+    what.add_argument("--out-dir", metavar="FOLDER", type=Path, required=True, help="write the "
+        "site here; must be new or empty")
     return parser
 
 
 def ci_gpus() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci gpus",
-        description="Print what a workflow needs to plan its GPU jobs, as lines for "
-        '$GITHUB_OUTPUT: matrix={"include": [...]}, with slug, name, runs_on and minutes of each '
-        "GPU model of .github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says "
-        "that there are runners; measured=false if nothing that is measured has changed.",
-    )
-    opt = group(parser, "which models", "%(prog)s --gpu nvidia-h200").add_argument
-    opt("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json; empty: all of them")
-    opt("--root", metavar="FOLDER", type=Path, help="another project's checkout, with "
-        ".github/gpus.json")
-    opt = group(parser, "a pull request", "%(prog)s --base origin/main").add_argument
-    opt("--base", metavar="REF", default="", help="the branch that the change targets; its "
-        ".github/gpus.json says which files are measured; empty: everything is "
+    parser, what = _ci("gpus",
+        "Print what a workflow needs to plan its GPU jobs, as lines for $GITHUB_OUTPUT: "
+        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
+        ".github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says that there are "
+        "runners; measured=false if nothing that is measured has changed.", "",
+        "--gpu nvidia-h200 --base origin/main")
+    what.add_argument("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json; "
+        "empty: all of them")
+    what.add_argument("--root", metavar="FOLDER", type=Path, help="another project's checkout, "
+        "with .github/gpus.json")
+    what.add_argument("--base", metavar="REF", default="", help="the branch that the change "
+        "targets; its .github/gpus.json says which files are measured; empty: everything is "
         "measured")
     return parser
 
 
 def ci_check_setup() -> Parser:
-    parser = Parser(
-        prog="warpgauge ci check-setup",
-        description="Check the repository settings that the gate depends on, one per line: ok, "
-        "WRONG, or a note. Reads a maintainer's token from GH_TOKEN, which may read "
-        "Administration, Actions, Pages and Variables, and the API's address from GITHUB_API_URL.",
-        epilog="Exit status: 0 nothing is wrong; 2 a setting is wrong, or GitHub does not report "
-        "it.",
-    )
-    where = group(parser, "which repository", "%(prog)s --repository owner/name")
-    _add_repository(where, "the repository to check")
+    parser, what = _ci("check-setup",
+        "Check the repository settings that the gate depends on, one per line: ok, WRONG, or a "
+        "note. The token is a maintainer's, which may read Administration, Actions, Pages and "
+        f"Variables. {_TOKEN}",
+        "0 nothing is wrong; 2 a setting is wrong, or GitHub does not report it",
+        "--repository owner/name")
+    _add_repository(what)
     return parser
 
 
@@ -462,14 +428,14 @@ def ci_prepare() -> Parser:
 
 def _add_run(where: argparse._ActionsContainer, workflow: str) -> None:
     """Add --repository and --run-id for a run of `workflow`."""
-    _add_repository(where, "the repository of the run")
+    _add_repository(where)
     where.add_argument("--run-id", metavar="N", type=positive, required=True,
         help=f"a run of {workflow}")
 
 
-def _add_repository(where: argparse._ActionsContainer, help: str) -> None:
+def _add_repository(where: argparse._ActionsContainer) -> None:
     where.add_argument("--repository", metavar="OWNER/NAME", type=_repository, required=True,
-        help=help)
+        help="the repository on GitHub")
 
 
 def _repository(text: str) -> str:
