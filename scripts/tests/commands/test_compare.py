@@ -192,11 +192,9 @@ def test_files_of_both_sides_are_named_apart(
     old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
     assert main(["--processes", *old, "--", *new]) == 1
     apart = capsys.readouterr().out
-    assert main([f"--processes={old[0]}", *old[1:], "--", *new]) == 1
-    assert capsys.readouterr().out == apart
     assert "Google Benchmark JSON of 7 processes" in apart
     assert "Google Benchmark JSON of 5 processes" in apart
-    assert main(["--format=json", "--processes", *old, "--", *old, "--min-effect", "7"]) == 0
+    assert main(["--format=json", "--min-effect", "7", "--processes", *old, "--", *old]) == 0
     assert '"minimum_effect": 0.07' in capsys.readouterr().out
 
 
@@ -219,15 +217,12 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--processes", "a"], "--processes needs the files of both sides: "),
-        (["--processes", "a", "--"], "--processes needs the files of both sides: "),
-        (["--processes", "--", "b"], "argument --processes: expected at least one argument"),
+        (["--processes", "a"], "--processes comes last, and needs the files of both sides: "),
+        (["--processes", "a", "--"], "--processes comes last"),
+        (["--processes", "--", "b"], "--processes comes last"),
+        (["--processes", "a", "--", "b", "--filter=x"], "--processes comes last"),
+        (["x", "y", "--processes=a"], "--processes comes last"),
         (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
-        (["x", "y", "--processes=a"], "--processes needs the files of both sides: "),
-        (["--processes=", "--", "b"], "argument --processes: expected at least one argument"),
-        (["--processes=a", "--processes=b", "--", "c"], "--processes is given twice: "),
-        (["--processes", "a", "--", "b", "--processes", "c"], "--processes is given twice: "),
-        (["--processes", "a", "--", "b", "--nosuch"], "unrecognized arguments: --nosuch"),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "the following arguments are required: BASELINE"),
     ],
@@ -275,8 +270,8 @@ def test_it_can_be_a_pipe(sides: list[str]) -> None:
     ("argv", "said"),
     [
         ("- -", "standard input"),
-        ("--processes - -- a.json", "--processes .*'-'"),
-        ("--processes a.json -- -", "--processes .*'-'"),
+        ("--processes - -- a.json", "--processes comes last"),
+        ("--processes a.json -- -", "--processes comes last"),
     ],
 )
 def test_standard_input_is_one_result(argv: str, said: str) -> None:

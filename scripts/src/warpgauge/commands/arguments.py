@@ -14,6 +14,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -136,12 +137,8 @@ def between(text: str, low: float, high: float, wanted: str) -> float:
     raise ArgumentTypeError(f"{text!r} is not {wanted}")
 
 
-def days(text: str) -> float:
-    return between(text, 0.0, math.inf, "a positive number of days")
-
-
-def seconds(text: str) -> float:
-    return between(text, 0.0, math.inf, "a positive number of seconds")
+days = partial(between, low=0.0, high=math.inf, wanted="a positive number of days")
+seconds = partial(between, low=0.0, high=math.inf, wanted="a positive number of seconds")
 
 
 def duration(text: str) -> float:

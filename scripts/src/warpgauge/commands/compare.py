@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import itertools
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -15,6 +14,7 @@ from warpgauge.commands.command_lines import PROCESSES
 from warpgauge.commands.command_lines import compare as command_line
 from warpgauge.commands.main import STATISTICS
 from warpgauge.system import entry_point, environment, streams
+from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
 
 if TYPE_CHECKING:
@@ -85,36 +85,27 @@ def judged(
 def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
     """Return the options; `processes` holds the files of both sides, or is empty. Raises UserError.
 
-    argparse does not support a list that ends at ``--``, followed by another list.
+    --processes comes last: argparse does not support a list that ends at ``--``, followed by
+    another list.
     """
     parser = command_line(prog)
-    words = [part for word in argv for part in _spelled_apart(word)]
-    if PROCESSES not in words:
-        options = parser.parse_args(words)
+    end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
+    options = parser.parse_args(argv[:end])
+    if end == len(argv) and not options.processes:
         if options.candidate is None:
             parser.error("the following arguments are required: BASELINE CANDIDATE")
-        if words.count("-") > 1:
+        if options.baseline == options.candidate == STANDARD_INPUT:
             parser.error("standard input can be read only once: give a file instead of one '-'")
         return options
-    if words.count(PROCESSES) > 1:
-        parser.error(f"{PROCESSES} is given twice: name all files after one of them")
-    if "-" in words:
-        parser.error(f"{PROCESSES} needs files: '-' is allowed only as BASELINE or CANDIDATE")
-    end = words.index("--") if "--" in words else len(words)
-    after = words[end + 1 :]
-    candidates = list(itertools.takewhile(lambda word: not word.startswith("-"), after))
-    options = parser.parse_args([*words[:end], *after[len(candidates) :]])
-    if not candidates:
-        parser.error(f"{PROCESSES} needs the files of both sides: {PROCESSES} A.json … -- B.json …")
-    if options.baseline is not None:
+    files = list(argv[end + 1 :])
+    middle = files.index("--") if "--" in files else len(files)
+    sides = files[:middle], files[middle + 1 :]
+    if not all(sides) or any(word.startswith("-") for side in sides for word in side):
         parser.error(
-            f"{PROCESSES} names all files: put {inert(str(options.baseline))} before or after --"
+            f"{PROCESSES} comes last, and needs the files of both sides: "
+            f"{PROCESSES} A.json … -- B.json …"
         )
-    options.processes = options.processes, [Path(word) for word in candidates]
+    if options.baseline is not None:
+        parser.error(f"{PROCESSES} names all files: omit {inert(str(options.baseline))}")
+    options.processes = [list(map(Path, side)) for side in sides]
     return options
-
-
-def _spelled_apart(word: str) -> list[str]:
-    """Split ``--processes=FILE`` into two words."""
-    option, _, value = word.partition("=")
-    return [option, *filter(None, [value])] if option == PROCESSES else [word]
