@@ -234,10 +234,10 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
     [
         ([], "required"),
         (["--run-id", "1"], "required"),
-        (["--repository", HOME], "--run-id or --pull-request"),
+        (["--repository", HOME], "--run-id.*--pull-request|--pull-request.*--run-id"),
         (
             ["--repository", HOME, "--run-id", "1", "--pull-request", "2"],
-            "--run-id or --pull-request",
+            "--run-id.*--pull-request|--pull-request.*--run-id",
         ),
         (["--run-id", "x", "--repository", HOME], "--run-id: 'x'"),
         (["--run-id", "0", "--repository", HOME], "at least 1"),

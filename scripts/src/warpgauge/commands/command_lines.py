@@ -293,7 +293,7 @@ def ci_gate() -> Parser:
     side = what.add_mutually_exclusive_group(required=True)
     side.add_argument("--base", metavar="REF", type=revision, help="the branch that the pull "
         "request targets, or a commit; the change is compared with their merge base")
-    side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=folder,
+    side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path,
         help="instead of --base: compare every program of these two folders, in pairs")
     opt = what.add_argument
     opt("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json: fail (exit 3) if "
