@@ -88,7 +88,10 @@ class _EvaluateCommand(MeasuringCommand):
                 measuring = self.watched(measuring, uuid, held)
             suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
-            base, candidate = (_side(*one, built) for one in zip(common, self.sides, strict=True))
+            base, candidate = (
+                Side((variant,), {**built.source, "kernel": kernel.typed})
+                for variant, kernel in zip(common, self.sides, strict=True)
+            )
             pairs = AbRun(measuring, suite, built.source)
             looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
             found = self._evaluated(looks.found, both, common)
@@ -134,7 +137,3 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
         return None
     integers = {axis: manifest_values(axis, map(number, own)) for axis, own in axes.items()}
     return ExternalKernels.of(kernel.manifest, [kernel.name], integers)
-
-
-def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:
-    return Side((variant,), {**built.source, "kernel": kernel.typed})

@@ -33,54 +33,50 @@ class Command(NamedTuple):
 
 
 _MEASURING = (*STATISTICS, "pynvml"), "measuring_lines"
-_BENCH = "measure this GPU, and compare with its baseline or with another commit"
-_EVALUATE = "check whether a kernel is correct, within memory, and faster than another"
-_SWEEP = "measure benchmarks over an axis, and plot their variants side by side"
-_PROFILE = "run one benchmark under a profiler: its calls, kernels, counters and machine code"
-_WHY = "find the reason why a benchmark is slower than in another build"
 
+# fmt: off
 COMMANDS = {
-    "bench": Command(_BENCH, "bench.main", *_MEASURING),
+    "bench": Command("measure this GPU, and compare with its baseline or another commit",
+        "bench.main", *_MEASURING),
     # It prepares the environment itself, after checking its command line.
     "compare": Command("compare two benchmark results", "compare.main"),
-    "ab": Command(
-        "compare two builds of Google Benchmark programs, in pairs", "ab.main", *_MEASURING
-    ),
-    "evaluate": Command(_EVALUATE, "evaluate.main", *_MEASURING),
+    "ab": Command("compare two builds of Google Benchmark programs, in pairs",
+        "ab.main", *_MEASURING),
+    "evaluate": Command("check whether a kernel is correct, within memory, and faster than another",
+        "evaluate.main", *_MEASURING),
     "baseline": Command("show, prune and check baselines", "baseline.main", STATISTICS),
-    "sweep": Command(_SWEEP, "sweep.main", *_MEASURING),
+    "sweep": Command("measure benchmarks over an axis, and plot their variants side by side",
+        "sweep.main", *_MEASURING),
     "report": Command("write a comparison and its history as HTML", "report.main", STATISTICS),
-    "profile": Command(_PROFILE, "profile.main", *_MEASURING),
+    "profile": Command("run one benchmark under a profiler: calls, kernels, counters, machine code",
+        "profile.main", *_MEASURING),
     "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),
     "fleet": Command("find the slow GPU or node of a fleet", "fleet.main", STATISTICS),
     "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),
-    "why": Command(_WHY, "why.main", *_MEASURING),
-    "fidelity": Command(
-        "compare device times with CUPTI's", "command_lines.run_fidelity", STATISTICS
-    ),
+    "why": Command("find the reason why a benchmark is slower than in another build",
+        "why.main", *_MEASURING),
+    "fidelity": Command("compare device times with CUPTI's",
+        "command_lines.run_fidelity", STATISTICS),
 }
-
-_COMMENT = "post the results of a GPU workflow run on its pull request"
-_CHECK_SETUP = "check the repository settings that the gate depends on"
-_PREPARE = "install the Python packages that the other commands need, and exit"
-_GATE = "measure a pull request, and write a folder to upload"
-_PROPOSE = "open a pull request with newly recorded baselines"
-_GPUS = "print the GPU models that pull requests are measured on"
-_ON_DEMAND = "start the measurement that a comment asks for"
 
 # Commands of the workflows, such as `warpgauge ci gate`.
 CI = {
-    "gate": Command(_GATE, "ci.gate.main"),
-    "comment": Command(_COMMENT, "ci.results.comment", STATISTICS),
-    "propose": Command(_PROPOSE, "ci.results.propose", STATISTICS),
+    "gate": Command("measure a pull request, and write a folder to upload", "ci.gate.main"),
+    "comment": Command("post the results of a GPU workflow run on its pull request",
+        "ci.results.comment", STATISTICS),
+    "propose": Command("open a pull request with newly recorded baselines",
+        "ci.results.propose", STATISTICS),
     "history": Command("add the nightly times to the history", "ci.results.add", STATISTICS),
     "pages": Command("make a site from the nightly results", "ci.results.pages", STATISTICS),
-    "on-demand": Command(_ON_DEMAND, "ci.hosted.on_demand"),
-    "gpus": Command(_GPUS, "ci.hosted.gpus"),
-    "check-setup": Command(_CHECK_SETUP, "ci.hosted.check_setup"),
+    "on-demand": Command("start the measurement that a comment asks for", "ci.hosted.on_demand"),
+    "gpus": Command("print the GPU models that pull requests are measured on", "ci.hosted.gpus"),
+    "check-setup": Command("check the repository settings that the gate depends on",
+        "ci.hosted.check_setup"),
     # Packages are installed in a separate step, which has no token.
-    "prepare": Command(_PREPARE, "", STATISTICS),
+    "prepare": Command("install the Python packages that the other commands need, and exit",
+        "", STATISTICS),
 }
+# fmt: on
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8

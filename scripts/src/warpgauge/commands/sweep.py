@@ -23,7 +23,7 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records import load
-from warpgauge.records.model import DEFAULT_SUITE, FULL_SUITE, Record
+from warpgauge.records.model import FULL_SUITE, Record
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import lines
 from warpgauge.reports.formats import TERMINAL, format_of
@@ -156,7 +156,14 @@ class _SweepCommand(MeasuringCommand):
         names = [name for binary in found for name in binary.names]
         faulty = [one for one in found if one.fault is not None and one.family in families]
         if not faulty:
-            self._require_some(names, found, measuring)
+            try:
+                sweep.require_some(names, what, axis)
+            except UserError:
+                sweep.require_some([*names, *discovery.left_out(found)], what, axis)
+                raise UserError(
+                    f"only the full suite has all of {listed(what)} with the axis {axis}: add "
+                    f"--suite {FULL_SUITE}"
+                ) from None
         asked = [one for one in found if any(map(wanted.search, one.names))]
         if self.options.own.values:
             values = f"--axis={axis}={','.join(map(str, self.options.own.values))}"
@@ -177,19 +184,3 @@ class _SweepCommand(MeasuringCommand):
         external = ExternalKernels(first, cases)
         measuring.inputs.require_unchanged(external.files)
         return discovery.find(external.provide(programs, kept), measuring.scratch)
-
-    def _require_some(
-        self, names: Sequence[str], programs: Sequence[Binary], measuring: Measuring
-    ) -> None:
-        what, axis = self.families, self.axis
-        try:
-            sweep.require_some(names, what, axis)
-        except UserError:
-            if measuring.options.suite != DEFAULT_SUITE:
-                raise
-            more = discovery.left_out(programs)
-            sweep.require_some([*names, *more], what, axis)
-            raise UserError(
-                f"only the full suite has all of {listed(what)} with the axis {axis}: add --suite "
-                f"{FULL_SUITE}"
-            ) from None
