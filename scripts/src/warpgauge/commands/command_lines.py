@@ -167,7 +167,7 @@ def _command(
 ) -> argparse._ArgumentGroup:
     """Add a command within another; return the group of its options."""
     parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-    return group(parser, "options", example)
+    return group(parser, "arguments", example)
 
 
 def _add_baselines(where: argparse._ActionsContainer) -> None:
@@ -277,7 +277,7 @@ def _ci(
     parser = Parser(
         prog=f"warpgauge ci {name}", usage=usage, description=description, epilog=epilog
     )
-    return parser, group(parser, "options", f"%(prog)s {example}")
+    return parser, group(parser, "arguments", f"%(prog)s {example}")
 
 
 def ci_gate() -> Parser:
