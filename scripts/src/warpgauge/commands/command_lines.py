@@ -134,7 +134,7 @@ baselines/README.md explains baselines.""",
     add(what, "--filter")
 
     what = _command(commands, "export", "print the times of a baseline as references of a ReFrame "
-        "test. A healthy GPU exceeds some benchmark's limit in 1 %% of runs",
+        "test. A healthy GPU exceeds some benchmark's limit in one of 100 runs",
         "%(prog)s nvidia-h200 --reframe cluster:gpu")
     _add_baselines(what)
     what.add_argument("--reframe", metavar="SYSTEM:PARTITION", required=True, help="system and "
