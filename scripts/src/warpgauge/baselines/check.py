@@ -24,9 +24,7 @@ from warpgauge.system.text import inert, named, plural, quoted
 from warpgauge.verdict import staleness
 
 
-def check(
-    folders: Sequence[Folder], root: Path, now: datetime, console: Console
-) -> ExitStatus:
+def check(folders: Sequence[Folder], root: Path, now: datetime, console: Console) -> ExitStatus:
     """Check and report each baseline."""
     everything, default = _built(root / "build" / "release")
     warned = 0
