@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands import arguments
-from warpgauge.commands.argument_types import file, one_device, positive
-from warpgauge.commands.arguments import Parser, group
+from warpgauge.commands.arguments import Parser, add, file, group, one_device, positive
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError
@@ -69,22 +67,22 @@ def command_line() -> Parser:
     )
     # fmt: off
     what = group(parser, "what to measure", "%(prog)s --binary gemm --filter '^gemm/'")
-    arguments.add_filter(what)
-    add = what.add_argument
-    add("--binary", metavar="FAMILY", default=BINARY, help=f"family to measure; default {BINARY}")
-    add("--kernels", metavar="FILE", type=Path,
+    add(what, "--filter")
+    opt = what.add_argument
+    opt("--binary", metavar="FAMILY", default=BINARY, help=f"family to measure; default {BINARY}")
+    opt("--kernels", metavar="FILE", type=Path,
         help="measure the kernels of this manifest (*.toml) instead of a family")
-    add("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
-    add("--naive", action="store_true",
+    opt("--device", metavar="GPU", type=one_device, help="index or UUID; default 0")
+    opt("--naive", action="store_true",
         help="compare the usual timers of one kernel with replay times and CUPTI's")
-    add("--no-build", dest="build", action="store_false", help="use build/release without building")
+    opt("--no-build", dest="build", action="store_false", help="use build/release without building")
 
-    add = group(parser, "how long", "%(prog)s --processes 5").add_argument
-    add("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
+    opt = group(parser, "how long", "%(prog)s --processes 5").add_argument
+    opt("--processes", metavar="N", type=positive, default=QUICK_PROCESSES,
         help=f"processes without CUPTI, in addition to the one with it; default {QUICK_PROCESSES}")
 
-    add = group(parser, "output", "%(prog)s --out findings.json").add_argument
-    add("--out", metavar="FILE", type=file, help="also write the findings as JSON")
-    add("--markdown", action="store_true", help="print the table of --naive as Markdown")
+    opt = group(parser, "output", "%(prog)s --out findings.json").add_argument
+    opt("--out", metavar="FILE", type=file, help="also write the findings as JSON")
+    opt("--markdown", action="store_true", help="print the table of --naive as Markdown")
     # fmt: on
     return parser

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warpgauge.commands.argument_types import seconds
-from warpgauge.commands.arguments import Parser
+from warpgauge.commands.arguments import Parser, seconds
 from warpgauge.github import gpus
 from warpgauge.measure import build
 from warpgauge.system import process

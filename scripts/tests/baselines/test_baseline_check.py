@@ -9,6 +9,7 @@ import fake_binary
 from baselines import NAMES, STEADY, Baselines
 from builders import context, write
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict import staleness
 
 
 def warned(there: Baselines, *expected: str, argv: tuple[str, ...] = ()) -> str:
@@ -48,11 +49,14 @@ def test_a_good_baseline_has_no_warnings(baselines: Baselines) -> None:
     ]
 
 
-def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
+def test_an_old_baseline_is_warned_of(
+    baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     baselines.session(10)
     built(baselines, *NAMES)
-    warned(baselines, "is 10 days old", argv=("--stale-days=9",))
-    warned(baselines, argv=("--stale-days=11",))
+    warned(baselines)
+    monkeypatch.setattr(staleness, "STALE_DAYS", 9)
+    warned(baselines, "is 10 days old")
 
 
 def test_a_newest_session_in_the_future_is_warned_of(baselines: Baselines) -> None:

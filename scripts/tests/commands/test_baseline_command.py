@@ -42,7 +42,6 @@ def refused(there: Baselines, said: str, *argv: str) -> None:
         (["add-session"], "the following arguments are required: RUN_FILE"),
         (["forget"], "invalid choice: 'forget'"),
         (["show", "--row"], "unrecognized arguments: --row"),
-        (["check", "--stale-days=0"], "argument --stale-days"),
         (["check", "\x1b[31m", "\x1b[31m"], "unrecognized arguments"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from driver_runs import DriverRuns
 from warpgauge.commands import measuring_command
-from warpgauge.commands.bench_options import parse
+from warpgauge.commands.bench import parse
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.measure.budget import Budget
 from warpgauge.measure.options import schedule

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.commands import ab, arguments, bench_options
+from warpgauge.commands import ab, arguments, bench
 from warpgauge.commands.arguments import Parser
-from warpgauge.commands.bench_options import parse
+from warpgauge.commands.bench import parse
 from warpgauge.measure.options import FIRST_LOOK, LAST_LOOK, schedule
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.system.errors import ExitStatus, UserError
@@ -101,7 +101,7 @@ def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
 
 @pytest.mark.parametrize("free", [["--no-wait"], ["--verbose"]])
 def test_a_run_that_goes_on_may_be_shown_otherwise(free: list[str]) -> None:
-    assert parse(["--resume", *free]).resume == Path()
+    assert parse(["--resume", *free]).own.resume == Path()
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_a_fault_of_a_command_within_is_told_alike() -> None:
 @pytest.mark.parametrize(
     "parse",
     [
-        lambda out: bench_options.parse([f"--out={out}"]),
+        lambda out: bench.parse([f"--out={out}"]),
         lambda out: ab.parse([f"--out={out}", "a", "b"]),
-        lambda out: bench_options.parse([f"--format=json={out}"]),
-        lambda out: bench_options.parse([f"--export=bencher={out}"]),
+        lambda out: bench.parse([f"--format=json={out}"]),
+        lambda out: bench.parse([f"--export=bencher={out}"]),
     ],
 )
 def test_a_file_to_be_written_has_a_name(parse: Callable[[str], object], name: str) -> None:

@@ -65,23 +65,18 @@ def test_a_default_run_does_not_miss_what_a_baseline_has_of_the_full_suite(
     assert "1 benchmark of the full suite skipped." in repository.output()[0]
 
 
-def test_what_vanished_of_the_full_suite_is_missed_and_not_recorded(repository: Repository) -> None:
-    _recorded(repository)
-    repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
-    assert _full_run(repository) is ExitStatus.NOT_MEASURED
-    assert "big" in repository.output()[0]
-    with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
-        repository.bench("--record", "--suite=full")
-
-
-def test_what_the_machine_can_no_longer_run_is_not_measured_and_not_lost(
-    repository: Repository,
+@pytest.mark.parametrize("how", ["vanished", "cannot run"])
+def test_what_the_full_suite_lost_is_missed_and_the_rest_is_not_recorded(
+    repository: Repository, how: str
 ) -> None:
     _recorded(repository)
-    _binaries(repository, big="skipped")
+    if how == "vanished":
+        repository.binary("sync", {**TIMES, "sync/other": 1.0}, full_suite=["sync/other"])
+    else:
+        _binaries(repository, big="skipped")
     assert _full_run(repository) is ExitStatus.NOT_MEASURED
-    assert "needs another GPU" in repository.output()[0]
-    with pytest.raises(UserError, match=f"it lacks '{BIG}' of"):
+    assert ("big" if how == "vanished" else "needs another GPU") in repository.output()[0]
+    with pytest.raises(UserError, match=f"it lacks '{BIG}' of .*; measure all, or remove"):
         repository.bench("--record", "--suite=full")
 
 

@@ -154,30 +154,22 @@ def test_equal_programs_are_built_and_not_measured_twice(history: History) -> No
     assert len(measured) <= 2
 
 
-def test_what_changes_other_programs_alone_is_not_built(
-    history: History, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("changed", "commits", "cause"), [("gemm.cu", 40, 23), ("CMakeLists.txt", 5, 4)]
+)
+def test_what_changes_other_programs_alone_is_not_built_but_how_they_are_built_is(
+    history: History, monkeypatch: pytest.MonkeyPatch, changed: str, commits: int, cause: int
 ) -> None:
     monkeypatch.setattr(build, "sources", made_of)
     history.add(FAST)
-    for number in range(1, 40):
-        (history.root / "benchmarks" / "gemm.cu").write_text(str(number))
-        history.add(slower(3.0) if number >= 23 else FAST, source="23" if number >= 23 else "")
+    for number in range(1, commits):
+        (history.root / "benchmarks" / changed).write_text(str(number))
+        history.add(
+            slower(3.0) if number >= cause else FAST, source="cause" if number >= cause else ""
+        )
     assert history.bisect() is ExitStatus.OK
-    assert f"Slower since {history.commits[23][:10]}" in history.output()[0]
-    assert history.builds == 2
-
-
-def test_what_changes_how_it_is_built_is_built(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "sources", made_of)
-    history.add(FAST)
-    for number in range(1, 5):
-        (history.root / "benchmarks" / "CMakeLists.txt").write_text(str(number))
-        history.add(slower(3.0) if number == 4 else FAST)
-    assert history.bisect() is ExitStatus.OK
-    assert f"Slower since {history.commits[4][:10]}" in history.output()[0]
-    assert history.builds > 2
+    assert f"Slower since {history.commits[cause][:10]}" in history.output()[0]
+    assert (history.builds == 2) == (changed == "gemm.cu")
 
 
 def test_what_a_revert_took_back_is_not_blamed(history: History) -> None:

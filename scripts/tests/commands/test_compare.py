@@ -71,7 +71,7 @@ def test_the_exit_status_says_what_the_first_line_says(
     base: Path, tmp_path: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document, status, words = STATUS[case]
-    assert main([str(base), str(candidate(tmp_path, document)), "--color=never"]) == status
+    assert main([str(base), str(candidate(tmp_path, document))]) == status
     assert words in " ".join(capsys.readouterr().out.split())
 
 
@@ -89,9 +89,6 @@ def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> 
     [
         ("--min-effect=0", "argument --min-effect: "),
         ("--min-effect=nan", "argument --min-effect: "),
-        ("--alpha=1", "argument --alpha: "),
-        ("--alpha=x", "argument --alpha: "),
-        ("--color=red", "argument --color: "),
         ("--filter=(", "the filter '(' is not a valid regular expression"),
         ("--filter=nosuch", "no benchmark of either side matches --filter 'nosuch'\n"),
     ],
@@ -109,13 +106,11 @@ def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
     slower = str(candidate(tmp_path, run([row("a/b", scaled(1.05)), row("a/c")])))
     assert main([str(base), slower, "--min-effect=10"]) == 0
     assert main([str(base), slower, "--filter=-a/b"]) == 0
-    assert main([str(base), slower, "--alpha=1e-300"]) == 3  # nothing is ever that certain
 
 
-def test_colour_is_given_and_withheld_as_asked(base: Path) -> None:
-    assert "\x1b[" in command(base, base, "--color=always").stdout
-    assert "\x1b[" not in command(base, base, "--color=auto").stdout
-    assert "\x1b[" not in command(base, base, "--color=never", FORCE_COLOR="1").stdout
+def test_colour_is_given_and_withheld_as_the_environment_says(base: Path) -> None:
+    assert "\x1b[" in command(base, base, FORCE_COLOR="1").stdout
+    assert "\x1b[" not in command(base, base).stdout
 
 
 def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) -> None:
@@ -197,11 +192,9 @@ def test_files_of_both_sides_are_named_apart(
     old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
     assert main(["--processes", *old, "--", *new]) == 1
     apart = capsys.readouterr().out
-    assert main([f"--processes={old[0]}", *old[1:], "--", *new]) == 1
-    assert capsys.readouterr().out == apart
     assert "Google Benchmark JSON of 7 processes" in apart
     assert "Google Benchmark JSON of 5 processes" in apart
-    assert main(["--format=json", "--processes", *old, "--", *old, "--min-effect", "7"]) == 0
+    assert main(["--format=json", "--min-effect", "7", "--processes", *old, "--", *old]) == 0
     assert '"minimum_effect": 0.07' in capsys.readouterr().out
 
 
@@ -224,15 +217,12 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--processes", "a"], "--processes needs the files of both sides: "),
-        (["--processes", "a", "--"], "--processes needs the files of both sides: "),
-        (["--processes", "--", "b"], "argument --processes: expected at least one argument"),
+        (["--processes", "a"], "--processes comes last, and needs the files of both sides: "),
+        (["--processes", "a", "--"], "--processes comes last"),
+        (["--processes", "--", "b"], "--processes comes last"),
+        (["--processes", "a", "--", "b", "--filter=x"], "--processes comes last"),
+        (["x", "y", "--processes=a"], "--processes comes last"),
         (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
-        (["x", "y", "--processes=a"], "--processes needs the files of both sides: "),
-        (["--processes=", "--", "b"], "argument --processes: expected at least one argument"),
-        (["--processes=a", "--processes=b", "--", "c"], "--processes is given twice: "),
-        (["--processes", "a", "--", "b", "--processes", "c"], "--processes is given twice: "),
-        (["--processes", "a", "--", "b", "--nosuch"], "unrecognized arguments: --nosuch"),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "the following arguments are required: BASELINE"),
     ],
@@ -280,8 +270,8 @@ def test_it_can_be_a_pipe(sides: list[str]) -> None:
     ("argv", "said"),
     [
         ("- -", "standard input"),
-        ("--processes - -- a.json", "--processes .*'-'"),
-        ("--processes a.json -- -", "--processes .*'-'"),
+        ("--processes - -- a.json", "--processes comes last"),
+        ("--processes a.json -- -", "--processes comes last"),
     ],
 )
 def test_standard_input_is_one_result(argv: str, said: str) -> None:

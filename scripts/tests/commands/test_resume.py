@@ -17,9 +17,6 @@ from clocks import wait_until
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from driver_runs import DriverRuns
 from kills import killed_and_resumed, left_running
-from warpgauge.commands import resume
-from warpgauge.commands.bench_options import parse
-from warpgauge.measure import journal
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/busy": 8000.0}
@@ -151,16 +148,6 @@ def test_what_is_damaged_on_disk_is_measured_again(
     repository.resume()
     assert len(driver_runs.plans) == 3
     assert {len(row["process_medians"]) for row in rows(repository.runs()[0])} == {3}
-
-
-def test_a_run_that_was_killed_before_it_began_left_nothing_to_go_on_with(tmp_path: Path) -> None:
-    """One of several GPUs': its folder is there, and nothing in it."""
-    folder = tmp_path / "run-GPU.journal"
-    assert resume.begun(folder, parse([])) is None
-    folder.mkdir()
-    assert resume.begun(folder, parse([])) is None
-    journal.begin(folder, resume.called([], 1, tmp_path / "run.json"))
-    assert resume.begun(folder, parse([])) is not None
 
 
 def test_a_run_that_is_killed_twenty_times_holds_every_row(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 import fake_binary
 from bench_process import BenchProcess, uuid
-from clocks import wait_until
 from clone import HOST_TIMES, TIMES
 from warpgauge.measure import discovery, machine_context
 from warpgauge.measure.discovery import Probe
@@ -143,18 +141,6 @@ def test_each_of_several_gpus_is_waited_for(machine: BenchProcess) -> None:
     assert found.status == ExitStatus.NOT_MEASURED
     assert "another scripts/bench on this GPU" in found.err
     assert document(machine, "alone.json")["context"]["gpu_uuid"] == GPUS[0]
-
-
-def test_an_interrupted_run_of_all_goes_on_with_what_needs_several(machine: BenchProcess) -> None:
-    run = machine.start("--device=all", "--processes=8", "--out=run.json", "--filter=^(ring|sync)/")
-    wait_until(lambda: machine.ran("ring", GPUS[0]) >= 3)
-    run.send_signal(signal.SIGTERM)
-    run.communicate()
-    before = machine.ran("sync", GPUS[0])
-    machine.run("--resume", "run.journal")
-    assert machine.ran("sync", GPUS[0]) == before + 1  # it tells of the GPU
-    measured = rows(machine, "run-all.json")["ring/small"]
-    assert len(measured["process_medians"]) == 8
 
 
 def test_gpus_of_different_models_are_not_measured_together() -> None:

@@ -287,17 +287,14 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
         ("3,4Ki..16Ki,1Gi", (3, 4096, 8192, 16384, 2**30)),
         ("3..13", (3, 6, 12)),
         ("-1,0.1,1e-9,1e300", (-1, 0.1, 1e-9, 1e300)),
-        ("0.5..3", (0.5, 1, 2)),
+        ("0.5..3", (0.5, 1.0, 2.0)),
         ("1e-150..1e150", tuple(1e-150 * 2**n for n in range(997))),
+        ("4096.0,1e5,-0.0,2.5", (4096, 100000, 0, 2.5)),  # whole values are integers
     ],
 )
 def test_values_are_read_as_they_are_written(text: str, values: tuple[float, ...]) -> None:
-    assert parse(["f", "--x=n", f"--values={text}"]).values == values
-
-
-def test_whole_values_are_integers_however_they_are_written() -> None:
-    found = parse(["f", "--x=n", "--values=4096.0,1e5,-0.0,2.5"]).values
-    assert [*map(str, found)] == ["4096", "100000", "0", "2.5"]
+    found = parse(["f", "--x=n", f"--values={text}"]).own.values
+    assert (found, [*map(type, found)]) == (values, [*map(type, values)])
 
 
 _KERNELS = """\

@@ -21,7 +21,8 @@ import pytest
 import shell
 import workflows
 from warpgauge.commands import bisect
-from warpgauge.commands.ci import gate, propose
+from warpgauge.commands.ci import gate
+from warpgauge.commands.ci.results import BASELINE_WORKFLOW
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.github import artifact, gpus, nights
 from warpgauge.github.artifact import MOST_ARTIFACTS
@@ -401,7 +402,7 @@ def test_the_site_is_made_of_the_default_branch_in_a_run_without_a_gpu_and_publi
 
 
 def test_one_can_choose_every_gpu_on_a_branch_and_as_many_sessions_as_there_are_jobs() -> None:
-    found = workflow(propose.WORKFLOW)
+    found = workflow(BASELINE_WORKFLOW)
     inputs = found["on"]["workflow_dispatch"]["inputs"]
     assert inputs["gpu"]["options"] == [gpu.slug for gpu in gpus.read(gpus.file_of(ROOT))]
     # A pull request goes into a branch: a tag is refused before anything is measured.
@@ -459,7 +460,7 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
     good, bad = "106dabe04f", "b" * 40
     assert here[0] == "scripts/warpgauge"
     options = bisect.parse(here[2:])
-    assert (options.good, options.bad, options.rows) == (good, bad, (row,))
+    assert (options.own.good, options.own.bad, options.own.row) == (good, bad, [row])
     assert there[:4] == ["gh", "workflow", "run", "bisect.yml"]
     asked = dict(word.split("=", 1) for word in there[5::2])
     assert asked == {"gpu": "nvidia-h200", "good": good, "bad": bad, "rows": row}
@@ -469,7 +470,7 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
 @pytest.mark.parametrize(
     ("name", "job", "kept"),
     [
-        (propose.WORKFLOW, "record", "session-${{ matrix.slug }}-${{ matrix.session }}"),
+        (BASELINE_WORKFLOW, "record", "session-${{ matrix.slug }}-${{ matrix.session }}"),
         (nights.WORKFLOW, "measure", "nightly-${{ matrix.slug }}"),
     ],
 )
@@ -494,7 +495,7 @@ def test_what_the_history_reads_of_pairs_is_what_a_night_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "job"), [(propose.WORKFLOW, "propose"), (nights.WORKFLOW, "history")]
+    ("name", "job"), [(BASELINE_WORKFLOW, "propose"), (nights.WORKFLOW, "history")]
 )
 def test_what_writes_gets_its_token_last_and_downloads_no_artifact(name: str, job: str) -> None:
     told = workflow(name)["jobs"][job]

@@ -18,7 +18,7 @@ from gate_pair import MEMBERS
 from hosted_job import HostedJob
 from hosted_repository import git
 from hosted_run import HOME, RUN, HostedRun
-from warpgauge.commands.ci import comment
+from warpgauge.commands.ci.results import comment
 from warpgauge.github.gpus import TOPIC
 from warpgauge.records.load import load
 from warpgauge.system.environment import ROOT
@@ -174,10 +174,10 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]
         environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
         pages = ["--reports", str(root / "reports")]
-        assert comment.main([*arguments, *pages], ROOT, environment) is ExitStatus.OK
+        assert comment([*arguments, *pages], ROOT, environment) is ExitStatus.OK
         page = (root / "reports" / "checked-report-nvidia-h200.html").read_text()
         assert all(name in page for name in WORST)
-        assert comment.main(arguments, ROOT, environment) is ExitStatus.OK
+        assert comment(arguments, ROOT, environment) is ExitStatus.OK
         return hosted.body
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import shell
 from hosted_repository import git
-from warpgauge.commands.ci import gpus as gpus_command
+from warpgauge.commands.ci.hosted import gpus as gpus_command
 from warpgauge.github import gpus
 from warpgauge.github.gpus import Gpu
 from warpgauge.system import environment, process
@@ -55,7 +55,7 @@ def planned(capsys: pytest.CaptureFixture[str]) -> Planned:
     """What the plan of a tree says, as a job reads it, and whether it says how to turn it on."""
 
     def ask(root: Path, *argv: str, **environment: str) -> dict[str, Any]:
-        assert gpus_command.main(argv, root, environment) is ExitStatus.OK
+        assert gpus_command(argv, root, environment) is ExitStatus.OK
         out, err = capsys.readouterr()
         said = {key: json.loads(value) for key, _, value in map(_parts, out.splitlines())}
         assert err.startswith("::notice ") == (not said["enabled"]) == ("WARPGAUGE_GPU" in err)
@@ -73,7 +73,7 @@ def test_each_model_is_a_job_or_the_one_that_is_asked_for(tmp_path: Path, planne
     for argv, jobs in (([], [H200, L4]), (["--gpu="], [H200, L4]), (["--gpu=nvidia-l4"], [L4])):
         assert planned(tmp_path, *argv)["matrix"]["include"] == jobs
     with pytest.raises(UserError, match=r"the GPU 'h200'; it lists nvidia-h200, nvidia-l4"):
-        gpus_command.main(["--gpu", "h200"], tmp_path)
+        gpus_command(["--gpu", "h200"], tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from archives import archive
 from builders import STEADY, Json, failed, row, run
 from hosted_project import NAMES, RUN, Project, checked_out
 from hosted_repository import NAME, git
-from warpgauge.commands.ci import history
+from warpgauge.commands.ci.results import add
 from warpgauge.system.errors import ExitStatus, UserError
 
 # What a line tells of a benchmark whose process medians are STEADY.
@@ -28,7 +28,7 @@ class Nights(Project):
 
     def add(self, run: int = RUN) -> ExitStatus:
         told = ["add", "--repository", NAME, "--run-id", str(run)]
-        return history.main(told, self.root, self.hosted.environment)
+        return add(told, self.root, self.hosted.environment)
 
     def night(self, document: object, gpu: str = "nvidia-test") -> None:
         self.upload(f"nightly-{gpu}", document)

@@ -16,8 +16,8 @@ from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from gate_pair import A100, BASE, H200, HEAD, OTHER, Json, Pair, pair, slower
 from hosted_run import FORK, HOME, PULL, RUN, RUN_URL, HostedRun
 from hostile_text import ALIVE, RENDERER, TAG, outside_code
-from warpgauge.commands.ci import comment as comment_command
-from warpgauge.commands.ci import on_demand as command
+from warpgauge.commands.ci.hosted import on_demand as command
+from warpgauge.commands.ci.results import comment as comment_command
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -57,7 +57,7 @@ class OnDemand(HostedRun):
             self.comments[0]["body"] = body
         given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
         words = ["--repository", HOME, "--run-id", str(RUN), "--comment", str(ASKING)]
-        return command.main(words, self.root, given)
+        return command(words, self.root, given)
 
     def answer(self, request: str) -> ExitStatus:
         return self.comment("--run-id", str(RUN), "--request", request)
@@ -448,7 +448,7 @@ def test_what_is_no_json_of_a_request_is_refused(hosted: OnDemand, text: str) ->
 def test_a_request_is_of_a_run(hosted: OnDemand) -> None:
     words = ["--repository", HOME, "--pull-request", "1", "--request", "{}"]
     with pytest.raises(UserError, match=r"--request .* --pull-request"):
-        comment_command.main(words, hosted.root, {"GH_TOKEN": TOKEN})
+        comment_command(words, hosted.root, {"GH_TOKEN": TOKEN})
 
 
 def test_it_needs_nothing_but_python(hosted: OnDemand) -> None:

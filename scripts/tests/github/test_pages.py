@@ -20,7 +20,7 @@ from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from gate_pair import A100, BASE, H200, HEAD, OTHER, pair
 from hosted_repository import git
 from hosted_run import FAMILIES, HOME
-from warpgauge.commands.ci import pages
+from warpgauge.commands.ci.results import pages
 from warpgauge.github.gpus import file_of
 from warpgauge.history import lines
 from warpgauge.history.lines import Night, Point
@@ -118,7 +118,7 @@ class Site:
     def make(self) -> ExitStatus:
         given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
         words = ["--repository", HOME, "--history", str(self.history), "--out-dir", str(self.out)]
-        return pages.main(words, self.root, given)
+        return pages(words, self.root, given)
 
     def files(self) -> set[str]:
         return {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()}

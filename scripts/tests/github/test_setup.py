@@ -12,7 +12,7 @@ import pytest
 from fake_github import TOKEN, Answer, FakeGitHub
 from gate_pair import A100, H200
 from hosted_run import HOME
-from warpgauge.commands.ci import check_setup
+from warpgauge.commands.ci.hosted import check_setup
 from warpgauge.github.gpus import TOPIC, file_of
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -66,7 +66,7 @@ class Hosted:
 
     def check(self) -> ExitStatus:
         given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        return check_setup.main(["--repository", HOME], self.root, given)
+        return check_setup(["--repository", HOME], self.root, given)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from gate_pair import BASE, H200, HEAD, OTHER, Json, Pair, archive_of, slower
-from warpgauge.commands.ci import comment as comment_command
+from warpgauge.commands.ci.results import comment as comment_command
 from warpgauge.github.gpus import file_of
 from warpgauge.system.errors import ExitStatus
 
@@ -138,7 +138,7 @@ class HostedRun:
         environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
         which = arguments or ("--run-id", str(RUN))
         words = [*which, "--repository", HOME]
-        return comment_command.main(words, self.root, environment)
+        return comment_command(words, self.root, environment)
 
     @property
     def body(self) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from hosted_project import RUN, Project
 from hosted_repository import NAME, git
-from warpgauge.commands.ci import propose
+from warpgauge.commands.ci.results import propose
 from warpgauge.system.errors import ExitStatus
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -23,7 +23,7 @@ class Proposing(Project):
 
     def propose(self, *argv: str) -> ExitStatus:
         told = ["--repository", NAME, "--run-id", str(RUN), "--gpu=nvidia-test", *argv]
-        return propose.main(told, self.root, self.hosted.environment, NOW)
+        return propose(told, self.root, self.hosted.environment, NOW)
 
     def refused(self, status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
         return self.refusal(self.propose, status)

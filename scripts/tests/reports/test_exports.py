@@ -20,7 +20,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from builders import row, run
 from comparisons import comparison, of_every_kind, record, verdict, with_text
-from warpgauge.commands.format_options import unpaired_comparison
+from warpgauge.commands.output import unpaired_comparison
 from warpgauge.records.load import load
 from warpgauge.records.model import Row
 from warpgauge.reports.exports import EXPORTS

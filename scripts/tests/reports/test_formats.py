@@ -15,9 +15,8 @@ from conftest import Loader
 from builders import failed, row, run, scaled, write
 from clone import Repository
 from comparisons import comparison, of_every_kind, verdict, with_text
-from warpgauge.commands import format_options
 from warpgauge.commands.compare import starter as main
-from warpgauge.commands.format_options import Formats
+from warpgauge.commands.output import Formats, unpaired_comparison
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.format import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
@@ -209,10 +208,10 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
 ) -> None:
     skipped = {"name": "a/d", "real_time": 0, "skipped": True, "skip_message": "needs two GPUs"}
     alone = loaded(run([row("a/b"), row("a/c", throttled=7.0), failed("a/e"), skipped]))
-    found = format_options.unpaired_comparison(alone)
+    found = unpaired_comparison(alone)
     one = EXPORTS["openmetrics"]
     assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
-    allowed = format_options.unpaired_comparison(alone, {Override.THROTTLED})
+    allowed = unpaired_comparison(alone, {Override.THROTTLED})
     assert one.left_out(allowed) == "'a/e': ERROR"
     for told, names in ((found, "b"), (allowed, "bc")):
         text = one.render(told)

@@ -15,7 +15,7 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from drawn import SVG, Drawn, box
 from hostile_text import HOSTILE
 from warpgauge.commands.compare import starter as main
-from warpgauge.commands.format_options import Formats
+from warpgauge.commands.output import Formats
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.formats import intervals
 from warpgauge.reports.formats.terminal import BAR_WIDTH, interval_bar

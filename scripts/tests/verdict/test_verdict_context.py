@@ -176,11 +176,6 @@ def test_an_old_undated_or_future_newest_session_is_told(
     assert found is None or note is None or note[1] in str(found)
 
 
-def test_the_limit_is_the_callers() -> None:
-    found = [staleness.note(dated(days_ago(10)), NOW, limit) is None for limit in (9, 11, 1e300)]
-    assert found == [False, True, True]
-
-
 def test_a_comparison_with_an_old_baseline_says_so(loaded: Loader) -> None:
     rows = [row("a", process_medians={"s": list(STEADY)})]
     sessions = {"s": context(date="2026-08-12T12:00:00+00:00")}

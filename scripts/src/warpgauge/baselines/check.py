@@ -25,9 +25,7 @@ from warpgauge.system.text import inert, named, plural, quoted
 from warpgauge.verdict import staleness
 
 
-def check(
-    folders: Sequence[Folder], root: Path, now: datetime, stale_days: float, console: Console
-) -> ExitStatus:
+def check(folders: Sequence[Folder], root: Path, now: datetime, console: Console) -> ExitStatus:
     """Check and report each baseline."""
     everything, default = _built(root / "build" / "release")
     warned = 0
@@ -36,7 +34,7 @@ def check(
         gpus = max(session.gpus for session in folder.whole.sessions.values())
         wanted = selection.able(everything if whole else default, Probe({}, gpus=gpus))
         wanted = [one for one in wanted if one.skipped is None]
-        warnings = [*_findings(folder, now, stale_days)]
+        warnings = [*_findings(folder, now)]
         if everything:
             warnings += _differences(folder.whole.rows, everything, wanted, gpus)
         print_text(console, title(folder))
@@ -91,9 +89,9 @@ def _differences(
         yield f"in the build but not in the baseline: {named(new)}; {record} adds them"
 
 
-def _findings(folder: Folder, now: datetime, stale_days: float) -> Iterator[str]:
+def _findings(folder: Folder, now: datetime) -> Iterator[str]:
     """Yield all warnings about a baseline, the most important first."""
-    if stale := staleness.note(folder.whole, now, stale_days):
+    if stale := staleness.note(folder.whole, now):
         yield str(stale)
     yield from _sessions(folder.whole)
     models = folder.gpu_names

@@ -38,7 +38,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         )
     folders = [open_folder(path) for path in store.chosen(baselines, given.asked)]
     if given.command == "check":
-        return check.check(folders, root, now, given.stale_days, console)
+        return check.check(folders, root, now, console)
     if given.command == "limits":
         for folder in folders:
             _print(console, markdown.limits(folder.whole, given.filter))

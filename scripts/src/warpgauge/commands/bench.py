@@ -4,56 +4,121 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
-from warpgauge.commands import resume
-from warpgauge.commands.argument_types import EVERY_GPU
-from warpgauge.commands.bench_options import parse
-from warpgauge.commands.measuring_command import RunPaths, print_names
+from warpgauge.baselines.recordable import FEWEST_PROCESSES
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.arguments import EVERY_GPU, contradiction, refuse_together
+from warpgauge.commands.measuring_command import Options, options_of, print_names
 from warpgauge.commands.one_gpu import Bench, Share
 from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
-from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.reports.format import TERMINAL
+from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.reports.view import EXIT_MEANINGS
 from warpgauge.system import streams, worker_processes
-from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
-from warpgauge.system.layout import Output, print_line
+from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 from warpgauge.system.worker_processes import Ended, Work
 from warpgauge.verdict.override import Override
 
+# Formats that cannot be written to one stream twice.
+_ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
+
+# Options, each with those that it contradicts.
+_CONTRADICTIONS = {
+    "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
+    "--list": ("--self-check",),
+    "--record": ("--against", "--filter", "--inject"),
+    "--self-check": "--record --against --inject --out --format --export".split(),
+    "--against": ("--no-confirm",),
+    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
+    # External kernels have no suites, and are of one program.
+    "--kernels": ("--build-dir", "--suite", "--programs"),
+}
+# Options that need another commit, with those that cannot build it, and the command that can.
+_OF_ONE_BUILD = (
+    ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
+    ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
+    ("--against", "--kernels", "use scripts/warpgauge evaluate to compare two kernels"),
+)
+# Options allowed with --resume; all others are taken from the interrupted run.
+_WITH_RESUME = frozenset(("--resume", "--no-wait", "--verbose"))
+_SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
+
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    options, before = parse(argv), None
-    if options.resume is not None:
-        before = resume.interrupted(options, root / "build" / "runs")
-        argv, options = before.began.argv, before.options
-    # If standard output has a format for programs, everything else goes to standard error.
-    shown = Output(stderr=options.formats.shown.name != TERMINAL)
-    one = Bench(options, root, shown, Output(stderr=True), argv, before)
-    if options.list:
+    options = parse(argv)
+    one = Bench(options, root, argv) if options.own.resume is None else _resumed(options, root)
+    if one.options.list:
         return _listed(one)
-    if options.self_check_of:
-        return one.judge_self_checks(options.self_check_of)
+    if one.options.own.self_check:
+        return one.judge_self_checks(one.options.own.self_check)
     with one.alone_in(one.work):
-        return on_every_gpu(one) if options.every_gpu else one.run()
+        return on_every_gpu(one) if one.options.device == EVERY_GPU else one.run()
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Parse `argv`. Raises UserError for bad usage and contradictory options."""
+    parser = measuring_lines.bench()
+    values = parser.parse_args(argv)
+    options, given = options_of(values), parser.given(values)
+    if values.resume is not None:
+        refuse_together(given, "--resume", *(word for word in given if word not in _WITH_RESUME))
+    require_portable("--inject", options.injected_regex)
+    if "--baselines" in given and not {"--build-dir", "--kernels"} & {*given}:
+        raise UserError("--baselines needs --build-dir or --kernels")
+    for option, other, instead in _OF_ONE_BUILD:
+        if option in given and other in given:
+            raise UserError(f"{option} cannot be combined with {other}: {instead}")
+    for option, others in _CONTRADICTIONS.items():
+        refuse_together(given, option, *others)
+    if options.record and not options.build and options.build_dir is None:
+        raise contradiction("--record", "--no-build, because the programs may be of another commit")
+    if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:
+        raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
+    if values.self_check:
+        refuse_together(given, "--self-check", "--quick", "--processes")
+    if options.device == EVERY_GPU:
+        if values.self_check is not None:
+            raise contradiction("--device all", "--self-check, which tests one GPU")
+        if options.formats.shown.name in _ONE_DOCUMENT:
+            shown = f"--format {options.formats.shown.name} without =FILE"
+            raise contradiction("--device all", shown)
+        if values.parallel and options.record:
+            raise contradiction("--parallel", "--record, which needs undisturbed host times")
+    elif values.parallel:
+        raise contradiction("--parallel", "a single GPU (--device all measures them all)")
+    return options
+
+
+def _resumed(given: Options, root: Path) -> Bench:
+    """Return the run that `given` asks to resume, by default the latest. Raises UserError."""
+    folder = given.own.resume
+    there, began = journal.opened(folder if folder.name else journal.newest(root / "build/runs"))
+    if began.folder != str(Path.cwd()):
+        raise UserError(f"{there.folder} belongs to a run in {began.folder}: resume it there")
+    options = parse(began.argv)
+    options = replace(
+        options,
+        seed=began.seed,
+        out=Path(began.run),
+        wait=given.wait,
+        verbose=given.verbose,
+        formats=options.formats.of(began.part) if began.part else options.formats,
+    )
+    return Bench(options, root, began.argv, (there, began))
 
 
 def _listed(one: Bench) -> ExitStatus:
     """Print the names that `one` would measure; build first unless --no-build. Raises UserError."""
     options = one.options
     if one.kernels is not None:  # known without a build
-        known = [case.name for case in one.kernels.cases]
-        print_names(selection.required(options.filter, known))
+        print_names(selection.required(options.filter, [case.name for case in one.kernels.cases]))
         return ExitStatus.OK
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
@@ -61,42 +126,44 @@ def _listed(one: Bench) -> ExitStatus:
         return one.print_names(selection.wanted(everything, options.filter, suites=True))
 
 
-_SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
-
-
 def on_every_gpu(one: Bench) -> ExitStatus:
     """Run `one` on each GPU. Raises UserError for requests that no GPU could fulfil."""
-    options = one.options
-    paths = one.run_paths()
+    options, paths = one.options, one.run_paths()
     _ = one.commit  # fails early
-    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        measuring = Measuring(options, one.root, Path(scratch), one.notes)
-        with CommandLog(paths.log, one.argv, goes_on=one.before is not None).used():
-            built = one.built(measuring)
-            if one.before is None:
-                gpus, faults = asked_of(measuring, built)
-                called = resume.called(one.argv, options.seed, paths.run)
-                began = msgspec.structs.replace(called, gpus=gpus, faults=tuple(faults))
-                there = journal.begin(paths.journal, began)
-            else:
-                there, began = one.before.journal, one.before.began
-    gpus = began.gpus
+    with one.begun(options, paths.log) as (measuring, _):
+        built = one.built(measuring)
+        gpus, faults = asked_of(measuring, built)
     single = sum(map(is_one, gpus))
     works: dict[str, Work] = {}
     for device in gpus:
         name = named(device)
-        own = there.of(name)
-        share = Share(
-            built, single if options.parallel and is_one(device) else 1, there.folder, own
+        share = Share(built, name, single if options.own.parallel and is_one(device) else 1)
+        its = replace(
+            options, device=device, out=paths.of(name).run, formats=options.formats.of(name)
         )
-        to = paths.of(name).run
-        its = replace(options, device=device, out=to, formats=options.formats.of(name))
-        RunPaths(to).check(its, one.baselines, RunPaths(to).measured(its))
-        before = resume.begun(own, its)
         argv = [*(word for word in one.argv if word != "--parallel"), f"--device={device}"]
-        works[device] = replace(one, options=its, argv=argv, before=before, share=share).run
+        part = replace(one, options=its, argv=argv, share=share)
+        part.check(paths.of(name))
+        works[device] = part.run
+    statuses = {}
     with one.alone_in(one.runs):
-        return _All(one, paths, there, gpus).run(works, began.faults)
+        for ended in _ended(one, works, gpus):
+            try:
+                statuses[ended.name] = ExitStatus(ended.status)
+            except ValueError:  # noqa: PERF203 - a few GPUs
+                by = -ended.status if ended.status < 0 else ended.status - 128
+                name = named(ended.name)
+                print_line(one.notes, f"{name}: its scripts/bench was ended by {name_of(by)}")
+                statuses[ended.name] = ExitStatus.NOT_MEASURED
+    one.results.rule("all GPUs", characters="=")
+    for device, status in statuses.items():
+        run = paths.of(named(device)).run
+        where = os.path.relpath(run) if run.exists() else "no run file"
+        line = f"{named(device)} {inert(gpus[device])}: {EXIT_MEANINGS[status]}; {where}"
+        print_line(one.results, line)
+    for fault in faults:
+        print_line(one.results, fault)
+    return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
 
 
 def is_one(device: str) -> bool:
@@ -118,14 +185,13 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     wanted = selection.wanted(everything, measuring.options.filter, suites=True)
     probes = discovery.gpus(everything, measuring.scratch)
     gpus, faults = named_gpus(probes)
-    if len(gpus) < 2 or all(one.gpus == 1 for one in wanted):
+    if len(gpus) < 2 or all(program.gpus == 1 for program in wanted):
         return gpus, faults
-    alone = gpus if any(one.gpus == 1 for one in wanted) else {}
+    alone = gpus if any(program.gpus == 1 for program in wanted) else {}
     try:
-        all_of_them = discovery.together([one for one in probes if "gpu_uuid" in one.context])
+        context = discovery.together([one for one in probes if "gpu_uuid" in one.context]).context
     except UserError as fault:
         return gpus, [*faults, str(fault)]
-    context = all_of_them.context
     return {**alone, context["gpu_uuid"]: context["gpu_name"]}, faults
 
 
@@ -141,98 +207,37 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
     return gpus, faults
 
 
-@dataclass(frozen=True)
-class _All:
-    """The runs on all GPUs, and the journal that keeps them."""
+def _ended(one: Bench, works: Mapping[str, Work], gpus: Mapping[str, str]) -> Iterator[Ended]:
+    """Run the work of each GPU, and then of all GPUs together; yield each as it ends."""
 
-    one: Bench
-    paths: RunPaths
-    journal: Journal
-    gpus: Mapping[str, str]
+    def note(line: str) -> None:
+        print_line(one.notes, line)
 
-    def run(self, works: Mapping[str, Work], faults: Sequence[str]) -> ExitStatus:
-        """Run what the journal lacks, and report all GPUs."""
-        statuses = self._kept()
-        left = {uuid: work for uuid, work in works.items() if uuid not in statuses}
-        try:
-            for ended in self._ended(left):
-                statuses[ended.name] = self._concluded(ended)
-        except BaseException:
-            self._tell_of_resuming()
-            raise
-        self._summarize(statuses, faults)
-        if not self._tell_of_resuming():
-            self.journal.remove()
-        return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
+    def rule(device: str) -> None:
+        one.results.rule(inert(f"{named(device)} {gpus[device]}".strip()), characters="=")
 
-    def _ended(self, works: Mapping[str, Work]) -> Iterator[Ended]:
-        together = {device: work for device, work in works.items() if not is_one(device)}
-        alone = {device: work for device, work in works.items() if is_one(device)}
-        count = plural(sum(map(is_one, self.gpus)), "GPU")
-        if self.one.options.parallel and alone:
-            if Override.PARALLEL in self.one.options.allow:
-                self._note(f"Measuring {count} at once")
-            else:
-                self._note(f"Measuring {count} at once: host times and copies will be INVALID")
-            for ended in worker_processes.at_once(
-                alone, lambda who, line: self._note(f"{who[:_SHORT]}  {line}")
-            ):
-                self._rule(ended.name)
-                streams.write(ended.shown)
-                yield ended
-            alone = {}
-        if alone:
-            self._note(f"Measuring {count}, one after the other")
-        for number, (uuid, work) in enumerate(alone.items(), 1):
-            self._rule(uuid)
-            self._note(f"GPU {number} of {len(alone)}: {uuid}")
-            yield worker_processes.alone(uuid, work)
-        for device, work in together.items():
-            self._rule(device)
-            self._note("Measuring the programs that need several GPUs, on all GPUs together")
+    alone = {device: work for device, work in works.items() if is_one(device)}
+    count = plural(len(alone), "GPU")
+    if one.options.own.parallel and alone:
+        invalid = Override.PARALLEL not in one.options.allow
+        doubt = ": host times and copies will be INVALID" if invalid else ""
+        note(f"Measuring {count} at once{doubt}")
+        for ended in worker_processes.at_once(
+            alone, lambda who, line: note(f"{who[:_SHORT]}  {line}")
+        ):
+            rule(ended.name)
+            streams.write(ended.shown)
+            yield ended
+    elif alone:
+        note(f"Measuring {count}, one after the other")
+        for number, (device, work) in enumerate(alone.items(), 1):
+            rule(device)
+            note(f"GPU {number} of {len(alone)}: {device}")
             yield worker_processes.alone(device, work)
-
-    def _concluded(self, ended: Ended) -> ExitStatus:
-        """Return the exit status; keep it in the journal unless that run can be resumed."""
-        try:
-            status = ExitStatus(ended.status)
-        except ValueError:
-            by = -ended.status if ended.status < 0 else ended.status - 128
-            self._note(f"{named(ended.name)}: its scripts/bench was ended by {name_of(by)}")
-            status = ExitStatus.NOT_MEASURED
-        if not self.journal.of(named(ended.name)).is_dir():
-            self.journal.keep(["gpu", ended.name], status)
-        return status
-
-    def _summarize(self, statuses: Mapping[str, ExitStatus], faults: Sequence[str]) -> None:
-        self._rule("all GPUs")
-        for uuid, status in statuses.items():
-            run = self.paths.of(named(uuid)).run
-            where = os.path.relpath(run) if run.exists() else "no run file"
-            line = f"{named(uuid)} {inert(self.gpus[uuid])}: {EXIT_MEANINGS[status]}; {where}"
-            print_line(self.one.results, line)
-        for fault in faults:
-            print_line(self.one.results, fault)
-
-    def _kept(self) -> dict[str, ExitStatus]:
-        """Return the exit statuses of the runs that have ended."""
-        kept = {uuid: self.journal.find(["gpu", uuid], ExitStatus) for uuid in self.gpus}
-        return {uuid: status for uuid, status in kept.items() if status is not None}
-
-    def _tell_of_resuming(self) -> bool:
-        """Return whether part of the run can be resumed, and say how."""
-        unfinished = any(self.journal.of(named(uuid)).is_dir() for uuid in self.gpus)
-        if unfinished or 0 < len(self._kept()) < len(self.gpus):
-            self._note(f"To measure the rest, run `{resume.command(self.journal.folder)}`.")
-            return True
-        return False
-
-    def _rule(self, title: str) -> None:
-        model = self.gpus.get(title, "")
-        self.one.results.rule(inert(f"{named(title)} {model}".strip()), characters="=")
-
-    def _note(self, line: str) -> None:
-        print_line(self.one.notes, line)
+    for device in works.keys() - alone.keys():
+        rule(device)
+        note("Measuring the programs that need several GPUs, on all GPUs together")
+        yield worker_processes.alone(device, works[device])
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:

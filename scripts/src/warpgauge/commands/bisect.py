@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
 from warpgauge.history.commit_builds import CommitBuilds
@@ -24,51 +23,40 @@ from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import environment, git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.layout import Output, print_line
+from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 
 _SHOWN = 10  # most commits listed of a range
 
 
-@dataclass(frozen=True, kw_only=True)
-class BisectOptions(Options):
-    """Options of warpgauge bisect."""
-
-    good: str
-    bad: str
-    rows: tuple[str, ...]
-    resume_bisect: bool
-
-
-def parse(argv: Sequence[str]) -> BisectOptions:
-    """Parse `argv`. Raises UserError for bad usage."""
-    values = vars(measuring_lines.bisect().parse_args(argv))
-    values["rows"] = tuple(dict.fromkeys(values.pop("row")))
-    # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
-    fixed = {"suite": FULL_SUITE, "processes": FEWEST_OF_A_CHANGE}
-    return options_of({**fixed, **values}, BisectOptions)
-
-
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    began, options = time.monotonic(), parse(argv)
-    results, notes = Output(highlight=False), Output(stderr=True)
-    one = _BisectCommand(options, root, results, notes, argv, began)
+    one = _BisectCommand(parse(argv), root, argv, time.monotonic())
     with one.alone_in(one.work):
         return one.run()
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Parse `argv`. Raises UserError for bad usage."""
+    given = measuring_lines.bisect().parse_args(argv)
+    # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
+    return options_of(given, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
 @dataclass(frozen=True)
 class _BisectCommand(MeasuringCommand):
     """A search for the commit; `began` is its start on the monotonic clock."""
 
-    options: BisectOptions
     began: float
 
     command = "scripts/warpgauge bisect"
 
+    @property
+    def rows(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.options.own.row))
+
     def run(self) -> ExitStatus:
         """Search, and show the result. Raises UserError."""
-        commits = commit_builds.between(self.root, self.options.good, self.options.bad)
+        commits = commit_builds.between(self.root, self.options.own.good, self.options.own.bad)
         ends = short(commits[0]), short(commits[-1])
         self.runs.mkdir(parents=True, exist_ok=True)
         paths = RunPaths(self.runs / f"bisect-{ends[0]}-{ends[1]}.json")
@@ -78,18 +66,17 @@ class _BisectCommand(MeasuringCommand):
         if before is not None:
             options = replace(options, seed=before.seed)
         with self.begun(options, paths.log, resumed=before is not None) as (measuring, held):
-            measuring.require_gpu(self.options.rows)
+            measuring.require_gpu(self.rows)
             environment.provide(environment.BUILD, measuring.note)
             most = bisect.most_steps(len(commits) - 1)
-            rows = self.options.rows
             there = Journal(paths.journal)
-            builds = CommitBuilds(measuring, there, commits, rows, kept=most)
+            builds = CommitBuilds(measuring, there, commits, self.rows, kept=most)
             suite = measuring.suite_of(builds.programs(commits[0]))
             held.enter_context(self.alone_in(self.runs))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.watched(measuring, uuid, held)
             if before is None:
-                start = Start(rows, options.seed, str(paths.run), str(Path.cwd()), gpu=uuid)
+                start = Start(self.rows, options.seed, str(paths.run), str(Path.cwd()), gpu=uuid)
                 journal.begin(paths.journal, start)
             elif before.gpu != uuid:
                 raise UserError(
@@ -97,7 +84,7 @@ class _BisectCommand(MeasuringCommand):
                 )
             budget_s = self.options.budget_s
             until = float("inf") if budget_s is None else self.began + budget_s
-            error = ALPHA / (most * len(rows))
+            error = ALPHA / (most * len(self.rows))
             pairs = CommitPairs(measuring, suite, builds, there, paths.folder, error, until)
             try:
                 found = bisect.find(builds, pairs)
@@ -114,12 +101,12 @@ class _BisectCommand(MeasuringCommand):
 
     def _before(self, paths: RunPaths) -> Start | None:
         """Return the search to resume. Raises UserError if there is none, or it is another one."""
-        if not self.options.resume_bisect:
+        if not self.options.own.resume_bisect:
             return None
         if not journal.is_begun(paths.journal):
             raise UserError("no search between these commits to resume: start one without --resume")
         _, began = journal.opened(paths.journal)
-        if began.argv != self.options.rows:
+        if began.argv != self.rows:
             raise UserError(
                 f"the search to resume is of {' '.join(began.argv)}: name the same rows"
             )

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.argument_types import Kernel
-from warpgauge.commands.arguments import refuse_together
-from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.commands.arguments import Kernel, refuse_together
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
@@ -23,44 +21,43 @@ from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.evaluation import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.evaluation import Evaluation, evaluated
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(Options):
-    """Options of warpgauge evaluate; the base is the first of the `sides`."""
-
-    sides: tuple[Kernel, Kernel]
-    axes: Axes
-    memory_limit: int | None  # bytes
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    one = _EvaluateCommand(parse(argv), root, argv)
+    with one.alone_in(one.work), one.alone_in(one.runs):
+        return one.run()
 
 
-def parse(argv: Sequence[str]) -> EvaluateOptions:
+def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.evaluate()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--budget", "--processes")
-    processes = given.processes or measuring_lines.EVALUATE_PAIRS
-    values = {**vars(given), "suite": FULL_SUITE, "processes": processes}
-    axes = values.pop("axis")
-    names = [axis for axis, _ in axes]
+    names = [axis for axis, _ in given.axis]
     for axis in names:
         if names.count(axis) > 1:
             raise UserError(f"--axis {axis} is given twice: join its values, e.g. n=1,2")
-    values |= {"axes": dict(axes), "sides": (values.pop("base"), values.pop("candidate"))}
-    return options_of(values, EvaluateOptions, FORMATS)
+    processes = given.processes or measuring_lines.EVALUATE_PAIRS
+    return options_of(given, FORMATS, suite=FULL_SUITE, processes=processes)
 
 
 @dataclass(frozen=True)
 class _EvaluateCommand(MeasuringCommand):
     """A candidate kernel measured in pairs with a base."""
 
-    options: EvaluateOptions
-
     command = "scripts/warpgauge evaluate"
+
+    @property
+    def sides(self) -> tuple[Kernel, Kernel]:
+        return self.options.own.base, self.options.own.candidate
+
+    @property
+    def axes(self) -> Axes:
+        return dict(self.options.own.axis)
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
@@ -68,16 +65,16 @@ class _EvaluateCommand(MeasuringCommand):
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", paths.pair)
         gpu = gpu_watch.chosen(options.device)
-        external_kernels = [_of_manifest(kernel, options.axes) for kernel in options.sides]
+        external_kernels = [_of_manifest(kernel, self.axes) for kernel in self.sides]
         with self.begun(options, paths.log) as (measuring, held):
             for one in external_kernels:
                 measuring.inputs.require_unchanged(one.files if one else ())
-            measuring.require_gpu(one.name for one in options.sides if one.manifest is None)
+            measuring.require_gpu(one.name for one in self.sides if one.manifest is None)
             built = measuring.built()
             measuring.provide_driver()
             both = [
                 self._variant(*one, built, measuring)
-                for one in zip((BASE, CANDIDATE), options.sides, external_kernels, strict=True)
+                for one in zip((BASE, CANDIDATE), self.sides, external_kernels, strict=True)
             ]
             common = variants.in_common(*both)
             if any(one.needs_gpu for one in common):
@@ -92,7 +89,8 @@ class _EvaluateCommand(MeasuringCommand):
             suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
             base, candidate = (
-                _side(*one, built) for one in zip(common, options.sides, strict=True)
+                Side((variant,), {**built.source, "kernel": kernel.typed})
+                for variant, kernel in zip(common, self.sides, strict=True)
             )
             pairs = AbRun(measuring, suite, built.source)
             looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
@@ -116,7 +114,7 @@ class _EvaluateCommand(MeasuringCommand):
         """Return a side's benchmarks under common names. Raises UserError if there are none."""
         scratch = measuring.scratch
         if kernels is None:
-            return variants.of_family(built.programs, kernel.name, self.options.axes, scratch)
+            return variants.of_family(built.programs, kernel.name, self.axes, scratch)
         # Keep the plan until the next evaluation, so that logged commands can be repeated.
         folder = self.root / "build" / "external" / f"evaluate-{side}"
         (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
@@ -129,8 +127,8 @@ class _EvaluateCommand(MeasuringCommand):
             [variants.point_of(name) for name in whole.names if name not in part.names]
             for whole, part in zip(both, common, strict=True)
         )
-        one, other = (kernel.typed for kernel in self.options.sides)
-        return evaluated(found, (one, other), self.options.memory_limit, (base, candidate))
+        one, other = (kernel.typed for kernel in self.sides)
+        return evaluated(found, (one, other), self.options.own.memory_limit, (base, candidate))
 
 
 def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
@@ -139,13 +137,3 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
         return None
     integers = {axis: manifest_values(axis, map(number, own)) for axis, own in axes.items()}
     return ExternalKernels.of(kernel.manifest, [kernel.name], integers)
-
-
-def _side(variant: Variant, kernel: Kernel, built: Built) -> Side:
-    return Side((variant,), {**built.source, "kernel": kernel.typed})
-
-
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    one = _EvaluateCommand(parse(argv), root, Output(), Output(stderr=True), argv)
-    with one.alone_in(one.work), one.alone_in(one.runs):
-        return one.run()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.commands import command_lines
-from warpgauge.commands.format_options import Formats
+from warpgauge.commands.output import Formats
 from warpgauge.fleet import judging, reading, report
 from warpgauge.fleet.report import FORMATS
 from warpgauge.system.errors import ExitStatus

@@ -21,56 +21,62 @@ STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
 
 
 class Command(NamedTuple):
-    """A subcommand, whose module has its name; `lines` is the module of its command line."""
+    """A subcommand: `run` is its function, and `lines` the module with the function of its options.
+
+    Both are imported only when they are needed.
+    """
 
     summary: str
-    lines: str
+    run: str
     packages: Tuple[str, ...] = ()  # noqa: UP006 - for Python 3.8
+    lines: str = "command_lines"
 
 
-_MEASURING = "measuring_lines", (*STATISTICS, "pynvml")
-_SHOWING = "command_lines", STATISTICS
-_OF_CI = "ci.command_lines"
-_BENCH = "measure this GPU, and compare with its baseline or with another commit"
-_EVALUATE = "check whether a kernel is correct, within memory, and faster than another"
-_SWEEP = "measure benchmarks over an axis, and plot their variants side by side"
-_PROFILE = "run one benchmark under a profiler: its calls, kernels, counters and machine code"
-_WHY = "find the reason why a benchmark is slower than in another build"
+_MEASURING = (*STATISTICS, "pynvml"), "measuring_lines"
 
+# fmt: off
 COMMANDS = {
-    "bench": Command(_BENCH, *_MEASURING),
+    "bench": Command("measure this GPU, and compare with its baseline or another commit",
+        "bench.main", *_MEASURING),
     # It prepares the environment itself, after checking its command line.
-    "compare": Command("compare two benchmark results", "compare"),
-    "ab": Command("compare two builds of Google Benchmark programs, in pairs", *_MEASURING),
-    "evaluate": Command(_EVALUATE, *_MEASURING),
-    "baseline": Command("show, prune and check baselines", *_SHOWING),
-    "sweep": Command(_SWEEP, *_MEASURING),
-    "report": Command("write a comparison and its history as one HTML page", *_SHOWING),
-    "profile": Command(_PROFILE, *_MEASURING),
-    "history": Command("show nightly times, and when they changed", *_SHOWING),
-    "fleet": Command("find the slow GPU or node of a fleet", *_SHOWING),
-    "bisect": Command("find the commit that made a benchmark slower", *_MEASURING),
-    "why": Command(_WHY, *_MEASURING),
-    "fidelity": Command("compare device times with CUPTI's", "fidelity", STATISTICS),
+    "compare": Command("compare two benchmark results", "compare.main"),
+    "ab": Command("compare two builds of Google Benchmark programs, in pairs",
+        "ab.main", *_MEASURING),
+    "evaluate": Command("check whether a kernel is correct, within memory, and faster than another",
+        "evaluate.main", *_MEASURING),
+    "baseline": Command("show, prune and check baselines", "baseline.main", STATISTICS),
+    "sweep": Command("measure benchmarks over an axis, and plot their variants side by side",
+        "sweep.main", *_MEASURING),
+    "report": Command("write a comparison and its history as HTML", "report.main", STATISTICS),
+    "profile": Command("run one benchmark under a profiler: calls, kernels, counters, machine code",
+        "profile.main", *_MEASURING),
+    "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),
+    "fleet": Command("find the slow GPU or node of a fleet", "fleet.main", STATISTICS),
+    "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),
+    "why": Command("find the reason why a benchmark is slower than in another build",
+        "why.main", *_MEASURING),
+    "fidelity": Command("compare device times with CUPTI's",
+        "command_lines.run_fidelity", STATISTICS),
 }
-
-_COMMENT = "post the results of a GPU workflow run on its pull request"
-_CHECK_SETUP = "check the repository settings that the gate depends on"
-_PREPARE = "install the Python packages that the other commands need, and exit"
 
 # Commands of the workflows, such as `warpgauge ci gate`.
 CI = {
-    "gate": Command("measure a pull request, and write a folder to upload", _OF_CI),
-    "comment": Command(_COMMENT, _OF_CI, STATISTICS),
-    "propose": Command("open a pull request with newly recorded baselines", _OF_CI, STATISTICS),
-    "history": Command("add the nightly times to the history", _OF_CI, STATISTICS),
-    "pages": Command("make a site from the nightly results", _OF_CI, STATISTICS),
-    "on-demand": Command("start the measurement that a comment asks for", _OF_CI),
-    "gpus": Command("print the GPU models that pull requests are measured on", _OF_CI),
-    "check-setup": Command(_CHECK_SETUP, _OF_CI),
+    "gate": Command("measure a pull request, and write a folder to upload", "ci.gate.main"),
+    "comment": Command("post the results of a GPU workflow run on its pull request",
+        "ci.results.comment", STATISTICS),
+    "propose": Command("open a pull request with newly recorded baselines",
+        "ci.results.propose", STATISTICS),
+    "history": Command("add the nightly times to the history", "ci.results.add", STATISTICS),
+    "pages": Command("make a site from the nightly results", "ci.results.pages", STATISTICS),
+    "on-demand": Command("start the measurement that a comment asks for", "ci.hosted.on_demand"),
+    "gpus": Command("print the GPU models that pull requests are measured on", "ci.hosted.gpus"),
+    "check-setup": Command("check the repository settings that the gate depends on",
+        "ci.hosted.check_setup"),
     # Packages are installed in a separate step, which has no token.
-    "prepare": Command(_PREPARE, _OF_CI, STATISTICS),
+    "prepare": Command("install the Python packages that the other commands need, and exit",
+        "", STATISTICS),
 }
+# fmt: on
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
@@ -80,32 +86,32 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
     name, *rest = (words[1:] if ci else words) or [""]
     if name in commands:
-        module = f"ci.{name}" if ci else name
-        return entry_point.run(name, lambda: _run(commands[name], module, rest))
+        whole = f"ci.{name}" if ci else name
+        return entry_point.run(name, lambda: _run(whole, commands[name], rest))
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
 
 
-def command_line(module: str) -> ArgumentParser:
+def command_line(name: str) -> ArgumentParser:
     """Return the parser of ``bench`` or ``ci.gate`` without importing the command's modules."""
-    where, _, name = module.rpartition(".")
-    lines = (CI if where else COMMANDS)[name].lines
-    function = "command_line" if lines == name else name.replace("-", "_")
-    parser: ArgumentParser = getattr(_imported(lines), function)()
+    where, _, own = name.rpartition(".")
+    command = (CI if where else COMMANDS)[own]
+    function = name.replace("-", "_").replace(".", "_")
+    parser: ArgumentParser = _imported(f"{command.lines}.{function}")()
     return parser
 
 
-def _run(command: Command, module: str, argv: Sequence[str]) -> int:
+def _run(name: str, command: Command, argv: Sequence[str]) -> int:
     environment.ensure(())  # only checks the version of Python
-    packages_alone = command is CI["prepare"]
     own = argv[: argv.index("--")] if "--" in argv else argv
-    if "-h" in own or "--help" in own or packages_alone:
-        command_line(module).parse_args(argv)  # exits, unless --help is an option's value
+    if "-h" in own or "--help" in own or not command.run:
+        command_line(name).parse_args(argv)  # exits, unless --help is an option's value
     environment.ensure(command.packages)
-    return 0 if packages_alone else int(_imported(module).main(argv, environment.ROOT))
+    return int(_imported(command.run)(argv, environment.ROOT)) if command.run else 0
 
 
-def _imported(module: str) -> Any:  # noqa: ANN401 - a module
-    return importlib.import_module(f"warpgauge.commands.{module.replace('-', '_')}")
+def _imported(path: str) -> Any:  # noqa: ANN401 - a function
+    module, _, function = path.rpartition(".")
+    return getattr(importlib.import_module(f"warpgauge.commands.{module}"), function)
 
 
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:

@@ -1,30 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all measuring commands share: names of files, setup, and locks on tree and GPU."""
+"""What commands that measure share: options, the files of a run, and locks around its steps."""
 
 from __future__ import annotations
 
+import random
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from rich.console import Console
 
-from warpgauge.commands.bench_options import Options
+from warpgauge.commands import measuring_lines
+from warpgauge.commands.output import Conclusion, Formats
+from warpgauge.measure import run_file
+from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.options import MeasurementOptions
+from warpgauge.records.benchmark_filter import matches
+from warpgauge.reports.format import FORMATS, Format
 from warpgauge.system import command_log, output_file, streams
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import print_line
+from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
 from warpgauge.system.text import inert
+from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.override import Override
+from warpgauge.verdict.policy import Policy
+from warpgauge.why import explain
+from warpgauge.why.explain import Sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(MeasurementOptions):
+    """The options of a measuring command; what only that command has is in `own`."""
+
+    out: Path | None
+    list: bool  # print only the names that would be measured
+    wait: bool
+    formats: Formats
+    fail_on_resources: bool
+    policy: Path | None
+    allow: frozenset[Override]
+    own: Namespace
+
+
+def options_of(
+    given: Namespace, formats: Mapping[str, Format] = FORMATS, **fixed: object
+) -> Options:
+    """Return the options of a measuring command, with bench's defaults for missing ones.
+
+    `formats` are those of --format; `fixed` replace what was given. Raises UserError.
+    """
+    values = {**vars(measuring_lines.bench().parse_args([])), **vars(given), **fixed}
+    for regex in ("filter", "programs"):
+        matches(values[regex], "", f"--{regex}")
+    here, kernels, seed = values["build_dir"] is None, values["kernels"], values["seed"]
+    ours = here and kernels is None
+    baselines = measuring_lines.BASELINES
+    theirs = baselines if kernels is None else kernels.parent / baselines
+    values |= {
+        "baselines": values["baselines"] or (None if ours else theirs),
+        **{name: values[name] or "" for name in ("against", "inject")},
+        "confirm": values["confirm"] and ours,
+        "build": values["build"] and here,
+        "seed": random.SystemRandom().getrandbits(32) if seed is None else seed,
+        "formats": Formats.parse(values["format"], values["export"], formats),
+        "fail_on_resources": bool(values["fail_on"]),
+        "allow": frozenset(values["allow"]),
+        "own": given,
+    }
+    return Options(**{field.name: values[field.name] for field in fields(Options)})
 
 
 @dataclass(frozen=True)
@@ -35,17 +92,17 @@ class RunPaths:
 
     @property
     def pair(self) -> tuple[Path, Path]:
-        return self._beside("base"), self.run
+        return self.of("base").run, self.run
 
     @property
     def confirming(self) -> tuple[Path, Path]:
         """Run files, base first, of flagged benchmarks that were measured again."""
-        return self._beside("confirm-base"), self._beside("confirm")
+        return self.of("confirm-base").run, self.of("confirm").run
 
     @property
     def why(self) -> Path:
         """The folder for the evidence of --why."""
-        return self._beside("why").with_suffix("")
+        return self.of("why").folder
 
     @property
     def folder(self) -> Path:
@@ -68,18 +125,7 @@ class RunPaths:
 
     def of(self, what: str) -> RunPaths:
         """Return the paths of one of several runs."""
-        return RunPaths(self._beside(what))
-
-    def _beside(self, what: str) -> Path:
-        return self.run.with_stem(f"{self.run.stem}-{what}")
-
-    def measured(self, options: Options) -> list[Path]:
-        """Return the run files that scripts/bench may write."""
-        if options.against:
-            return [*self.pair]
-        if options.record or not options.confirm:
-            return [self.run]
-        return [*self.pair, *self.confirming]
+        return RunPaths(self.run.with_stem(f"{self.run.stem}-{what}"))
 
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
         """Raise UserError unless the runs, the log and all reports may be written."""
@@ -110,17 +156,25 @@ def print_names(names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class MeasuringCommand:
-    """One invocation: options, the repository, and consoles for output."""
+    """One invocation: its options, the repository, and the words of the command line."""
 
     options: Options
     root: Path
-    results: Console
-    notes: Console  # standard error: progress and remarks
     argv: Sequence[str]
 
     command: ClassVar[str]  # name in the command log
     in_tree: ClassVar[str] = "command that measures in this tree"  # that this one waits for
     on_gpu: ClassVar[str] = "command that measures on this GPU"
+
+    @cached_property
+    def results(self) -> Console:
+        """Where results go: standard error if standard output has a format for programs."""
+        return Output(stderr=not self.options.formats.is_for_people, highlight=False)
+
+    @cached_property
+    def notes(self) -> Console:
+        """Standard error: progress and remarks."""
+        return Output(stderr=True)
 
     @property
     def work(self) -> Path:
@@ -138,6 +192,21 @@ class MeasuringCommand:
         out = self.options.out
         return RunPaths(out) if out else named_after(self.runs, datetime.now())
 
+    def conclusion(self, rules: Policy | None, baselines: Path, filter: str = "") -> Conclusion:
+        """Return how this command judges and shows results.
+
+        `filter` is needed where the run files do not record what was selected.
+        """
+        options = self.options
+        settings = ComparisonSettings(
+            filter=filter or None,
+            fail_on_resources=options.fail_on_resources,
+            allow=options.allow,
+            policy=rules,
+            today=date.today(),
+        )
+        return Conclusion(self.results, settings, options.formats, options.verbose, baselines)
+
     @contextmanager
     def begun(
         self, options: Options, log: Path | None = None, *, resumed: bool = False
@@ -153,6 +222,31 @@ class MeasuringCommand:
                 commands = CommandLog(log, self.argv, goes_on=resumed, command=self.command)
             with nullcontext() if log is None else commands.used(measuring.note):
                 yield measuring, held
+
+    def in_pairs(
+        self,
+        beside: AbRun,
+        sides: tuple[Side, Side],
+        paths: RunPaths,
+        show: Conclusion,
+        settled: Callable[[Looks[Comparison]], Comparison],
+    ) -> ExitStatus:
+        """Measure `sides` in pairs, base first; show what `settled` makes of them, with --why.
+
+        An interrupt in a further look is raised after that. Raises UserError.
+        """
+        measuring, filter = beside.measuring, beside.measuring.options.filter
+        both = beside.compared(*sides, filter, paths.pair, show.judged, open_rows)
+        found = settled(both)
+        if measuring.options.why and both.stop is None:
+            pair = Sides(sides, (both.found.baseline, both.found.candidate))
+            found = explain.of_regressions(found, lambda: pair, measuring, paths.why)
+            if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
+                run_file.explain(paths.pair[1], reasons)
+        status = show.compared(found)
+        if both.stop is not None:
+            raise both.stop
+        return status
 
     def print_names(self, programs: Sequence[Binary]) -> ExitStatus:
         """Print the benchmarks of `programs`, one per line; a listing error is NOT_MEASURED."""

@@ -6,8 +6,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from warpgauge.commands.argument_types import (
+from warpgauge.commands.arguments import (
     EVERY_GPU,
+    EXIT_STATUS,
+    Parser,
+    add,
+    add_comparison_options,
+    add_formats,
+    add_output,
     axis,
     axis_with_values,
     commit,
@@ -17,21 +23,13 @@ from warpgauge.commands.argument_types import (
     family,
     file,
     folder,
+    group,
     injection,
     input_file,
     kernel,
     revision,
     size,
     values,
-)
-from warpgauge.commands.arguments import (
-    EXIT_STATUS,
-    Parser,
-    add,
-    add_comparison_options,
-    add_formats,
-    add_output,
-    group,
 )
 from warpgauge.measure.options import FIRST_LOOK, PROCESSES, QUICK_PROCESSES
 

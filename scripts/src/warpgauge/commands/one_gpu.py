@@ -3,51 +3,67 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from warpgauge.baselines import recordable, store
-from warpgauge.commands import against, resume, self_check
 from warpgauge.commands.measuring_command import MeasuringCommand, RunPaths
-from warpgauge.commands.resume import Interrupted
-from warpgauge.commands.show_results import Conclusion, RunReport, without_baseline
+from warpgauge.commands.output import Conclusion
 from warpgauge.external.program import ExternalKernels
-from warpgauge.measure import confirm, run_file
+from warpgauge.measure import confirm, journal, run_file, self_check
 from warpgauge.measure.ab_run import AbRun, Looks
 from warpgauge.measure.confirm import unconfirmed
-from warpgauge.measure.journal import Journal
+from warpgauge.measure.discovery import Probe
+from warpgauge.measure.journal import Journal, Start
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.self_check import of_folders
+from warpgauge.measure.options import FIRST_LOOK
+from warpgauge.measure.self_check import SelfCheck
 from warpgauge.records import load
+from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import Record, Session
-from warpgauge.system import interrupts, process, worktree
+from warpgauge.system import git, interrupts, process, worktree
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
+from warpgauge.system.text import named
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome
+from warpgauge.verdict.note import Note, commit_words, listed, paired, removed, sentence
+from warpgauge.verdict.paired_tests import looks_of
+from warpgauge.verdict.policy import Expected, Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
+
+# Fields of a run that must not have changed when it is resumed, and their names in messages.
+_SAME = {
+    "programs": "programs",
+    "gpu": "GPU",
+    "source": "commit",
+    "at_once": "number of GPUs that are measured at once",
+}
 
 
 @dataclass(frozen=True)
 class Share:
-    """What the runs of several GPUs share."""
+    """What the run of one of several GPUs has from the run of all."""
 
     built: Built
+    name: str  # in the names of its files
     at_once: int  # number of GPUs measured at the same time
-    whole: Path  # folder of the journal of all GPUs
-    journal: Path  # journal of this GPU
 
 
 @dataclass(frozen=True)
 class Bench(MeasuringCommand):
     """One invocation of scripts/bench on one GPU, or several together."""
 
-    before: Interrupted | None = None  # the run to resume
+    before: tuple[Journal, Start] | None = None  # the run to resume
     share: Share | None = None  # set if this GPU is one of several
 
     command = "scripts/bench"
@@ -56,16 +72,11 @@ class Bench(MeasuringCommand):
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
-        options, share = self.options, self.share
-        commit = self.commit
+        options, share, commit, resumed = self.options, self.share, self.commit, bool(self.before)
         paths = self.run_paths()
-        paths.check(options, self.baselines, paths.measured(options))
-        resumed = self.before is not None
+        self.check(paths)
         with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
-            at_once = share.at_once if share else 1
-            measuring = replace(measuring, at_once=at_once)
-            report = RunReport(paths.report, self.baselines, self.results)
-            held.callback(report.tell)
+            measuring = replace(measuring, at_once=share.at_once if share else 1)
             built = share.built if share else self.built(measuring)
             suite = measuring.suite(built.programs)
             if share is None:
@@ -74,33 +85,37 @@ class Bench(MeasuringCommand):
             measuring = self.watched(measuring, uuid, held)
             if suite.probe.gpus > 1:
                 measuring = replace(measuring, options=replace(options, device=uuid))
-            facts = resume.facts(
-                self.argv, options.seed, paths.run, suite, built.source, measuring.inputs
-            )
-            folder = share.journal if share else paths.journal
-            journal = resume.journal_of(folder, facts, self.before)
-            if self.before:
-                measuring.note(f"Resuming {os.path.relpath(paths.run)}.")
-            measuring = replace(measuring, journal=journal)
             sides = AbRun(measuring, suite, built.source)
-            with resume.goes_on(journal, measuring.note, share.whole if share else None):
+            kept = self._journal(paths, sides)
+            if resumed:
+                measuring.note(f"Resuming {os.path.relpath(paths.run)}.")
+            sides = replace(sides, measuring=replace(measuring, journal=kept))
+            with _goes_on(kept, measuring):
                 base = self._baseline_of(suite.probe.context.get("gpu_name"))
-                show = replace(self.show, report=report)
-                if commit:
-                    status = against.run(sides, commit, paths, show, base)
+                show = replace(self.show, page=paths.report)
+                if options.own.self_check is not None:
+                    status = self._self_check(sides, base, paths.folder, show)
+                elif commit:
+                    status = self._against(sides, commit, paths, show, base)
                 else:
                     status = self._by_itself(sides, base, paths, show)
-                if share:  # before its own journal goes, or --resume would measure it again
-                    Journal(share.whole).keep(["gpu", str(options.device)], status)
             measuring.tell_budget()
             return status
+
+    def check(self, paths: RunPaths) -> None:
+        """Raise UserError if a file that may be written must not be."""
+        runs = [*paths.pair]
+        if not self.options.against:
+            is_alone = self.options.record or not self.options.confirm
+            runs = [paths.run] if is_alone else [*runs, *paths.confirming]
+        paths.check(self.options, self.baselines, runs)
 
     def built(self, measuring: Measuring) -> Built:
         """Build what is measured. Raises UserError."""
         options = self.options
-        named = options.every_gpu or isinstance(options.device, str)
-        needs_gpu = named or options.record or options.self_check or self.kernels is not None
-        if needs_gpu and not options.list:
+        is_check = options.own.self_check is not None
+        needs_gpu = isinstance(options.device, str) or options.record or is_check
+        if (needs_gpu or self.kernels is not None) and not options.list:
             measuring.require_gpu()
         if self.kernels is not None:
             return self.kernels.built(measuring)
@@ -126,19 +141,45 @@ class Bench(MeasuringCommand):
         ref = self.options.against
         return worktree.commit_of(self.root, ref) if ref else ""
 
-    def judge_self_checks(self, folders: Sequence[Path]) -> ExitStatus:
-        """Judge earlier self-checks by the current rule; show one, or the sums of several.
+    @cached_property
+    def show(self) -> Conclusion:
+        """How results are judged and shown. Raises UserError for a wrong policy."""
+        rules = policy.named_or_in(self.baselines, self.options.policy)
+        if rules is not None and self.options.own.self_check is not None:
+            rules = replace(rules, expected=(), required=())  # its changes are intentional
+        return self.conclusion(rules, self.baselines, self.options.filter)
 
-        Raises UserError.
-        """
-        checks = of_folders(folders, self.show.judged)
-        bases = [self._baseline_of(check.context["gpu_name"]) for check in checks]
-        if len(checks) == 1:
-            say = partial(print_line, self.notes)
-            return self_check.concluded(checks[0], bases[0], self.show, self.baselines, say)
-        both = zip(bases, checks, strict=True)
-        screened = [self.show.judged(base, check.base) for base, check in both if base is not None]
-        return self_check.shown(checks, screened, self.show)
+    def _baseline_of(self, gpu_name: str | None) -> Record | None:
+        path = store.find(self.baselines, gpu_name) if gpu_name else None
+        return load.load(path) if path else None
+
+    def _journal(self, paths: RunPaths, beside: AbRun) -> Journal:
+        """Return a new journal, or that of the resumed run. Raises UserError if runs differ."""
+        suite, inputs, digest = beside.suite, beside.measuring.inputs, hashlib.sha256()
+        for path in (path for one in suite.binaries for path in (one.path, *one.inputs)):
+            digest.update(os.fsencode(path.name))
+            digest.update(inputs.digest(path).encode())  # "" if missing: its rows will say so
+        now = Start(
+            tuple(self.argv),
+            self.options.seed,
+            str(paths.run.absolute()),
+            str(Path.cwd()),
+            part=self.share.name if self.share else "",
+            programs=digest.hexdigest(),
+            gpu=suite.known.get("gpu_uuid", ""),
+            at_once=suite.known.get(GPUS_AT_ONCE, ""),
+            source=dict(beside.source),
+        )
+        if self.before is None:
+            return journal.begin(paths.journal, now)
+        there, began = self.before
+        changed = [name for key, name in _SAME.items() if getattr(began, key) != getattr(now, key)]
+        if changed:
+            what = " and the ".join(changed)
+            raise UserError(
+                f"the interrupted run cannot be resumed: the {what} changed since; start a new run"
+            )
+        return there
 
     def _by_itself(
         self, beside: AbRun, base: Record | None, paths: RunPaths, show: Conclusion
@@ -148,8 +189,6 @@ class Bench(MeasuringCommand):
         If the baseline has not seen this GPU, all is measured in pairs, as far as possible.
         """
         options, suite, measuring = self.options, beside.suite, beside.measuring
-        if options.self_check:
-            return self_check.run(beside, base, paths.folder, show, self.baselines)
         commit, why, sides = "", "", None
         if options.record:
             known, at = suite.known, self.baselines
@@ -171,7 +210,7 @@ class Bench(MeasuringCommand):
                 def unscreened(both: Looks[Comparison]) -> Comparison:
                     return confirm.unscreened(show.judged(base, both.found.candidate), both)
 
-                return against.measured(beside, sides, paths, show, unscreened)
+                return self.in_pairs(beside, sides, paths, show, unscreened)
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         content, tired = beside.alone(options.screening(confirms=bool(commit)))
         if tired is not None and options.record:
@@ -183,8 +222,7 @@ class Bench(MeasuringCommand):
             if tired is not None or not commit:
                 return unconfirmed(found, why if tired is None else "the GPU stays slow")
             # The pair's run files record what was selected.
-            settings = replace(show.settings, filter=None)
-            judge = replace(show, settings=settings).judged
+            judge = replace(show, settings=replace(show.settings, filter=None)).judged
             found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
             if not options.why:
                 return found
@@ -207,18 +245,6 @@ class Bench(MeasuringCommand):
         if tired is not None:
             raise tired.after(status)
         return status
-
-    @cached_property
-    def show(self) -> Conclusion:
-        """How results are judged and shown. Raises UserError for a wrong policy."""
-        rules = policy.named_or_in(self.baselines, self.options.policy)
-        if rules is not None and self.options.self_check:  # its changes are intentional
-            rules = replace(rules, expected=(), required=())
-        return Conclusion.of(self.options, rules, self.results)
-
-    def _baseline_of(self, gpu_name: str | None) -> Record | None:
-        path = store.find(self.baselines, gpu_name) if gpu_name else None
-        return load.load(path) if path else None
 
     def _concluded(
         self,
@@ -248,3 +274,184 @@ class Bench(MeasuringCommand):
             status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
             note(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
         return status
+
+    def _against(
+        self, beside: AbRun, commit: str, paths: RunPaths, show: Conclusion, base: Record | None
+    ) -> ExitStatus:
+        """Compare with a commit by this tree's rules, in pairs. Raises UserError.
+
+        This tree's policy says which slowdowns are accepted, and its baseline `base` which
+        benchmarks were removed.
+        """
+        measuring, probe, rules = beside.measuring, beside.suite.probe, show.settings.policy
+        sides = beside.base(commit), beside.candidate
+        old = _used_up(measuring, commit, rules)
+        rules = rules and rules.without(old)
+        show = replace(show, settings=replace(show.settings, policy=rules))
+        measuring.note(f"Measuring {beside.suite.size} in pairs with commit {short(commit)}")
+
+        def settled(both: Looks[Comparison]) -> Comparison:
+            method = paired(commit, both.rounds)
+            found = _without_removed(replace(both.found, method=method), base)
+            slower = [row.name for row in found.verdicts if row.outcome is Outcome.REGRESSION]
+            used_up = [name for name in slower if any(one.pattern.search(name) for one in old)]
+            no_gpu = f"No GPU was measured: {sentence(probe.no_gpu or '')}."
+            notes = [Note("no_gpu", no_gpu)] if probe.no_gpu else []
+            if used_up:  # only that entry of the policy would accept them
+                words = (
+                    f"The entry that expects {listed(used_up)} to be slower is also in commit "
+                    f"{commit_words(commit)}: the slowdown that it accepts is already in the base. "
+                    "A further change needs its own entry."
+                )
+                notes.append(Note("used_up", words))
+            return replace(found, notes=(*notes, *found.notes))
+
+        status = self.in_pairs(beside, sides, paths, show, settled)
+        return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
+
+    def _self_check(
+        self, beside: AbRun, base: Record | None, folder: Path, show: Conclusion
+    ) -> ExitStatus:
+        """Measure a self-check; its run files stay in `folder`. Raises UserError."""
+        both = self_check.measure(beside, folder, show.judged)
+        is_usual = not self.options.quick and self.options.budget_s is None
+        lacks = "" if is_usual else "it may have had fewer looks than the gate (--quick, --budget)"
+        lacks = "it was interrupted" if both.stop else lacks
+        status = self._checked(both.found, base, show, lacks)
+        if both.stop is not None:
+            raise both.stop
+        return status
+
+    def judge_self_checks(self, folders: Sequence[Path]) -> ExitStatus:
+        """Judge earlier self-checks by the current rule; show one, or the sums of several.
+
+        Raises UserError.
+        """
+        show = self.show
+        checks = self_check.of_folders(folders, show.judged)
+        bases = [self._baseline_of(check.context["gpu_name"]) for check in checks]
+        if len(checks) == 1:
+            return self._checked(checks[0], bases[0], show)
+        both = zip(bases, checks, strict=True)
+        screened = [show.judged(base, check.base) for base, check in both if base is not None]
+        return _shown(checks, screened, show)
+
+    def _checked(
+        self, check: SelfCheck, base: Record | None, show: Conclusion, lacks: str = ""
+    ) -> ExitStatus:
+        """Judge and show a self-check, and return the exit status.
+
+        The result of a whole suite of a committed tree is kept beside the baseline, unless it
+        `lacks` something. Raises UserError.
+        """
+        screened = show.judged(base, check.base) if base is not None else None
+        status = _shown([check], [] if screened is None else [screened], show)
+        where = os.path.relpath(self.baselines)
+        if why_not := _why_not_kept(check, show.settings.filter) or lacks:
+            print_line(self.notes, f"The result is not kept in {where}: {why_not}.")
+        else:
+            slug = store.slug(check.context["gpu_name"])
+            path = self.baselines / f"{load.SELF_CHECK}{slug}.json"
+            replace_all({path: self_check.text(check, screened)})
+            print_line(self.notes, f"kept: {os.path.relpath(path)}")
+        return status
+
+
+@contextlib.contextmanager
+def _goes_on(there: Journal, measuring: Measuring) -> Iterator[None]:
+    """Remove the journal of a complete run; otherwise print how to resume it.
+
+    What is measured beside other GPUs cannot be resumed without them.
+    """
+    try:
+        yield
+    except BaseException:
+        if there.is_empty or measuring.at_once > 1:
+            there.remove()
+        else:
+            again = f"scripts/bench --resume {shlex.quote(os.path.relpath(there.folder))}"
+            measuring.note(f"What was measured is kept: `{again}` resumes from there.")
+        raise
+    there.remove()
+
+
+def without_baseline(probe: Probe) -> str:
+    """Return why there is no baseline, and what to do."""
+    if probe.no_gpu:
+        return "Nothing to compare with: a baseline belongs to a GPU model. ab compares two builds."
+    name = probe.context.get("gpu_name")
+    if name is None:
+        return "Nothing to compare with: no benchmark ran long enough to report its GPU."
+    return f"There is no baseline for {name} yet: run the same command with --record to make one"
+
+
+def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Expected]:
+    """Return expected entries of the policy that the base has, too: their slowdowns are in it."""
+    path = measuring.root / "baselines" / policy.FILE_NAME
+    if rules is None or rules.path != path:
+        return []
+    said = git.run(measuring.root, "show", f"{commit}:./baselines/{policy.FILE_NAME}")
+    if said.returncode:
+        return []
+    copy = measuring.scratch / policy.FILE_NAME
+    copy.write_text(said.stdout, encoding="utf-8")
+    try:
+        return rules.used_up(policy.load(copy))
+    except UserError:  # the policy may be of an older format
+        return []
+
+
+def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
+    """Leave out benchmarks that are neither in the candidate nor in this tree's baseline.
+
+    Benchmarks that a policy requires still count as missing.
+    """
+    if baseline is None:
+        return found
+    missing = (row for row in found.verdicts if row.outcome is Outcome.MISSING)
+    known = baseline.rows.keys() | found.candidate.rows.keys()  # the candidate may have skipped it
+    gone = [row.name for row in missing if not row.required and row.name not in known]
+    if not gone:
+        return found
+    verdicts = tuple(row for row in found.verdicts if row.name not in gone)
+    return replace(found, verdicts=verdicts, notes=(*found.notes, removed(gone)))
+
+
+def _shown(
+    checks: Sequence[SelfCheck], screened: Sequence[Comparison], show: Conclusion
+) -> ExitStatus:
+    """Show the sums of self-checks, and return the exit status of all.
+
+    It is 1 if the gate reported a change without extra work, or the opposite of it; else 3 if it
+    could not tell that something is unchanged, or something had no result. `screened` are
+    comparisons of the bases with a baseline.
+    """
+    self_check.render(checks, screened, show.console)
+    cases = [case for check in checks for case in check.cases]
+    if any(case.is_false_alarm for case in cases) or any(one.count(*CHANGED) for one in screened):
+        return ExitStatus.REGRESSION
+    compared = [*screened, *(check.comparison for check in checks)]
+    unknown = (
+        any(case.verdict.is_unmeasured for case in cases if not case.extra)
+        or any(check.failed or not check.cases for check in checks)
+        or any(one.refusal is not None for one in compared)
+        or any(one.count(*UNMEASURED) for one in screened)
+    )
+    return ExitStatus.NOT_MEASURED if unknown else ExitStatus.OK
+
+
+def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
+    context = check.context
+    if check.comparison.refusal is not None:
+        return check.comparison.refusal
+    if check.failed:
+        return f"{named(check.failed)} gave no result"
+    if not check.cases:
+        return "no benchmark was compared"
+    if context.get("filter") or filter:
+        return "only part of the suite was measured (--filter)"
+    if context.get("dirty") != "false":
+        return "the working tree had uncommitted changes"
+    if min(looks_of(check.comparison.candidate), default=0) < FIRST_LOOK:
+        return f"the gate was not the usual one, with {FIRST_LOOK} pairs or more"
+    return ""

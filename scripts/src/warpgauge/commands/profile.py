@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,8 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.measure import progress, selection, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
@@ -25,7 +25,7 @@ from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.system import atomic, process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.layout import Output, print_line
+from warpgauge.system.layout import print_line
 from warpgauge.system.output_file import check_report
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
@@ -60,74 +60,58 @@ NSYS = Profiler(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProfileOptions(Options):
-    """Options of warpgauge profile."""
-
-    name: str  # of the benchmark, or a filter that matches only one
-    ncu: Path | None
-    nsys: Path | None
-    trace: Path | None
-    table: bool
-    sass: bool
-
-    @property
-    def traces(self) -> bool:
-        return self.table or self.trace is not None
-
-
-def parse(argv: Sequence[str]) -> ProfileOptions:
-    """Parse `argv`. Raises UserError for bad usage."""
-    values = vars(measuring_lines.profile().parse_args(argv))
-    matches(values["name"], "", "NAME")
-    for option in ("ncu", "nsys"):
-        path, suffix = values[option], f".{option}-rep"
-        if path is not None and path.suffix != suffix:
-            raise UserError(
-                f"--{option} {typed(str(path))}: its GUI opens only *{suffix}: use this suffix"
-            )
-    if not any(values[what] for what in ("ncu", "nsys", "trace", "table", "sass")):
-        values["table"] = True
-    paths = (values["ncu"], values["nsys"], values["trace"])
-    named = [atomic.resolved(path) for path in paths if path]
-    if len(set(named)) < len(named):
-        raise UserError("two of the reports would go to the same file: name another one")
-    return options_of({"suite": FULL_SUITE, **values}, ProfileOptions)
-
-
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one = MeasuringCommand(options, root, Output(), Output(stderr=True), argv)
-    asked = ((NCU, options.ncu), (NSYS, options.nsys))
+    one, own = MeasuringCommand(options, root, argv), options.own
+    asked = ((NCU, own.ncu), (NSYS, own.nsys))
     reports = {profiler: path for profiler, path in asked if path is not None}
-    _check(options, reports, root / "baselines")
+    _check(own, reports, root / "baselines")
+    needs_gpu = own.table or own.trace is not None or bool(reports)
     with one.begun(options) as (measuring, held):
-        if options.traces or reports:
+        if needs_gpu:
             measuring.require_gpu()
         held.enter_context(one.alone_in(one.work))
         programs = measuring.built().programs
-        binary = _only(options.name, programs, measuring)
+        binary = _only(own.name, programs, measuring)
         held.enter_context(one.alone_in(one.runs))
         try:
             suite = measuring.suite_of([binary])
         except UserError:
-            if not options.sass or options.traces or reports:
+            if needs_gpu:
                 raise
-            own = f"without a GPU it is unknown which of them {inert(options.name)} runs"
-            measuring.note(f"These are all kernels of {binary.path.name}: {own}.")
+            unknown = f"without a GPU it is unknown which of them {inert(own.name)} runs"
+            measuring.note(f"These are all kernels of {binary.path.name}: {unknown}.")
             _print_machine_code(binary, None)
             return ExitStatus.OK
         held.enter_context(one.alone_on(suite.known.get("gpu_uuid", "")))
         return _Profiling(options, measuring, binary, one.results, suite.known).run(reports)
 
 
-def _check(options: ProfileOptions, reports: Mapping[Profiler, Path], baselines: Path) -> None:
+def parse(argv: Sequence[str]) -> Options:
+    """Parse `argv`. Raises UserError for bad usage."""
+    given = measuring_lines.profile().parse_args(argv)
+    matches(given.name, "", "NAME")
+    for option, path in (("ncu", given.ncu), ("nsys", given.nsys)):
+        suffix = f".{option}-rep"
+        if path is not None and path.suffix != suffix:
+            raise UserError(
+                f"--{option} {typed(str(path))}: its GUI opens only *{suffix}: use this suffix"
+            )
+    if not any((given.ncu, given.nsys, given.trace, given.sass)):
+        given.table = True
+    files = [atomic.resolved(path) for path in (given.ncu, given.nsys, given.trace) if path]
+    if len(set(files)) < len(files):
+        raise UserError("two of the reports would go to the same file: name another one")
+    return options_of(given, suite=FULL_SUITE)
+
+
+def _check(own: Namespace, reports: Mapping[Profiler, Path], baselines: Path) -> None:
     """Raise UserError if a report may not be written, or a tool is missing."""
     for profiler, path in reports.items():
         check_report(path, baselines, [], profiler.own, f"report of {profiler.name}")
-    if options.trace is not None:
-        check_report(options.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
-    for name in (*(("cuobjdump", "nvdisasm") if options.sass else ()), *(p.name for p in reports)):
+    if own.trace is not None:
+        check_report(own.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
+    for name in (*(("cuobjdump", "nvdisasm") if own.sass else ()), *(p.name for p in reports)):
         toolkit.tool(name)
 
 
@@ -151,28 +135,28 @@ def _only(name: str, folder: Path, measuring: Measuring) -> Binary:
 
 @dataclass(frozen=True)
 class _Profiling:
-    options: ProfileOptions
+    options: Options
     measuring: Measuring
     binary: Binary  # with only this benchmark
     results: Console
     known: Mapping[str, str]  # context of the machine
 
     def run(self, reports: Mapping[Profiler, Path]) -> ExitStatus:
-        name, options = self.binary.names[0], self.options
+        name, own = self.binary.names[0], self.options.own
         if not self.binary.needs_gpu:
             raise UserError(f"{name} runs only on the host: there is nothing to profile on a GPU")
-        if options.trace is not None:
+        if own.trace is not None:
             context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
-            self._write(options.trace, chrome_trace.chrome_trace(self.trace, context))
+            self._write(own.trace, chrome_trace.chrome_trace(self.trace, context))
         for profiler, path in reports.items():
             self._write(path, self._report(profiler))
-        if options.table:
+        if own.table:
             trace_table.print_table(trace_table.key_averages(self.trace), self.results)
-        if options.sass:
+        if own.sass:
             kernels = cupti.kernels_in(cupti.device_of(self.trace))
             if not kernels:
                 raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-            _print_machine_code(self.binary, kernels, architecture_of(options.device))
+            _print_machine_code(self.binary, kernels, architecture_of(self.options.device))
         return ExitStatus.OK
 
     @cached_property

@@ -11,10 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.argument_types import MANIFEST
-from warpgauge.commands.arguments import refuse_together
-from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.commands.arguments import MANIFEST, refuse_together
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
 from warpgauge.external.manifest import Manifest
@@ -26,11 +24,10 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records import load
 from warpgauge.records.model import Record
-from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 
@@ -50,55 +47,49 @@ _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "
               "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepOptions(Options):
-    """Options of warpgauge sweep."""
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    one = _SweepCommand(parse(argv), root, argv)
+    measured = one.options.own.measured
+    if measured is not None:
+        one.options.formats.check(root / "baselines", [measured])
+        record = load.load(measured)
+        sweep.require_some(record.rows, one.what, one.axis)
+        return one.show(record)
+    with one.alone_in(one.work):
+        return one.run()
 
-    what: tuple[str, ...]  # families or prefixes of names
-    manifests: tuple[Path, ...]  # manifests of kernels
-    axis: str
-    values: tuple[float, ...]  # replace the suite's values, unless empty
-    measured: Path | None  # an existing run to show
 
-
-def parse(argv: Sequence[str]) -> SweepOptions:
+def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.sweep()
     given = parser.parse_args(argv)
     if given.measured is not None:
         refuse_together(parser.given(given), "--from", *_MEASURING)
-    words = dict.fromkeys(given.what)
-    kernels = [word for word in words if word.endswith(MANIFEST)]
-    what = tuple(word for word in words if word not in kernels)
-    values = {**vars(given), "what": what, "manifests": tuple(map(Path, kernels))}
-    return options_of(values, SweepOptions, _FORMATS)
-
-
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    options = parse(argv)
-    one = _SweepCommand(options, root, Output(), Output(stderr=True), argv)
-    if options.measured is not None:
-        options.formats.check(root / "baselines", [options.measured])
-        record = load.load(options.measured)
-        sweep.require_some(record.rows, one.what, options.axis)
-        return one.show(record)
-    with one.alone_in(one.work):
-        return one.run()
+    return options_of(given, _FORMATS)
 
 
 @dataclass(frozen=True)
 class _SweepCommand(MeasuringCommand):
     """Benchmarks measured over the values of an axis."""
 
-    options: SweepOptions
-
     command = "scripts/warpgauge sweep"
+
+    @property
+    def axis(self) -> str:
+        return str(self.options.own.axis)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families or prefixes of names, without the manifests."""
+        words = dict.fromkeys(self.options.own.what)
+        return tuple(word for word in words if not word.endswith(MANIFEST))
 
     @cached_property
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
         """The kernels with the axis, by manifest. Raises UserError."""
-        axis, found = self.options.axis, {}
-        for path in self.options.manifests:
+        axis, found = self.axis, {}
+        manifests = [word for word in self.options.own.what if word.endswith(MANIFEST)]
+        for path in map(Path, dict.fromkeys(manifests)):
             manifest = kernels.load(path)
             measured = {key: one for key, one in manifest.kernels.items() if not one.reference_only}
             found[path] = manifest, [key for key, one in measured.items() if axis in one.axes]
@@ -112,25 +103,25 @@ class _SweepCommand(MeasuringCommand):
     def what(self) -> tuple[str, ...]:
         """Prefixes of all requested names. Raises UserError."""
         external = [f"{EXTERNAL}/{name}/" for _, names in self.kernels.values() for name in names]
-        if external and self.options.measured is None:  # only these kernels are measured
+        if external and self.options.own.measured is None:  # only these kernels are measured
             external = [f"{EXTERNAL}/"]
-        return (*self.options.what, *external)
+        return (*self.families, *external)
 
     def show(self, record: Record) -> ExitStatus:
         """Show the sweep in all formats. Raises UserError for names without measurements."""
-        found = sweep.of(record, self.what, self.options.axis)
+        found = sweep.of(record, self.what, self.axis)
         return self.options.formats.deliver(
             found, found.status, lambda: reports.print_table(found, self.results)
         )
 
     def run(self) -> ExitStatus:
         """Build, measure, write the run file, and show it. Raises UserError."""
-        wanted = sweep.expression(self.what, self.options.axis)
+        wanted = sweep.expression(self.what, self.axis)
         options = replace(self.options, filter=wanted)
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", [paths.run])
         with self.begun(options, paths.log) as (measuring, held):
-            measuring.require_gpu(self.options.what)
+            measuring.require_gpu(self.families)
             built = measuring.built()
             # Keep the plan, so that logged commands can be repeated later.
             kept = self.runs / f"{paths.run.stem}-kernels"
@@ -157,26 +148,33 @@ class _SweepCommand(MeasuringCommand):
         The plan for external kernels is written to the folder `kept`.
         """
         external = self._external(folder, measuring, kept) if self.kernels else []
-        if not self.options.what:
+        if not self.families:
             return external
-        what, axis = self.options.what, self.options.axis
+        what, axis = self.families, self.axis
         families, wanted = sweep.families(what), re.compile(measuring.options.filter)
         found = measuring.found(folder)
         names = [name for binary in found for name in binary.names]
         faulty = [one for one in found if one.fault is not None and one.family in families]
         if not faulty:
-            self._require_some(names, found, measuring)
+            try:
+                sweep.require_some(names, what, axis)
+            except UserError:
+                sweep.require_some([*names, *discovery.left_out(found)], what, axis)
+                raise UserError(
+                    f"only the full suite has all of {listed(what)} with the axis {axis}: add "
+                    f"--suite {FULL_SUITE}"
+                ) from None
         asked = [one for one in found if any(map(wanted.search, one.names))]
-        if self.options.values:
-            values = f"--axis={axis}={','.join(map(str, self.options.values))}"
+        if self.options.own.values:
+            values = f"--axis={axis}={','.join(map(str, self.options.own.values))}"
             asked = [replace(one, arguments=(*one.arguments, values)) for one in asked]
             asked = discovery.listed(asked, measuring.scratch, measuring.options.suite)
         return discovery.with_own_names([*asked, *faulty, *external])
 
     def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:
         """Return bench_external with one plan for the kernels of all manifests."""
-        values = manifest_values(self.options.axis, self.options.values)
-        axes = {self.options.axis: values} if values else None
+        values = manifest_values(self.axis, self.options.own.values)
+        axes = {self.axis: values} if values else None
         cases = [
             case
             for manifest, names in self.kernels.values()
@@ -186,19 +184,3 @@ class _SweepCommand(MeasuringCommand):
         external = ExternalKernels(first, cases)
         measuring.inputs.require_unchanged(external.files)
         return discovery.find(external.provide(programs, kept), measuring.scratch)
-
-    def _require_some(
-        self, names: Sequence[str], programs: Sequence[Binary], measuring: Measuring
-    ) -> None:
-        what, axis = self.options.what, self.options.axis
-        try:
-            sweep.require_some(names, what, axis)
-        except UserError:
-            if measuring.options.suite != DEFAULT_SUITE:
-                raise
-            more = discovery.left_out(programs)
-            sweep.require_some([*names, *more], what, axis)
-            raise UserError(
-                f"only the full suite has all of {listed(what)} with the axis {axis}: add --suite "
-                f"{FULL_SUITE}"
-            ) from None

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import refuse_together
-from warpgauge.commands.bench_options import Options, options_of
-from warpgauge.commands.measuring_command import MeasuringCommand
-from warpgauge.commands.show_results import Conclusion
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
@@ -26,7 +24,6 @@ from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system import process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output
 from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import explain, reason
@@ -45,34 +42,23 @@ _TEXTS = (
 FORMATS: Mapping[str, Format] = {one.name: one for one in _TEXTS}
 
 
-@dataclass(frozen=True, kw_only=True)
-class WhyOptions(Options):
-    name: str | None  # None: benchmarks that the newest run flagged
-    run: Path | None  # the candidate's run file of an existing pair
-    base_build_dir: Path | None
-    gather_s: float  # limit for the evidence of one benchmark
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    options = parse(argv)
+    one, formats = MeasuringCommand(options, root, argv), options.formats
+    formats.check(root / "baselines", [])
+    with one.begun(options) as (measuring, held):
+        held.enter_context(one.alone_in(one.work))
+        found = _Why(one, options, measuring).found()
+    return formats.deliver(found, found.exit_status, lambda: streams.write(reason.plain(found)))
 
 
-def parse(argv: Sequence[str]) -> WhyOptions:
+def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.why()
     given = parser.parse_args(argv)
     refuse_together(parser.given(given), "--against", "--base-build-dir")
     refuse_together(parser.given(given), "--budget", "--processes")
-    return options_of({"suite": FULL_SUITE, **vars(given)}, WhyOptions, FORMATS)
-
-
-def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    options = parse(argv)
-    results = Output(stderr=options.formats.shown.name != TERMINAL)
-    one = MeasuringCommand(options, root, results, Output(stderr=True), argv)
-    options.formats.check(root / "baselines", [])
-    with one.begun(options) as (measuring, held):
-        held.enter_context(one.alone_in(one.work))
-        found = _Why(one, options, measuring).found()
-    return options.formats.deliver(
-        found, found.exit_status, lambda: streams.write(reason.plain(found))
-    )
+    return options_of(given, FORMATS, suite=FULL_SUITE)
 
 
 @dataclass(frozen=True)
@@ -97,7 +83,7 @@ class _Pair:
 @dataclass(frozen=True)
 class _Why:
     command: MeasuringCommand
-    options: WhyOptions
+    options: Options
     measuring: Measuring
 
     def found(self) -> Reasons:
@@ -105,7 +91,7 @@ class _Why:
         given = self._given()
         verdicts = given.verdicts.verdicts if given else ()
         flagged = [one.name for one in verdicts if one.outcome is Outcome.REGRESSION]
-        names = flagged if options.name is None else [options.name]
+        names = flagged if options.own.name is None else [options.own.name]
         if not names:
             return Reasons(())
         commit = self._commit(given)
@@ -143,8 +129,8 @@ class _Why:
 
     def _given(self) -> _Pair | None:
         """Return the given pair, or the newest if no benchmark is named. Raises UserError."""
-        path = self.options.run
-        if path is None and self.options.name is None:
+        path = self.options.own.run
+        if path is None and self.options.own.name is None:
             bases = self.command.runs.glob(f"*{_BASE}")
             pairs = [one.with_name(one.name.replace(_BASE, ".json")) for one in bases]
             there = [one for one in pairs if one.exists()]
@@ -161,12 +147,11 @@ class _Why:
         return _Pair(base, candidate, self._judged(base, candidate))
 
     def _judged(self, base: Record, candidate: Record) -> Comparison:
-        options = replace(self.options, filter="")
-        return Conclusion.of(options, None, self.command.notes).judged(base, candidate)
+        return self.command.conclusion(None, self.command.root).judged(base, candidate)
 
     def _commit(self, given: _Pair | None) -> str:
         """Return the base's commit; "" with --base-build-dir. Raises UserError."""
-        if self.options.base_build_dir is not None:
+        if self.options.own.base_build_dir is not None:
             return ""
         if self.options.against:
             return worktree.commit_of(self.measuring.root, self.options.against)
@@ -178,7 +163,7 @@ class _Why:
 
     def _base(self, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
         """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
-        folder, measuring = self.options.base_build_dir, self.measuring
+        folder, measuring = self.options.own.base_build_dir, self.measuring
         if folder is not None:
             return measuring.found(folder)
         try:
@@ -210,7 +195,7 @@ class _Why:
             fault = next((row.error for row in rows if row is not None and row.error), None)
             why = f"{name} has no time on both sides{(f': {fault}' if fault else '')}."
             return explain.by_code(name, pair, why)
-        return explain.explained(name, pair, found, self.measuring, self.options.gather_s)
+        return explain.explained(name, pair, found, self.measuring, self.options.own.gather_s)
 
 
 def _owner(side: str, binaries: Sequence[Binary], name: str) -> Binary:

@@ -36,21 +36,17 @@ T = TypeVar("T")
 
 
 class Start(contract.Document, frozen=True, tag="journal/1"):
-    """What identifies a run: how it was called, and what it measures.
-
-    `gpus` maps UUIDs to models; `faults` say why other GPUs are not measured.
-    """
+    """What identifies a run: how it was called, and what it measures."""
 
     argv: tuple[str, ...]
     seed: int
     run: str
     folder: str  # working directory of the call
+    part: str = ""  # name in its files, if it is of one of several GPUs
     programs: str = ""
     gpu: str = ""
     at_once: str = ""
     source: dict[str, str] = msgspec.field(default_factory=dict)
-    gpus: dict[str, str] = msgspec.field(default_factory=dict)
-    faults: tuple[str, ...] = ()
 
 
 @dataclass

@@ -17,7 +17,7 @@ _CLOCK_SLACK = timedelta(days=1)
 _RECORD = foreign("scripts/bench --record")
 
 
-def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note | None:
+def note(record: Record, now: datetime) -> Note | None:
     """Return a note on a baseline that is old, undated or dated in the future, else None.
 
     `now` has a time zone. Other kinds of records get no note.
@@ -37,7 +37,7 @@ def note(record: Record, now: datetime, stale_days: float = STALE_DAYS) -> Note 
             f", in {plural(-_days_ago(then, now), 'day')}): the clock of this machine or of the "
             "measuring machine is wrong.",
         )
-    if (now - then) / timedelta(days=1) <= stale_days:
+    if (now - then) / timedelta(days=1) <= STALE_DAYS:
         return None
     commit = commit_words(newest.context.get("commit", ""))
     return Note(

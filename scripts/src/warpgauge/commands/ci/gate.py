@@ -12,11 +12,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from warpgauge.commands import command_lines
 from warpgauge.commands.arguments import contradiction
-from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import Job
 from warpgauge.reports.formats.github import commands_stopped
@@ -26,8 +25,20 @@ from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import quoted
 
+# The files to keep, by the format that writes them.
+FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
+PICTURES = ("intervals.svg", "intervals.png")
+LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
+
 # Options that the gate sets itself, and that may not be passed on.
 _OURS = ("--out", "--against")
+# Wide enough for the interval of each change in a log.
+_COLUMNS = "140"
+
+
+def page_of(gpu: str) -> str:
+    """Return the file name of the HTML report; the workflow's artifact has the same name."""
+    return f"report-{gpu}.html" if gpu else "report.html"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -36,13 +47,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises UserError for bad usage and contradictory options.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
-    given, further = command_lines.gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
-    if (given.base is None) == (given.programs is None):
-        raise UserError("give either --base REF or --programs BASE CANDIDATE")
-    if given.base == "":
-        raise UserError("--base is empty: give a branch, tag or commit")
-    if given.out_dir is None:
-        raise UserError("--out-dir FOLDER is missing: reports, run files and the log go there")
+    given, further = command_lines.ci_gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
     if given.root is not None and given.programs is None:
         raise contradiction("--root", "--base, which measures this tree")
     if given.programs is not None and given.gpu and given.root is None:
@@ -55,96 +60,55 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return argparse.Namespace(**vars(given), further=further)
 
 
-# The files to keep, by the format that writes them.
-FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
-PICTURES = ("intervals.svg", "intervals.png")
-LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
-
-
-def page_of(gpu: str) -> str:
-    """Return the file name of the HTML report; the workflow's artifact has the same name."""
-    return f"report-{gpu}.html" if gpu else "report.html"
-
-
-# Wide enough for the interval of each change in a log.
-_COLUMNS = "140"
-
-
-@dataclass(frozen=True)
-class Gate:
-    """One comparison: its options, and the repository whose commands it runs."""
-
-    options: argparse.Namespace
-    root: Path
-
-    def run(self) -> ExitStatus:
-        """Measure, and write all files. Raises UserError for what is rejected before measuring."""
-        options, out = self.options, self.options.out_dir.absolute()
-        command = self._command()
-        if options.programs is None:
-            process.require_gpu()
-        if options.gpu:
-            listed = gpus.file_of(options.root or self.root)
-            gpus.require_here(gpus.chosen(listed, options.gpu))
-        require_empty(out)
-        run = out / RUNS / "run.json"
-        run.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
-            annotations = Path(own) / "annotations.txt"
-            files = [(name, out / file) for name, file in FILES.items()]
-            files += [("intervals", out / file) for file in PICTURES]
-            files += [("github", annotations)]
-            command += ["--why", *options.further, f"--out={run}"]
-            command += [f"--format={name}={path}" for name, path in files]
-            environment = {
-                "TMPDIR": own,
-                "PYTHONUNBUFFERED": "1",
-                "COLUMNS": os.environ.get("COLUMNS", _COLUMNS),
-            }
-            try:
-                with commands_stopped(lambda line: streams.write(f"{line}\n")):
-                    status = process.tee(command, out / LOG, environment)
-            finally:
-                _keep(run.with_suffix(".log"), out / COMMANDS)
-                _keep(run.with_suffix(".html"), out / page_of(options.gpu))
-            job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
-            return job.ended(status, process.log_tail(out / LOG))
-
-    def _command(self) -> list[str]:
-        """Return the command to run, without the options for its output. Raises UserError."""
-        options = self.options
-        if options.programs is None:
-            base = _merge_base(self.root, options.base)
-            return [*self._ours("bench"), f"--against={base}"]
-        for folder in options.programs:
-            if not folder.is_dir():
-                raise UserError(
-                    f"{folder} is not a folder: --programs takes two folders of programs"
-                )
-        return [
-            *self._ours("warpgauge"),
-            "ab",
-            *(str(path.absolute()) for path in options.programs),
-        ]
-
-    def _ours(self, name: str) -> list[str]:
-        return [sys.executable, str(self.root / "scripts" / name)]
-
-
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     try:
-        return Gate(options, root).run()
+        return _measured(options, root)
     except (UserError, OSError) as fault:
         refusal = of_system(fault) if isinstance(fault, OSError) else fault
         job_report.refused(refusal, options.gpu)
         raise refusal from fault
 
 
+def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
+    """Measure, and write all files. Raises UserError for what is rejected before measuring."""
+    out = options.out_dir.absolute()
+    if options.programs is None:
+        command = [str(root / "scripts" / "bench"), f"--against={_merge_base(root, options.base)}"]
+        process.require_gpu()
+    else:
+        for folder in options.programs:
+            if not folder.is_dir():
+                raise UserError(
+                    f"{folder} is not a folder: --programs takes two folders of programs"
+                )
+        folders = (str(path.absolute()) for path in options.programs)
+        command = [str(root / "scripts" / "warpgauge"), "ab", *folders]
+    if options.gpu:
+        gpus.require_here(gpus.chosen(gpus.file_of(options.root or root), options.gpu))
+    require_empty(out)
+    run = out / RUNS / "run.json"
+    run.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
+        annotations = Path(own) / "annotations.txt"
+        files = [*FILES.items(), *(("intervals", file) for file in PICTURES)]
+        command += ["--why", *options.further, f"--out={run}", f"--format=github={annotations}"]
+        command += [f"--format={name}={out / file}" for name, file in files]
+        columns = os.environ.get("COLUMNS", _COLUMNS)
+        environment = {"TMPDIR": own, "PYTHONUNBUFFERED": "1", "COLUMNS": columns}
+        try:
+            with commands_stopped(lambda line: streams.write(f"{line}\n")):
+                status = process.tee([sys.executable, *command], out / LOG, environment)
+        finally:
+            _keep(run.with_suffix(".log"), out / COMMANDS)
+            _keep(run.with_suffix(".html"), out / page_of(options.gpu))
+        job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
+        return job.ended(status, process.log_tail(out / LOG))
+
+
 def _merge_base(root: Path, ref: str) -> str:
     """Return the merge base of this tree and `ref`. Raises UserError."""
-    commit = worktree.commit_of(root, ref)
-    found = git.run(root, "merge-base", commit, "HEAD")
+    found = git.run(root, "merge-base", worktree.commit_of(root, ref), "HEAD")
     if found.returncode:
         raise UserError(
             f"{quoted(ref)} and the checked-out commit have no common ancestor in this clone: "

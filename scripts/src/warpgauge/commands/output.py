@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format NAME[=FILE] and --export NAME=FILE: checked before the work, written after it."""
+"""How results are shown: --format and --export, and the conclusion of a run."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rich.console import Console
+
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
+from warpgauge.reports.formats import terminal as report
 from warpgauge.system import environment, streams
 from warpgauge.system.atomic import resolved, write
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
 from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
+from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison, exit_status
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import pair, skip_notes
 
@@ -40,8 +48,8 @@ class Formats:
         Raises UserError for an unknown name, two formats on standard output, or a file named twice.
         """
         shown: list[Format] = []
-        files: dict[Path, tuple[Format, Path]] = {}
-        exported: dict[Path, tuple[Export, Path]] = {}
+        files: list[tuple[Format, Path]] = []
+        exported: list[tuple[Export, Path]] = []
         for text in formats:
             name, equals, file = text.partition("=")
             if name not in known or (equals and not Path(file).name):
@@ -51,38 +59,45 @@ class Formats:
                 )
             form = known[name]
             if form.of_suffix:
-                form = _picture(form, text, Path(file))
-            elif not equals or file in STANDARD_OUTPUT:
+                files.append((_picture(form, text, Path(file)), Path(file)))
+            elif equals and file not in STANDARD_OUTPUT:
+                files.append((form, Path(file)))
+            else:
                 shown.append(form)
-                continue
-            files[_untaken(file, files)] = (form, Path(file))
         if len(shown) > 1:
-            both = " and ".join(one.name for one in shown)
+            both = " and ".join(form.name for form in shown)
             raise UserError(
                 f"--format {both} cannot share standard output: add =FILE to one of them"
             )
         for text in exports:
             name, _, file = text.partition("=")
             if name not in EXPORTS or not Path(file).name:
-                names = (*EXPORTS,)
                 raise UserError(
-                    f"--export {quoted(text)} is not NAME=FILE; NAME is one of {', '.join(names)}"
+                    f"--export {quoted(text)} is not NAME=FILE; NAME is one of {', '.join(EXPORTS)}"
                 )
             if file in STANDARD_OUTPUT:
                 raise UserError(
                     f"--export {quoted(text)}: standard output shows the comparison; name a file"
                 )
-            exported[_untaken(file, {*files, *exported})] = (EXPORTS[name], Path(file))
-        on_output = shown[0] if shown else FORMATS[TERMINAL]
-        return Formats(on_output, tuple(files.values()), tuple(exported.values()))
+            exported.append((EXPORTS[name], Path(file)))
+        paths = [path for _, path in (*files, *exported)]
+        for path, count in Counter(map(resolved, paths)).items():
+            if count > 1:
+                raise UserError(f"{path} would be written twice: name another file for one of them")
+        return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files), tuple(exported))
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether standard output is free for everything that a person reads."""
+        return self.shown.name == TERMINAL
 
     @property
     def unwritten(self) -> tuple[str, ...]:
         """One sentence for each requested format that lacks a comparison to write."""
-        on_output = () if self.shown.name == TERMINAL else (self.shown.name,)
-        asked = (*on_output, *(f"{one.name}={path}" for one, path in self.files))
+        on_output = () if self.is_for_people else (self.shown.name,)
+        asked = (*on_output, *(f"{form.name}={path}" for form, path in self.files))
         return tuple(
-            f"--format {inert(one)} is not written: there is no comparison." for one in asked
+            f"--format {inert(form)} is not written: there is no comparison." for form in asked
         )
 
     def of(self, what: str) -> Formats:
@@ -94,10 +109,10 @@ class Formats:
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
         asked: tuple[tuple[Format | Export, Path], ...] = (*self.files, *self.exports)
-        for one, path in asked:
-            if one.packages:
-                environment.ensure([*one.packages])
-            check_report(path, baselines, inputs, one.own, one.kind)
+        for form, path in asked:
+            if form.packages:
+                environment.ensure([*form.packages])
+            check_report(path, baselines, inputs, form.own, form.kind)
 
     def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
         """Write all formats and exports; `show` prints to a terminal. Return the exit status.
@@ -109,53 +124,33 @@ class Formats:
         """
         faults = []
         try:
-            if self.shown.name == TERMINAL:
+            if self.is_for_people:
                 show()
             else:
                 streams.write(self.shown.render(found))
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
-        texts = {path: one.render(found) for one, path in self.files}
-        exported, left_out = {}, {}
+        texts = {path: form.render(found) for form, path in self.files}
+        left_out = {}
         if isinstance(found, Comparison):
-            # An export without benchmarks is not written.
-            exported = {path: one.render(found) for one, path in self.exports}
-            left_out = {path: one.left_out(found) for one, path in self.exports}
-        faults += _written({**texts, **{path: text for path, text in exported.items() if text}})
+            texts |= {path: export.render(found) for export, path in self.exports}
+            left_out = {path: export.left_out(found) for export, path in self.exports}
+        for path, text in texts.items():
+            try:
+                if text:  # an export without benchmarks is not written
+                    write(path, text)
+            except UserError as error:  # noqa: PERF203 - a few files
+                faults.append(str(error))
         if faults:
             regressed = status is ExitStatus.REGRESSION
             raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
-        for one, path in self.exports:
+        for export, path in self.exports:
             if left_out.get(path):
-                what = "leaves out" if exported[path] else "is not written:"
-                print(
-                    f"--export {one.name}={inert(str(path))} {what} {left_out[path]}",
-                    file=sys.stderr,
-                )
+                what = "leaves out" if texts[path] else "is not written:"
+                option = f"--export {export.name}={inert(str(path))}"
+                print(f"{option} {what} {left_out[path]}", file=sys.stderr)
                 status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
-
-    def export(self, found: Comparison) -> ExitStatus:
-        """Write only the exports, of a run without a comparison; otherwise like `deliver`."""
-        return Formats(exports=self.exports).deliver(found, exit_status(found), lambda: None)
-
-
-def _untaken(file: str, taken: Collection[Path]) -> Path:
-    """Return the resolved path of `file`. Raises UserError if it is already taken."""
-    if (target := resolved(Path(file))) in taken:
-        raise UserError(f"{Path(file)} would be written twice: name another file for one of them")
-    return target
-
-
-def _written(texts: Mapping[Path, str | bytes]) -> list[str]:
-    """Write the files, and return a sentence per error."""
-    faults = []
-    for path, text in texts.items():
-        try:
-            write(path, text)
-        except UserError as error:  # noqa: PERF203 - a few files
-            faults.append(str(error))
-    return faults
 
 
 def _picture(form: Format, text: str, path: Path) -> Format:
@@ -173,3 +168,61 @@ def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) 
     _, verdicts, _ = pair(nothing, run, run.rows, allow)
     skips, why = tuple(skip_notes(verdicts)), "There is nothing to compare with."
     return Comparison(nothing, run, tuple(verdicts), skips, refusal=why)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Shows results on one console; methods return the exit status of what they show.
+
+    Comparisons are also written to `page`, unless it is None.
+    """
+
+    console: Console
+    settings: ComparisonSettings
+    formats: Formats
+    verbose: bool
+    baselines: Path
+    page: Path | None = None
+
+    def judged(self, base: Record, run: Record) -> Comparison:
+        """Return `run` compared with `base`, without showing it."""
+        return judge.judge(base, run, self.settings)
+
+    def compared(self, comparison: Comparison) -> ExitStatus:
+        """Show a comparison. Raises UserError for a report that cannot be written."""
+
+        def show() -> None:
+            report.render(comparison, self.console, verbose=self.verbose)
+
+        try:
+            return self.formats.deliver(comparison, exit_status(comparison), show)
+        finally:
+            self._write_page(comparison)
+
+    def values(self, run: Record) -> ExitStatus:
+        """Show values that cannot be compared with anything. Raises UserError, as `compared`."""
+        report.render_values(run, self.console)
+        alone = unpaired_comparison(run, self.settings.allow)
+        self._write_page(alone)
+        Formats(exports=self.formats.exports).deliver(alone, exit_status(alone), lambda: None)
+        return ExitStatus.NOT_MEASURED
+
+    def recorded(self, example: Path) -> None:
+        """Print the recorded comparison of GPU times in `example`, if the file exists."""
+        if example.exists():
+            self.console.print()
+            self.console.rule("An example, RECORDED on a GPU and not measured here", characters="=")
+            print_line(self.console, example.read_text(encoding="utf-8"))
+
+    def _write_page(self, found: Comparison) -> None:
+        """Write the automatic HTML page: it replaces no other file, and its failure only shows."""
+        if self.page is None:
+            return
+        form = FORMATS["html"]
+        try:
+            check_report(self.page, self.baselines, [], form.own, form.kind)
+            write(self.page, form.render(found))
+            line = f"Report: {inert(os.path.relpath(self.page))}"
+        except Exception as fault:  # the results are shown in any case
+            line = f"The report of this run was not written: {inert(str(fault))}"
+        print_line(self.console, line)

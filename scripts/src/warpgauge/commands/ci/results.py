@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge ci comment, propose, history and pages: what becomes of the results of GPU jobs."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from warpgauge.commands import command_lines
+from warpgauge.commands.arguments import contradiction
+from warpgauge.commands.report import courses
+from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
+from warpgauge.github import comment as comments
+from warpgauge.github.api import GitHub, Repository, address, number
+from warpgauge.github.gpus import Gpu
+from warpgauge.github.judging import Terms
+from warpgauge.github.nights import Newest, NewestNights
+from warpgauge.github.on_demand import Request
+from warpgauge.github.pull_request import Base, Pull, Run, recorded_run
+from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
+from warpgauge.history.lines import History, Night
+from warpgauge.records.benchmark_filter import normal
+from warpgauge.reports import pages as site
+from warpgauge.reports.drawing import course
+from warpgauge.reports.drawing.course import Course
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats.github import command
+from warpgauge.reports.formats.markdown import MARK
+from warpgauge.reports.view import check_word
+from warpgauge.system import git
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.output_file import require_empty
+from warpgauge.system.text import inert, plural
+from warpgauge.verdict.comparison import Comparison, exit_status
+
+BASELINE_WORKFLOW = "baseline.yml"
+# Families that get a page, unless their file name is already taken by the site.
+_FAMILY = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+
+
+def comment(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
+) -> ExitStatus:
+    """Post results. Raises UserError, and posts nothing, for results of another pull request."""
+    given = command_lines.ci_comment().parse_args(argv)
+    api = GitHub.of(environment)
+
+    def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
+        ours = given.root is None
+        where = given.root or root
+        terms = Terms(api, run, pull, base, where, ours, given.policy, normal(filter))
+        return Result(terms, given.report_url, given.pages)
+
+    if given.request:
+        if given.run_id is None:
+            raise contradiction("--request", "--pull-request")
+        asked = Request.read(given.request)
+        run = replace(on_demand.run_of(api, given.repository, given.run_id), head=asked.head)
+        base = Base(asked.branch, asked.base)
+        answer = result(run, Pull(asked.pull, asked.branch), base, asked.filter)
+        if given.reports is not None:
+            return _kept(answer, given.reports)
+        return _answered(asked, answer)
+    if given.run_id is not None:
+        run = pull_request.run_of(api, given.repository, given.run_id, given.workflow)
+    elif newest := pull_request.newest_run(
+        api, given.repository, given.pull_request, given.workflow
+    ):
+        run = newest
+    else:
+        print(f"no run of {given.workflow} belongs to #{given.pull_request}: nothing to do")
+        return ExitStatus.OK
+    faults: list[UserError] = []
+    status = ExitStatus.OK
+    for pull in _pulls(api, run, given.pull_request):
+        try:
+            if not run.complete:
+                if given.reports is None:
+                    _outdated(api, run, pull, comments.to_be_measured(run))
+                continue
+            base = pull_request.base_of(api, run, pull, given.base)
+            found = result(run, pull, base, given.filter)
+            told = _posted(found) if given.reports is None else _kept(found, given.reports)
+            status = max(status, told)
+        except UserError as fault:  # continue with the next pull request
+            faults.append(fault)
+            if fault.status is not ExitStatus.OK and given.reports is None:
+                with suppress(UserError):
+                    comments.say(api, run, pull.number, comments.not_readable(run))
+    if faults:
+        raise max(faults, key=lambda fault: fault.status)
+    return status
+
+
+def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
+    """Return the pull requests for which this run is current. Raises UserError."""
+    found = pull_request.pulls_of(api, run)
+    if len(found) == 1:  # several pull requests each have a run and a base of their own
+        pull_request.require_newest(api, run)
+    return [pull for pull in found if only in (None, pull.number)]
+
+
+def _kept(result: Result, folder: Path) -> ExitStatus:
+    """Write a page per GPU with a valid result; the comment says which results are not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in result.parts(gpus.read(gpus.file_of(result.terms.root))):
+        if isinstance(part.found, Comparison):
+            path = folder / f"checked-report-{part.gpu.slug}.html"
+            path.write_text(FORMATS["html"].render(part.found), encoding="utf-8")
+            print(f"written: {path}")
+    return ExitStatus.OK
+
+
+def _posted(result: Result) -> ExitStatus:
+    """Read all results, then post the comment. Raises UserError."""
+    terms, pull = result.terms, result.terms.pull
+    api, run = terms.api, terms.run
+    parts = result.parts(gpus.read(gpus.file_of(terms.root)))
+    # Somebody may have pushed while the results were read.
+    pulls = _pulls(api, run, None)
+    if pull not in pulls:
+        raise pull_request.nothing_to_do(run, f"the base of #{pull.number} has changed")
+    if not parts or all(part.found == UNTOUCHED for part in parts):
+        _outdated(api, run, pull, comments.not_measured(run, UNTOUCHED if parts else ""))
+        return ExitStatus.OK
+    if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
+        print(f"run {run.id} belongs to another pull request than #{pull.number}")
+        return ExitStatus.OK
+    print(f"posted: {comments.put(api, run, pull.number, terms.base, parts, terms.judging)}")
+    return _status(result)
+
+
+def _answered(asked: Request, result: Result) -> ExitStatus:
+    """Replace the comment that announced the measurement by its result."""
+    terms = result.terms
+    api, run = terms.api, terms.run
+    body = comments.not_readable(run)
+    try:
+        models = asked.models(gpus.read(gpus.file_of(terms.root)))
+        parts = result.parts(models)
+        body = (
+            comments.body(run, terms.base, parts, judging=terms.judging).removeprefix(MARK)
+            if parts
+            else comments.not_measured(run, "the run had no job for any GPU")
+        )
+    finally:
+        print(f"posted: {on_demand.answer(api, run.repository, asked, body)}")
+    return _status(result)
+
+
+def _status(result: Result) -> ExitStatus:
+    for refusal in result.refusals:
+        print(f"warpgauge ci comment: {refusal}", file=sys.stderr)
+    return ExitStatus.BAD_USAGE if result.refusals else ExitStatus.OK
+
+
+def _outdated(api: GitHub, run: Run, pull: Pull, why: str) -> None:
+    marked = comments.mark_outdated(api, run.repository, pull.number, why)
+    print(f"marked as outdated: {marked}" if marked else "no comment to mark as outdated yet")
+
+
+def propose(
+    argv: Sequence[str],
+    root: Path,
+    environment: Mapping[str, str] = os.environ,
+    now: datetime | None = None,
+) -> ExitStatus:
+    """Open the pull request. Raises UserError, and posts nothing, for anything invalid."""
+    given, now = command_lines.ci_propose().parse_args(argv), now or datetime.now(timezone.utc)
+    api = GitHub.of(environment)
+    repository = Repository(api, given.repository)
+    gpu = gpus.chosen(gpus.file_of(root), given.gpu)
+    asked = repository.name, given.run_id, BASELINE_WORKFLOW, root
+    run = recorded_run(api, *asked, "workflow_dispatch")
+    if git.require(root, "status", "--porcelain", "--", "baselines"):
+        raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
+    wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
+    files = artifact.fetch(api, repository.name, run.id, wanted.fullmatch)
+    if not files:
+        raise UserError(
+            f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "
+            "request was opened",
+            ExitStatus.NOT_MEASURED,
+        )
+    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
+        proposed = proposal.made(files, gpu, run.head, root, Path(scratch), now)
+    title = proposal.title(proposed, gpu)
+    body = proposal.body(proposed, gpu, run, given.sessions)
+    branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
+    message = f"{title}\n\nMeasured at {run.head}; {run.url}\n"
+    repository.create_branch(branch, repository.commit(run.head, proposed.texts, message))
+    about = {"title": title, "head": branch, "base": run.branch, "body": body}
+    print(f"opened: {_opened(repository, about, proposal.comments(proposed))}")
+    return ExitStatus.OK
+
+
+def _opened(repository: Repository, about: Mapping[str, str], texts: Sequence[str]) -> str:
+    """Open a pull request, comment on further sessions, and return its address."""
+    base = f"/repos/{repository.name}"
+    try:
+        pull = repository.github.post(f"{base}/pulls", about)
+        for text in texts:
+            issue = number(pull, "number")
+            repository.github.post(f"{base}/issues/{issue}/comments", {"body": text})
+    except UserError as fault:
+        raise UserError(
+            f"{fault}; the new baseline is on the branch {about['head']}: open or complete the "
+            "pull request by hand"
+        ) from None
+    return address(pull, "html_url")
+
+
+def add(argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ) -> ExitStatus:
+    given = command_lines.ci_history().parse_args(argv)
+    repository = Repository(GitHub.of(environment), given.repository)
+    print(inert(nights.add(repository, given.run_id, root)))
+    return ExitStatus.OK
+
+
+def pages(
+    argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
+) -> ExitStatus:
+    """Make the site. Raises UserError if the folder is not empty or a request to GitHub fails."""
+    given = command_lines.ci_pages().parse_args(argv)
+    require_empty(given.out_dir)
+    models = gpus.read(gpus.file_of(root))
+    found = NewestNights(Repository(GitHub.of(environment), given.repository), root)
+    newest = found.by_slug(models)
+    for refusal in found.refusals:
+        print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
+    history = History.at(given.history, "HEAD")
+    rows = [
+        _write_gpu(given.out_dir, history.nights(gpu.slug), gpu, newest.get(gpu.slug))
+        for gpu in models
+    ]
+    for fault in history.faults:
+        print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
+    _write(given.out_dir / site.INDEX, site.index(rows))  # written last: then the site is complete
+    made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
+    lines = plural(len(history.faults), "line")
+    print(f"made: {made}{f'; {lines} of the history left out' if history.faults else ''}")
+    return ExitStatus.NOT_MEASURED if history.faults else ExitStatus.OK
+
+
+def _write_gpu(out: Path, nights: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
+    """Write a GPU's folder, and return its row in the index."""
+    count, families = len(nights), _families(courses(nights))
+    row = site.Gpu(gpu.slug, gpu.name, count)
+    folder = out / gpu.slug
+    if newest is not None:
+        told = (check_word(exit_status(newest.found)), newest.day, short(newest.commit), newest.url)
+        row = site.Gpu(gpu.slug, gpu.name, count, *told)
+        _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
+    for family, those in families.items():
+        _write(folder / f"{family}.html", site.of_family(row, family, map(course.drawn, those)))
+    counts = {family: len(those) for family, those in families.items()}
+    _write(folder / site.INDEX, site.of_gpu(row, counts))
+    return row
+
+
+def _families(every: Mapping[str, Course]) -> dict[str, list[Course]]:
+    """Return the courses by family, for families that can get a page."""
+    found: dict[str, list[Course]] = {}
+    for name, one in every.items():
+        family = name.partition("/")[0]
+        if _FAMILY.fullmatch(family) and f"{family}.html" not in (site.INDEX, site.REPORT):
+            found.setdefault(family, []).append(one)
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
