@@ -12,7 +12,7 @@ import pytest
 from builders import failed, write
 from fake_github import Answer, FakeGitHub
 from gate_pair import HEAD, OTHER, pair, slower, unchanged
-from hosted_run import HOME, PULL, RUN, RUN_URL, HostedRun
+from hosted_run import HOME, PULL, RUN, HostedRun
 from warpgauge.github import api as github_api
 from warpgauge.github.gpus import file_of
 from warpgauge.reports.markdown.report import MARK
@@ -175,7 +175,7 @@ def test_what_github_does_not_answer_leaves_no_promise_on_the_comment(hosted: Ho
     assert "could not be read" in hosted.body
 
 
-def test_a_row_links_to_its_source_and_the_comment_to_what_was_before(hosted: HostedRun) -> None:
+def test_a_row_links_to_its_source(hosted: HostedRun) -> None:
     source = hosted.root / "benchmarks" / "gemm.cu"
     source.parent.mkdir()
     source.write_text("")
@@ -186,27 +186,12 @@ def test_a_row_links_to_its_source_and_the_comment_to_what_was_before(hosted: Ho
     line = f"https://github.com/{HOME}/blob/{HEAD}/benchmarks/gemm.cu#L31"
     assert line in hosted.body
     assert hosted.body.count("/blob/") == hosted.body.count("gemm.cu#L31")
-    before = RUN_URL.replace(str(RUN), "4000")
-    hosted.comments[0]["body"] = hosted.body.replace(RUN_URL, before)
-    hosted.comment()
-    assert f"[previous result]({before})" in hosted.body
-
-
-@pytest.mark.parametrize("address", ["https://e.co/actions/runs/1", RUN_URL.replace("4242", "9")])
-def test_a_benchmark_that_is_called_like_a_link_is_no_previous_result(
-    hosted: HostedRun, address: str
-) -> None:
-    hosted.replace(slower(name=f"gemm/[run]({address})"))
-    hosted.comment()
-    hosted.replace(slower())
-    hosted.comment()
-    assert address not in hosted.body
 
 
 def test_a_fault_of_ours_in_what_a_stranger_wrote_is_a_refusal(
     hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("warpgauge.github.judging.judge", lambda *_: [][0])
+    monkeypatch.setattr("warpgauge.github.result.judge", lambda *_: [][0])
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "Its result was refused: it is damaged" in hosted.body
     assert "IndexError" in capsys.readouterr().err

@@ -147,27 +147,32 @@ def instead(side: str, document: Json) -> Callable[[Pair], object]:
 
 RECORDED = baseline([row("gemm/tiled", process_medians={"s": [1.0]})], {"s": context()})
 FORGED: list[tuple[Callable[[Pair], object], str]] = [
-    (of_side("candidate", commit=OTHER), f"its candidate is of commit '{OTHER}', not of {HEAD}"),
-    (of_side("candidate", commit=HEAD[:39]), "its candidate is of commit"),
-    (of_side("base", dirty="true"), "its base was built with uncommitted changes"),
-    (of_side("candidate", dirty="true"), "its candidate was built with uncommitted changes"),
-    (of_side("base", inject="work=2"), "its base was measured with injected extra work"),
-    (of_side("candidate", inject="work=2"), "its candidate was measured with injected"),
-    (of_side("candidate", families_left_out="sync"), "was measured with --programs"),
-    (of_side("candidate", filter="gemm"), "was measured with another filter"),
+    *(
+        (of_side(side, **{key: value}), f"its {named or side} states {key} '{shown}', not '")
+        for side, key, value, named, shown in (
+            ("candidate", "commit", OTHER, "", OTHER),
+            ("candidate", "commit", HEAD[:39], "", HEAD[:39]),
+            ("base", "dirty", "true", "", "true"),
+            ("candidate", "dirty", "true", "", "true"),
+            ("base", "inject", "work=2", "", "work=2"),
+            ("candidate", "inject", "work=2", "", "work=2"),
+            ("candidate", "families_left_out", "sync", "", "sync"),
+            ("candidate", "filter", "gemm", "", "gemm"),
+            ("base", "build_dir", "x", "", "x"),
+            ("candidate", "manifest", "x", "", "x"),
+            ("base", "pair_side", "candidate", "", "candidate"),
+            ("base", "boot_id", "boot-2", "", "boot-2"),
+            ("base", "driver_version", "590", "", "590"),
+            ("base", "suite", "full", "", "full"),
+            ("candidate", "gpu_name", "NVIDIA A100", "base", "NVIDIA H200"),
+            ("candidate", "gpu_uuid", "GPU-2", "base", "GPU-1"),
+        )
+    ),
     (of_side("candidate", programs="/sbin"), "its candidate is of another project's programs"),
     (of_side("base", programs=""), "its base is of another project's programs"),
-    (of_side("base", build_dir="x"), "its base is of another project's build"),
-    (of_side("candidate", manifest="x"), "its candidate is of another project's build"),
-    (of_side("candidate", gpu_name="NVIDIA A100"), "its sides differ in gpu_name"),
-    (of_side("candidate", gpu_uuid="GPU-2"), "its sides differ in gpu_uuid: 'GPU-1' and 'GPU-2'"),
-    (of_side("base", boot_id="boot-2"), "its sides differ in boot_id"),
-    (of_side("base", driver_version="590"), "its sides differ in driver_version"),
-    (of_side("base", suite="full"), "its sides differ in suite"),
     (of_side("base", pair_id="other"), "its two run files are not of one pair"),
-    (of_side("base", pair_side="candidate"), "the run file of the base is of the side 'candidate'"),
-    (instead("base", RECORDED), "the base is a baseline, not a run file"),
-    (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "the candidate is a Google"),
+    (instead("base", RECORDED), "run-base.json is a baseline, not a run file"),
+    (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "run.json is a Google"),
     (of_row(name="evil/tiled"), "benchmarks/ does not have the family of 'evil/tiled'"),
     (of_row(name=""), "'name' is empty"),
     (of_row(name="x" * 5000), "'name' is longer than"),
@@ -199,7 +204,7 @@ def test_pairs_of_another_gpu_on_both_sides_are_refused(
 ) -> None:
     for gpu in ("NVIDIA A100", ""):
         hosted.replace(slower(gpu=gpu))
-        assert f"on the GPU '{gpu}', not on 'NVIDIA H200'" in refused(hosted, capsys)
+        assert f"states gpu_name '{gpu}', not 'NVIDIA H200'" in refused(hosted, capsys)
 
 
 def test_more_benchmarks_than_any_suite_has_are_refused(

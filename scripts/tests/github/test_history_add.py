@@ -214,7 +214,7 @@ def test_artifacts_of_gpus_that_are_not_listed_are_not_fetched(project: Nights) 
 
 def test_another_gpu_and_a_time_that_no_benchmark_takes_are_refused(project: Nights) -> None:
     project.night(project.recorded(gpu_name="NVIDIA Other"))
-    assert "was measured on 'NVIDIA Other'" in project.refused()
+    assert "states gpu_name 'NVIDIA Other'" in project.refused()
     for factor in (1e-300, 1e-7, 1e13, 1e300):
         project.night(project.recorded(factor))
         sentence = project.refused()

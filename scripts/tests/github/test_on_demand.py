@@ -313,7 +313,7 @@ def test_a_result_of_another_filter_is_refused(
     assert hosted.answer(asked) is ExitStatus.BAD_USAGE
     assert "Its result was refused" in hosted.reply
     assert "gemm/tiled" not in hosted.reply
-    assert "another filter" in capsys.readouterr().err
+    assert "states filter" in capsys.readouterr().err
 
 
 def test_a_result_of_the_run_s_own_commit_or_of_another_base_is_refused(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.github.api import GitHub, Json, at, number, text
+from warpgauge.github.api import GitHub, at, number, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.load import load
@@ -20,15 +20,14 @@ from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Sourc
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system import zip_file
 from warpgauge.system.errors import UserError
-from warpgauge.system.git import short
 from warpgauge.system.text import inert, quoted
 
 # In the artifacts of nights and of sessions, and in those of the gate, base first.
 RUN_FILE = "run.json"
 PAIR = "runs/run-base.json", "runs/run.json"
 
-# Run files, reports, pictures and the log of the full suite are a few MiB, and compress to a tenth.
-# A run of the full suite is 0.5 MiB, one of 10,000 benchmarks 8 MiB.
+# All files of the full suite are a few MiB, compressed to a tenth; its run file is 0.5 MiB, and one
+# of 10,000 benchmarks 8 MiB.
 ARCHIVE_LIMIT_BYTES, LIMIT_BYTES = 32 * 1024 * 1024, 8 * 1024 * 1024
 MOST_ROWS = 10_000
 # CPU seconds to read and judge one GPU's result; 10,000 rows in pairs take four seconds.
@@ -87,7 +86,17 @@ def of_run(
 ) -> list[Artifact]:
     """Return the artifacts of a run's jobs with `wanted` names, the oldest first."""
     answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
-    found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
+    found = [
+        Artifact(
+            number(answer, "id"),
+            text(answer, "name"),
+            number(answer, "size_in_bytes", least=0),
+            at(answer, "expired") is not False,
+            text(answer, "created_at"),
+        )
+        for answer in answers
+        if wanted(text(answer, "name"))
+    ]
     return sorted(found, key=lambda made: made.id)
 
 
@@ -107,16 +116,6 @@ def fetch(
     if len(left) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none was read")
     return {name: left[name].archive(api, repository) for name in sorted(left)}
-
-
-def _artifact(answer: Json) -> Artifact:
-    return Artifact(
-        number(answer, "id"),
-        text(answer, "name"),
-        number(answer, "size_in_bytes", least=0),
-        at(answer, "expired") is not False,
-        text(answer, "created_at"),
-    )
 
 
 # A baseline repeats its context, of 2,000 characters, in every file.
@@ -140,25 +139,15 @@ def families_of(root: Path) -> set[str]:
 
 def require_session(record: Record, gpu: Gpu, commit: str, families: Collection[str]) -> None:
     """Raise UserError unless it is a run of this suite, measured on the model `gpu` at `commit`."""
-    for fault in _of_session(record, gpu, commit, families):
+    context = only_session(record).context
+    faults = [*_other(context, {"gpu_name": gpu.name, "commit": commit}, "it")]
+    if sum(len(key) + len(value) for key, value in context.items()) > _CONTEXT_LIMIT:
+        faults.append(f"its context is longer than {_CONTEXT_LIMIT} characters")
+    if not record.rows:
+        faults.append("it holds no benchmark")
+    for fault in [*_unsuitable(record, families), *faults]:
         name = record.path.parent.name
         raise UserError(inert(f"the artifact {name} is refused: {fault}; nothing was written"))
-
-
-def _of_session(record: Record, gpu: Gpu, commit: str, families: Collection[str]) -> Iterator[str]:
-    if record.source is not Source.RUN:
-        yield f"it is a {record.source.value}, not a run file"
-    session = only_session(record)
-    name, measured = session.gpu_name or "", session.context.get("commit", "")
-    if name != gpu.name:
-        yield f"it was measured on {quoted(name)}, but {gpu.name} was requested"
-    if measured != commit:
-        yield f"it measured commit {quoted(short(measured))}, but {short(commit)} was requested"
-    if sum(len(key) + len(value) for key, value in session.context.items()) > _CONTEXT_LIMIT:
-        yield f"its context is longer than {_CONTEXT_LIMIT} characters"
-    if not record.rows:
-        yield "it holds no benchmark"
-    yield from _foreign_rows(record, families)
 
 
 def fault_of_pair(
@@ -172,53 +161,46 @@ def fault_of_pair(
 
     `families` are those of this suite; None for another project's programs, which may use no GPU.
     """
-    return next(_of_pair(pair, gpu, commits, filter, families), "")
+    return next(_faults_of_pair(pair, gpu, commits, filter, families), "")
 
 
-def _of_pair(
+def _faults_of_pair(
     pair: tuple[Record, Record],
     gpu: Gpu,
     commits: tuple[str, str],
     filter: str,
     families: Collection[str] | None,
 ) -> Iterator[str]:
-    ours, sides = families is not None, dict(zip((BASE, CANDIDATE), pair, strict=True))
-    for side, record in sides.items():
-        if record.source is not Source.RUN:
-            yield f"the {side} is a {record.source.value}, not a run file"
+    for record in pair:
+        yield from _unsuitable(record, families)
     if not are_paired(*pair):
         yield "its two run files are not of one pair"
-    contexts = {side: only_session(record).context for side, record in sides.items()}
-    for side, context in contexts.items():
-        if (stated := context.get(PAIR_SIDE, "")) != side:
-            yield f"the run file of the {side} is of the side {quoted(stated)}"
-    for key in _SHARED:
-        base, candidate = (context.get(key, "") for context in contexts.values())
-        if base != candidate:
-            yield f"its sides differ in {key}: {quoted(base)} and {quoted(candidate)}"
-    for (side, context), commit in zip(contexts.items(), commits, strict=True):
-        name = context.get("gpu_name", "")
-        if name != gpu.name and (name or ours):
-            yield f"it was measured on the GPU {quoted(name)}, not on {quoted(gpu.name)}"
-        if (measured := context.get("commit", "")) != commit:
-            yield f"its {side} is of commit {quoted(measured)}, not of {commit}"
-        if context.get("dirty") == "true":
-            yield f"its {side} was built with uncommitted changes"
-        if context.get("inject"):
-            yield f"its {side} was measured with injected extra work"
-        if normal(context.get("filter", "")) != filter:
-            yield "it was measured with another filter than the requested one"
-        if context.get(FAMILIES_LEFT_OUT):
-            yield "it was measured with --programs, so not in whole"
-        if (PROGRAMS in context) is ours:
-            yield f"its {side} is {'' if ours else 'not '}of another project's programs"
-        if {BUILD_DIR, MANIFEST} & context.keys():
-            yield f"its {side} is of another project's build or kernels"
-    for record in sides.values():
-        yield from _foreign_rows(record, families) if families is not None else ()
+    contexts = [only_session(record).context for record in pair]
+    base, candidate = ({key: context.get(key, "") for key in _SHARED} for context in contexts)
+    yield from _other(base, candidate, f"its {BASE}")
+    for side, context, commit in zip((BASE, CANDIDATE), contexts, commits, strict=True):
+        of_no_gpu = families is None and not context.get("gpu_name")
+        required = {
+            **{PAIR_SIDE: side, "commit": commit, "filter": filter, "dirty": "false"},
+            "gpu_name": "" if of_no_gpu else gpu.name,
+            **dict.fromkeys(("inject", FAMILIES_LEFT_OUT, BUILD_DIR, MANIFEST), ""),
+        }
+        stated = {**context, "filter": normal(context.get("filter", ""))}
+        yield from _other({"dirty": "false", **stated}, required, f"its {side}")
+        if (PROGRAMS in context) is (families is not None):
+            of_other = "" if families is not None else "not "
+            yield f"its {side} is {of_other}of another project's programs"
 
 
-def _foreign_rows(record: Record, families: Collection[str]) -> Iterator[str]:
+def _other(context: Mapping[str, str], required: Mapping[str, str], what: str) -> Iterator[str]:
+    for key, value in required.items():
+        if (stated := context.get(key, "")) != value:
+            yield f"{what} states {key} {quoted(stated)}, not {quoted(value)}"
+
+
+def _unsuitable(record: Record, families: Collection[str] | None) -> Iterator[str]:
+    if record.source is not Source.RUN:
+        yield f"{record.path.name} is a {record.source.value}, not a run file"
     for row in record.rows.values():
-        if row.family not in families:
+        if families is not None and row.family not in families:
             yield f"benchmarks/ does not have the family of {quoted(row.name)}"

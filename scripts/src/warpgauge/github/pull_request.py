@@ -18,7 +18,6 @@ from warpgauge.github.api import (
     address,
     at,
     number,
-    run_of_workflow,
     same,
     text,
 )
@@ -91,8 +90,11 @@ def run_of(
     api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, *events: str
 ) -> Run:
     """Return GitHub's data on the run, which one of `events` must have started. Raise UserError."""
-    answer = run_of_workflow(api, repository, run_id, workflow)
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
     what = f"run {run_id} of {repository}"
+    # GitHub may append the branch: .github/workflows/nightly.yml@main.
+    if (path := text(answer, "path").partition("@")[0]) != workflow:
+        raise UserError(f"{what} is a run of {quoted(path)}, not of {workflow}")
     wanted = events or (_EVENT,)
     if (event := text(answer, "event")) not in wanted:
         raise UserError(f"{what} was started by {quoted(event)}, not by {' or '.join(wanted)}")

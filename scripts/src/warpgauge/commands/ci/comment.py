@@ -14,7 +14,6 @@ from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import comment, gpus, on_demand, pull_request
 from warpgauge.github.api import GitHub
-from warpgauge.github.judging import Terms
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run
 from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
@@ -39,8 +38,8 @@ def main(
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
         ours = given.root is None
         where = given.root or root
-        terms = Terms(api, run, pull, base, where, ours, given.policy, normal(filter))
-        return Result(terms, given.report_url, given.pages)
+        judged_by = base, where, ours, given.policy, normal(filter)
+        return Result(api, run, pull, *judged_by, given.report_url, given.pages)
 
     if given.request:
         if given.run_id is None:
@@ -94,7 +93,7 @@ def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
 def _kept(result: Result, folder: Path) -> ExitStatus:
     """Write a page per GPU with a valid result; the comment says which results are not."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part in result.parts(gpus.read(gpus.file_of(result.terms.root))):
+    for part in result.parts(gpus.read(gpus.file_of(result.root))):
         if isinstance(part.found, Comparison):
             path = folder / f"checked-report-{part.gpu.slug}.html"
             path.write_text(FORMATS["html"].render(part.found), encoding="utf-8")
@@ -104,9 +103,8 @@ def _kept(result: Result, folder: Path) -> ExitStatus:
 
 def _posted(result: Result) -> ExitStatus:
     """Read all results, then post the comment. Raises UserError."""
-    terms, pull = result.terms, result.terms.pull
-    api, run = terms.api, terms.run
-    parts = result.parts(gpus.read(gpus.file_of(terms.root)))
+    api, run, pull = result.api, result.run, result.pull
+    parts = result.parts(gpus.read(gpus.file_of(result.root)))
     # Somebody may have pushed while the results were read.
     pulls = _pulls(api, run, None)
     if pull not in pulls:
@@ -117,25 +115,24 @@ def _posted(result: Result) -> ExitStatus:
     if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
         print(f"run {run.id} belongs to another pull request than #{pull.number}")
         return ExitStatus.OK
-    print(f"posted: {comment.put(api, run, pull.number, terms.base, parts, terms.judging)}")
+    print(f"posted: {comment.put(api, run, pull.number, result.base, parts, result.judging)}")
     return _status(result)
 
 
 def _answered(asked: Request, result: Result) -> ExitStatus:
     """Replace the comment that announced the measurement by its result."""
-    terms = result.terms
-    api, run = terms.api, terms.run
+    run = result.run
     body = comment.not_readable(run)
     try:
-        models = asked.models(gpus.read(gpus.file_of(terms.root)))
+        models = asked.models(gpus.read(gpus.file_of(result.root)))
         parts = result.parts(models)
         body = (
-            comment.body(run, terms.base, parts, judging=terms.judging).removeprefix(MARK)
+            comment.body(run, result.base, parts, result.judging).removeprefix(MARK)
             if parts
             else comment.not_measured(run, "the run had no job for any GPU")
         )
     finally:
-        print(f"posted: {on_demand.answer(api, run.repository, asked, body)}")
+        print(f"posted: {on_demand.answer(result.api, run.repository, asked, body)}")
     return _status(result)
 
 
