@@ -18,7 +18,7 @@ from pathlib import Path
 from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.ci import command_lines
 from warpgauge.github import gpus, job_report
-from warpgauge.github.job_report import Job
+from warpgauge.github.job_report import FILES
 from warpgauge.reports.workflow_commands import commands_stopped
 from warpgauge.system import git, process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
@@ -55,8 +55,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return argparse.Namespace(**vars(given), further=further)
 
 
-# The files to keep, by the format that writes them.
-FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
@@ -107,8 +105,8 @@ class Gate:
             finally:
                 _keep(run.with_suffix(".log"), out / COMMANDS)
                 _keep(run.with_suffix(".html"), out / page_of(options.gpu))
-            job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
-            return job.ended(status, process.log_tail(out / LOG))
+            tail = process.log_tail(out / LOG)
+            return job_report.ended(out, annotations, options.gpu, status, tail)
 
     def _command(self) -> list[str]:
         """Return the command to run, without the options for its output. Raises UserError."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from warpgauge.commands import courses
 from warpgauge.commands.ci import command_lines
-from warpgauge.github import gpus
+from warpgauge.github import gpus, nights
 from warpgauge.github.api import GitHub, Repository
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.nights import Newest, NewestNights
+from warpgauge.github.nights import Newest
 from warpgauge.history.lines import History, Night
 from warpgauge.reports import site
 from warpgauge.reports.drawing import course
@@ -39,9 +39,9 @@ def main(
     given = command_lines.pages().parse_args(argv)
     require_empty(given.out_dir)
     models = gpus.read(gpus.file_of(root))
-    nights = NewestNights(Repository(GitHub.of(environment), given.repository), root)
-    newest = nights.by_slug(models)
-    for refusal in nights.refusals:
+    repository, refusals = Repository(GitHub.of(environment), given.repository), list[str]()
+    newest = nights.newest(repository, root, models, refusals)
+    for refusal in refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
     history = History.at(given.history, "HEAD")
     rows = [
@@ -57,9 +57,9 @@ def main(
     return ExitStatus.NOT_MEASURED if history.faults else ExitStatus.OK
 
 
-def _write_gpu(out: Path, nights: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
+def _write_gpu(out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
     """Write a GPU's folder, and return its row in the index."""
-    count, families = len(nights), _families(courses.of(nights))
+    count, families = len(measured), _families(courses.of(measured))
     row = site.Gpu(gpu.slug, gpu.name, count)
     folder = out / gpu.slug
     if newest is not None:
