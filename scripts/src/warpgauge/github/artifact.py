@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from warpgauge.github.api import GitHub, at, number, text
@@ -36,18 +37,33 @@ MOST_ARTIFACTS = 20  # with run files to record, one for each GPU job
 
 
 @dataclass(frozen=True)
-class Archive:
-    """A downloaded artifact, by its name."""
+class Artifact:
+    """An artifact of a job. `created` is GitHub's time; later times sort later."""
 
+    api: GitHub
+    repository: str
+    id: int
     name: str
-    content: bytes
+    size: int
+    is_expired: bool
+    created: str
+
+    @cached_property
+    def _content(self) -> bytes:
+        what, most = f"the artifact {self.name}", ARCHIVE_LIMIT_BYTES
+        if self.is_expired:
+            raise UserError(f"{what} has expired; run the workflow again")
+        if self.size > most:
+            raise UserError(f"{what} is larger than {most // 2**20} MiB; it is refused")
+        path = f"/repos/{self.repository}/actions/artifacts/{self.id}/zip"
+        return self.api.download(path, most)
 
     def run(self, member: str, folder: Path) -> Record:
         """Return the run file `member`, and leave it in `folder`, below the artifact's name.
 
         Raise UserError, or MissingEntry if there is none.
         """
-        content = zip_file.entry(self.content, member, LIMIT_BYTES, f"the artifact {self.name}")
+        content = zip_file.entry(self._content, member, LIMIT_BYTES, f"the artifact {self.name}")
         path = folder / self.name / member
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -60,41 +76,23 @@ class Archive:
         return record
 
 
-@dataclass(frozen=True)
-class Artifact:
-    """An artifact of a job. `created` is GitHub's time; later times sort later."""
-
-    id: int
-    name: str
-    size: int
-    expired: bool
-    created: str
-
-    def archive(self, api: GitHub, repository: str) -> Archive:
-        """Download it. Raise UserError."""
-        what, most = f"the artifact {self.name}", ARCHIVE_LIMIT_BYTES
-        if self.expired:
-            raise UserError(f"{what} has expired; run the workflow again")
-        if self.size > most:
-            raise UserError(f"{what} is larger than {most // 2**20} MiB; it is refused")
-        path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
-        return Archive(self.name, api.download(path, most))
-
-
 def of_run(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> list[Artifact]:
     """Return the artifacts of a run's jobs with `wanted` names, the oldest first."""
-    answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
     found = [
         Artifact(
+            api,
+            repository,
             number(answer, "id"),
             text(answer, "name"),
             number(answer, "size_in_bytes", least=0),
             at(answer, "expired") is not False,
             text(answer, "created_at"),
         )
-        for answer in answers
+        for answer in api.listed(
+            f"/repos/{repository}/actions/runs/{run_id}/artifacts", "artifacts"
+        )
         if wanted(text(answer, "name"))
     ]
     return sorted(found, key=lambda made: made.id)
@@ -103,19 +101,11 @@ def of_run(
 def newest(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> dict[str, Artifact]:
-    """Return the last attempt's artifact of each name, without expired ones."""
+    """Return the last attempt's artifact of each name, sorted, without expired ones."""
     found = {made.name: made for made in of_run(api, repository, run_id, wanted)}
-    return {name: made for name, made in found.items() if not made.expired}
-
-
-def fetch(
-    api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
-) -> Mapping[str, Archive]:
-    """Return the newest artifacts by name, sorted. Raise UserError."""
-    left = newest(api, repository, run_id, wanted)
-    if len(left) > MOST_ARTIFACTS:
+    if len(found) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none was read")
-    return {name: left[name].archive(api, repository) for name in sorted(left)}
+    return {name: found[name] for name in sorted(found) if not found[name].is_expired}
 
 
 # A baseline repeats its context, of 2,000 characters, in every file.

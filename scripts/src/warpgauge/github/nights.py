@@ -29,7 +29,7 @@ from warpgauge.github.api import (
 )
 from warpgauge.github.artifact import (
     RUN_FILE,
-    Archive,
+    Artifact,
     families_of,
     fault_of_pair,
     require_session,
@@ -77,7 +77,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     run = recorded_run(api, home, run_id, WORKFLOW, root, *_EVENTS)
     day = run.started.partition("T")[0]
     models = {f"nightly-{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
-    files = artifact.fetch(api, home, run.id, models.__contains__)
+    files = artifact.newest(api, home, run.id, models.__contains__)
     if not files:
         raise UserError(
             f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
@@ -85,13 +85,13 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
         )
     texts, lost, families = {}, [], families_of(root)
     with TemporaryDirectory(prefix="warpgauge-") as scratch:
-        for name, archive in files.items():
+        for name, left in files.items():
             gpu = models[name]
-            record = archive.run(RUN_FILE, Path(scratch))
+            record = left.run(RUN_FILE, Path(scratch))
             require_session(record, gpu, run.head, families)
             night = lines.of(record, run.started, run.head, run.id)
             try:
-                pair = pair_of(archive, Path(scratch), gpu, run.head, families)
+                pair = pair_of(left, Path(scratch), gpu, run.head, families)
                 pairings = pairing.pair(*pair, pair[1].rows)[0]
                 ratios = {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}
                 base = only_session(pair[0]).context["commit"]
@@ -112,16 +112,16 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
 
 
 def pair_of(
-    archive: Archive, folder: Path, gpu: Gpu, commit: str, families: Collection[str]
+    left: Artifact, folder: Path, gpu: Gpu, commit: str, families: Collection[str]
 ) -> tuple[Record, Record]:
     """Return a night's run files of pairs with the baseline's commit, base first.
 
     They lie in `folder` then. Raise MissingEntry without pairs, and UserError for another night's.
     """
     try:
-        pair = archive.run(OF_ALL[0], folder), archive.run(OF_ALL[1], folder)
+        pair = left.run(OF_ALL[0], folder), left.run(OF_ALL[1], folder)
     except MissingEntry:
-        pair = archive.run(OF_FLAGGED[0], folder), archive.run(OF_FLAGGED[1], folder)
+        pair = left.run(OF_FLAGGED[0], folder), left.run(OF_FLAGGED[1], folder)
     base, candidate = (only_session(side).context for side in pair)
     commits, filter = (base.get("commit", ""), commit), candidate.get("filter", "")
     fault = fault_of_pair(pair, gpu, commits, filter, families)
@@ -169,9 +169,8 @@ def newest(
         for name, left in artifact.newest(api, home, number_of_run, wanted.__contains__).items():
             gpu = names[name]
             try:
-                archive = left.archive(api, home)
                 with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read and judge"):
-                    judged = _judged(archive, root, gpu, commit, date.fromisoformat(day))
+                    judged = _judged(left, root, gpu, commit, date.fromisoformat(day))
             except MissingEntry:
                 continue
             except Unanswered:
@@ -187,14 +186,14 @@ def newest(
     return found
 
 
-def _judged(archive: Archive, root: Path, gpu: Gpu, commit: str, day: date) -> Comparison | None:
+def _judged(left: Artifact, root: Path, gpu: Gpu, commit: str, day: date) -> Comparison | None:
     """Return a night judged as scripts/bench does, or None without a baseline."""
     families, pair = families_of(root), None
     with TemporaryDirectory(prefix="warpgauge-") as scratch:
-        run = archive.run(RUN_FILE, Path(scratch))
+        run = left.run(RUN_FILE, Path(scratch))
         require_session(run, gpu, commit, families)
         with suppress(MissingEntry):
-            pair = pair_of(archive, Path(scratch), gpu, commit, families)
+            pair = pair_of(left, Path(scratch), gpu, commit, families)
     baselines = root / "baselines"
     path = store.find(baselines, gpu.name)
     if path is None:

@@ -173,10 +173,9 @@ class Result:
 
     def _read_and_judged(self, gpu: Gpu, left: Artifact) -> Part | None:
         """Return the run files of the pairs, judged, or None without them. Raise UserError."""
-        archive = left.archive(self.api, self.run.repository)
         with TemporaryDirectory(prefix="warpgauge-") as scratch:
             try:
-                sides = [archive.run(name, Path(scratch)) for name in artifact.PAIR]
+                sides = [left.run(name, Path(scratch)) for name in artifact.PAIR]
             except MissingEntry:
                 return None
         base, candidate = (replace(side, path=Path(side.path.name)) for side in sides)

@@ -36,7 +36,7 @@ def main(
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
-    files = artifact.fetch(api, repository.name, run.id, wanted.fullmatch)
+    files = artifact.newest(api, repository.name, run.id, wanted.fullmatch)
     if not files:
         raise UserError(
             f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "
