@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import archives
-from fake_github import Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked
 from gate_pair import A100, H200, HEAD, OTHER, Json, archive_of, slower
 from hosted_run import (
     FORK,
@@ -25,12 +24,6 @@ from warpgauge.reports.markdown.report import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
 COMMENTS = f"/repos/{HOME}/issues/{PULL}/comments"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def silence(hosted: HostedRun, status: ExitStatus = ExitStatus.OK) -> str:

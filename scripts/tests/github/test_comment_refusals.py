@@ -5,31 +5,22 @@ from __future__ import annotations
 
 import copy
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 import archives
 from builders import baseline, context, google, google_row, row
-from fake_github import TOKEN, Answer, FakeGitHub
+from fake_github import TOKEN, Answer
 from gate_pair import HEAD, MEMBERS, OTHER, Json, Pair, archive_of, slower
 from hosted_run import ARTIFACT, HOME, RUN, HostedRun
 from hostile_text import ALIVE, RENDERER, outside_code
-from warpgauge.github import api as github_api
 from warpgauge.github import artifact
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAME = MEMBERS[0]
 GOOD, OTHERS = slower().files()[0], (MEMBERS[1], slower().files()[1])
 BLOB = f"/blob/{ARTIFACT}"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRun]:
-    monkeypatch.setattr(github_api, "_PAUSES_S", ())
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def refusal(hosted: HostedRun) -> str:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fake_github import Answer, FakeGitHub
+from fake_github import Answer
 from gate_pair import A100, H200, OTHER, slower, unchanged
 from hosted_run import HOME, RUN, RUN_URL, HostedRun, in_a_process
 from warpgauge.github import gpus
@@ -19,12 +18,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 MADE = "https://github.com/warp/gauge/actions/runs/4343/artifacts/12"
 SITE = "https://warp.github.io/gauge/"
 H200_PAGE = "checked-report-nvidia-h200.html"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def made(hosted: HostedRun) -> dict[str, str]:

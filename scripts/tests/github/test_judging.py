@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
 from builders import STEADY, Json, baseline, context, failed, row, write
-from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, Pair, pair, unchanged
 from hosted_run import HostedRun
 from warpgauge.reports.markdown.report import MARK
@@ -30,12 +28,6 @@ pattern = "^gemm/"
 percent = 7
 reason = "noisy"
 """
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def file_of(names: Mapping[str, Json]) -> Json:
