@@ -164,11 +164,12 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
 
 
 @pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(slower()))]])
-def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
+def test_an_artifact_without_run_files_is_of_a_job_that_failed(
     hosted: HostedRun, others: list[tuple[str, bytes]]
 ) -> None:
     hosted.artifacts.clear()
     hosted.upload(archives.streamed(*others))
+    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled")]  # another GPU's
     hosted.comment()
     assert "Its job failed before anything was compared" in hosted.body
 
@@ -190,14 +191,6 @@ def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
     assert f"> **Outdated.** Commit `{HEAD[:10]}` was not measured" in hosted.body
     assert "`action_required`" in hosted.body
     assert "**0 regressions**" in hosted.body
-
-
-def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) -> None:
-    hosted.artifacts.clear()
-    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled"),
-                    hosted.job("nvidia-h200", "timed_out")]  # fmt: skip
-    hosted.comment()
-    assert "Its job failed before anything was compared" in hosted.body
 
 
 def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:

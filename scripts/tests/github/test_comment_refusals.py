@@ -105,9 +105,7 @@ def test_a_forged_archive_is_refused(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is empty"),
         (b"\xff", "is not UTF-8"),
-        (b"nonsense", "is not JSON"),
         (GOOD[:-20], "ends in the middle"),
         (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
         (b"[" + b"1," * 1_300_000 + b"1]", "more than 1,250,000 values"),
@@ -139,40 +137,28 @@ def instead(side: str, document: Json) -> Callable[[Pair], object]:
 RECORDED = baseline([row("gemm/tiled", process_medians={"s": [1.0]})], {"s": context()})
 FORGED: list[tuple[Callable[[Pair], object], str]] = [
     *(
-        (of_side(side, **{key: value}), f"its {named or side} states {key} '{shown}', not '")
-        for side, key, value, named, shown in (
-            ("candidate", "commit", OTHER, "", OTHER),
-            ("candidate", "commit", HEAD[:39], "", HEAD[:39]),
-            ("base", "dirty", "true", "", "true"),
-            ("candidate", "dirty", "true", "", "true"),
-            ("base", "inject", "work=2", "", "work=2"),
-            ("candidate", "inject", "work=2", "", "work=2"),
-            ("candidate", "families_left_out", "sync", "", "sync"),
-            ("candidate", "filter", "gemm", "", "gemm"),
-            ("base", "build_dir", "x", "", "x"),
-            ("candidate", "manifest", "x", "", "x"),
-            ("base", "pair_side", "candidate", "", "candidate"),
-            ("base", "boot_id", "boot-2", "", "boot-2"),
-            ("base", "driver_version", "590", "", "590"),
-            ("base", "suite", "full", "", "full"),
-            ("candidate", "gpu_name", "NVIDIA A100", "base", "NVIDIA H200"),
-            ("candidate", "gpu_uuid", "GPU-2", "base", "GPU-1"),
+        (of_side(side, **{key: value}), f"its {side} states {key} '{value}', not '")
+        for side, key, value in (
+            *(("candidate", "commit", commit) for commit in (OTHER, HEAD[:39])),
+            *((side, "dirty", "true") for side in ("base", "candidate")),
+            *((side, "inject", "work=2") for side in ("base", "candidate")),
+            *(("candidate", "families_left_out", "sync"), ("candidate", "filter", "gemm")),
+            *(("base", "build_dir", "x"), ("candidate", "manifest", "x")),
+            *(("base", "pair_side", "candidate"), ("base", "boot_id", "boot-2")),
+            *(("base", "driver_version", "590"), ("base", "suite", "full")),
         )
     ),
+    (of_side("candidate", gpu_name="NVIDIA A100"), "its base states gpu_name 'NVIDIA H200', not"),
+    (of_side("candidate", gpu_uuid="GPU-2"), "its base states gpu_uuid 'GPU-1', not 'GPU-2'"),
     (of_side("candidate", programs="/sbin"), "its candidate is of another project's programs"),
     (of_side("base", programs=""), "its base is of another project's programs"),
     (of_side("base", pair_id="other"), "its two run files are not of one pair"),
     (instead("base", RECORDED), "run-base.json is a baseline, not a run file"),
     (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "run.json is a Google"),
     (of_row(name="evil/tiled"), "benchmarks/ does not have the family of 'evil/tiled'"),
-    (of_row(name=""), "'name' is empty"),
-    (of_row(name="x" * 5000), "'name' is longer than"),
     (of_row(name="sync/idle"), "is in the file twice"),
-    (of_row(process_medians=[]), "'process_medians' is empty"),
     (of_row(process_medians=[-1.0]), "must be positive"),
     (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 numbers"),
-    (of_row(pair_ratios=["a"]), "'pair_ratios'"),
-    (of_row(registers="many"), "the counter 'registers' is"),
     (of_row(why="because"), "'why' is not a paragraph"),
 ]
 
