@@ -124,7 +124,7 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(fake: FakeGitHub) -> 
             fake.api.download("/zip", 9_999)
         assert fake.api.download("/zip", 10_000) == bytes(10_000)
     fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}))
-    with pytest.raises(UserError, match=r"ended after|failed"):
+    with pytest.raises(UserError, match="ended 3 bytes too early"):
         fake.api.download("/zip", 10)
 
 
