@@ -155,7 +155,6 @@ FORGED: list[tuple[Callable[[Pair], object], str]] = [
     (of_side("base", pair_id="other"), "its two run files are not of one pair"),
     (instead("base", RECORDED), "run-base.json is a baseline, not a run file"),
     (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "run.json is a Google"),
-    (of_row(name="evil/tiled"), "benchmarks/ does not have the family of 'evil/tiled'"),
     (of_row(name="sync/idle"), "is in the file twice"),
     (of_row(process_medians=[-1.0]), "must be positive"),
     (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 numbers"),

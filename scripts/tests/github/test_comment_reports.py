@@ -60,6 +60,8 @@ def test_a_result_that_cannot_be_read_is_told_by_the_comment_alone(hosted: Hoste
 
 
 def test_the_comment_links_the_page_and_the_history_on_the_site(hosted: HostedRun) -> None:
+    hosted.comment("--run-id", str(RUN), "--pages", SITE)
+    assert "[history]" not in hosted.body  # no night yet
     branch = [{"ref": "refs/heads/history", "object": {"sha": OTHER}}]
     hosted.api.get(f"/repos/{HOME}/git/matching-refs/heads/history", branch)
     hosted.comment("--run-id", str(RUN), "--report-url", MADE, "--pages", SITE)
@@ -69,11 +71,6 @@ def test_the_comment_links_the_page_and_the_history_on_the_site(hosted: HostedRu
     hosted.comment("--run-id", str(RUN), "--report-url", "", "--pages", "")
     assert "[report]" not in hosted.body
     assert f"[history](https://github.com/{HOME}/tree/history/nvidia-h200)" in hosted.body
-
-
-def test_a_site_without_a_night_is_not_linked(hosted: HostedRun) -> None:
-    hosted.comment("--run-id", str(RUN), "--pages", SITE)
-    assert "[history]" not in hosted.body
 
 
 def test_a_gpu_without_a_result_links_no_report(hosted: HostedRun) -> None:

@@ -72,10 +72,14 @@ def test_a_list_is_read_to_its_last_page(fake: FakeGitHub) -> None:
     assert fake.api.listed("/l", key="jobs") == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
-def test_a_list_without_an_end_is_refused(fake: FakeGitHub) -> None:
+def test_a_list_without_an_end_or_that_is_none_is_refused(fake: FakeGitHub) -> None:
     fake.on("GET", "/l", Answer([], headers={"Link": '<https://h/l?page=2>; rel="next"'}))
     with pytest.raises(UserError, match="more than 5000 entries"):
         fake.api.listed("/l")
+    for body in ({}, {"jobs": 1}, {"jobs": [1]}):
+        fake.get("/x", body)
+        with pytest.raises(UserError, match="is not a"):
+            fake.api.listed("/x", key="jobs")
 
 
 def led(fake: FakeGitHub, location: str, status: int = 302) -> None:
@@ -148,13 +152,6 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(fake: FakeGitHub) -> 
 def test_every_fault_is_one_sentence(fake: FakeGitHub, answer: Answer, words: str) -> None:
     fake.on("GET", "/x", answer)
     assert words in refusal(fake.api)
-
-
-def test_a_list_that_is_none_is_one_sentence(fake: FakeGitHub) -> None:
-    for body in ({}, {"jobs": 1}, {"jobs": [1]}):
-        fake.get("/x", body)
-        with pytest.raises(UserError, match="is not a"):
-            fake.api.listed("/x", key="jobs")
 
 
 def test_nobody_who_answers_is_one_sentence(

@@ -233,14 +233,3 @@ def test_changes_of_what_judges_are_named(hosted: HostedRun, path: str, named: b
     hosted.changed[:] = [{"filename": path}]
     hosted.comment()
     assert ("This pull request changes how it is judged" in hosted.body) is named
-
-
-def test_a_family_that_the_pull_request_adds_is_ours(hosted: HostedRun) -> None:
-    left = pair({"sync/idle": 1.0, "scan/new": 1.0})
-    del left.base["benchmarks"][1]
-    hosted.replace(left)
-    hosted.comment()
-    assert "Its result was refused" in hosted.body
-    hosted.changed.append({"filename": "benchmarks/scan.cu"})
-    hosted.comment()
-    assert "`scan/new`" in hosted.body

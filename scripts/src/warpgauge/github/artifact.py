@@ -8,7 +8,7 @@ to something else. Whether a time is true, none can find: whoever reads them jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,76 +110,51 @@ def newest(
 
 # A baseline repeats its context, of 2,000 characters, in every file.
 _CONTEXT_LIMIT = 32 * 1024
-_SUFFIXES = (".cu", ".cpp")
 # What two processes that ran beside each other have in common.
 _SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite")
 
 
-def family_of(path: str) -> str:
-    """Return the family that a file in benchmarks/ registers, or "" for any other file."""
-    folder, _, name = path.rpartition("/")
-    file = Path(name)
-    return file.stem if folder == "benchmarks" and file.suffix in _SUFFIXES else ""
-
-
-def families_of(root: Path) -> set[str]:
-    """Return the families of a checkout."""
-    return {family_of(f"benchmarks/{one.name}") for one in (root / "benchmarks").iterdir()} - {""}
-
-
-def require_session(record: Record, gpu: Gpu, commit: str, families: Collection[str]) -> None:
-    """Raise UserError unless it is a run of this suite, measured on the model `gpu` at `commit`."""
+def require_session(record: Record, gpu: Gpu, commit: str, root: Path) -> None:
+    """Raise UserError unless it is a run of the suite in `root`, measured on `gpu` at `commit`."""
+    families = {file.stem for file in (root / "benchmarks").iterdir()
+                if file.suffix in (".cu", ".cpp")}  # fmt: skip
     context = only_session(record).context
-    faults = [*_other(context, {"gpu_name": gpu.name, "commit": commit}, "it")]
+    faults = [*_no_run(record), *_other(context, {"gpu_name": gpu.name, "commit": commit}, "it")]
     if sum(len(key) + len(value) for key, value in context.items()) > _CONTEXT_LIMIT:
         faults.append(f"its context is longer than {_CONTEXT_LIMIT} characters")
     if not record.rows:
         faults.append("it holds no benchmark")
-    for fault in [*_unsuitable(record, families), *faults]:
+    foreign = (quoted(row.name) for row in record.rows.values() if row.family not in families)
+    faults += [f"benchmarks/ does not have the family of {name}" for name in foreign]
+    for fault in faults[:1]:
         name = record.path.parent.name
         raise UserError(inert(f"the artifact {name} is refused: {fault}; nothing was written"))
 
 
 def fault_of_pair(
-    pair: tuple[Record, Record],
-    gpu: Gpu,
-    commits: tuple[str, str],
-    filter: str,
-    families: Collection[str] | None,
+    pair: tuple[Record, Record], gpu: Gpu, commits: tuple[str, str], filter: str, *, ours: bool
 ) -> str:
     """Return why two run files, base first, cannot be the pairs that GitHub speaks of, or "".
 
-    `families` are those of this suite; None for another project's programs, which may use no GPU.
+    `ours`: of this suite, not of another project's programs, which may use no GPU.
     """
-    return next(_faults_of_pair(pair, gpu, commits, filter, families), "")
-
-
-def _faults_of_pair(
-    pair: tuple[Record, Record],
-    gpu: Gpu,
-    commits: tuple[str, str],
-    filter: str,
-    families: Collection[str] | None,
-) -> Iterator[str]:
-    for record in pair:
-        yield from _unsuitable(record, families)
+    faults = [fault for record in pair for fault in _no_run(record)]
     if not are_paired(*pair):
-        yield "its two run files are not of one pair"
+        faults.append("its two run files are not of one pair")
     contexts = [only_session(record).context for record in pair]
     base, candidate = ({key: context.get(key, "") for key in _SHARED} for context in contexts)
-    yield from _other(base, candidate, f"its {BASE}")
+    faults += _other(base, candidate, f"its {BASE}")
     for side, context, commit in zip((BASE, CANDIDATE), contexts, commits, strict=True):
-        of_no_gpu = families is None and not context.get("gpu_name")
         required = {
             **{PAIR_SIDE: side, "commit": commit, "filter": filter, "dirty": "false"},
-            "gpu_name": "" if of_no_gpu else gpu.name,
+            "gpu_name": gpu.name if ours or context.get("gpu_name") else "",
             **dict.fromkeys(("inject", FAMILIES_LEFT_OUT, BUILD_DIR, MANIFEST), ""),
         }
-        stated = {**context, "filter": normal(context.get("filter", ""))}
-        yield from _other({"dirty": "false", **stated}, required, f"its {side}")
-        if (PROGRAMS in context) is (families is not None):
-            of_other = "" if families is not None else "not "
-            yield f"its {side} is {of_other}of another project's programs"
+        stated = {"dirty": "false", **context, "filter": normal(context.get("filter", ""))}
+        faults += _other(stated, required, f"its {side}")
+        if (PROGRAMS in context) is ours:
+            faults.append(f"its {side} is {'' if ours else 'not '}of another project's programs")
+    return faults[0] if faults else ""
 
 
 def _other(context: Mapping[str, str], required: Mapping[str, str], what: str) -> Iterator[str]:
@@ -188,9 +163,6 @@ def _other(context: Mapping[str, str], required: Mapping[str, str], what: str) -
             yield f"{what} states {key} {quoted(stated)}, not {quoted(value)}"
 
 
-def _unsuitable(record: Record, families: Collection[str] | None) -> Iterator[str]:
+def _no_run(record: Record) -> Iterator[str]:
     if record.source is not Source.RUN:
         yield f"{record.path.name} is a {record.source.value}, not a run file"
-    for row in record.rows.values():
-        if families is not None and row.family not in families:
-            yield f"benchmarks/ does not have the family of {quoted(row.name)}"

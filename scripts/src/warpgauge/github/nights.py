@@ -8,7 +8,7 @@ of an earlier attempt of the same run are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -30,7 +30,6 @@ from warpgauge.github.api import (
 from warpgauge.github.artifact import (
     RUN_FILE,
     Artifact,
-    families_of,
     fault_of_pair,
     require_session,
 )
@@ -83,15 +82,15 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
             f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
             ExitStatus.NOT_MEASURED,
         )
-    texts, lost, families = {}, [], families_of(root)
+    texts, lost = {}, []
     with TemporaryDirectory(prefix="warpgauge-") as scratch:
         for name, left in files.items():
             gpu = models[name]
             record = left.run(RUN_FILE, Path(scratch))
-            require_session(record, gpu, run.head, families)
+            require_session(record, gpu, run.head, root)
             night = lines.of(record, run.started, run.head, run.id)
             try:
-                pair = pair_of(left, Path(scratch), gpu, run.head, families)
+                pair = pair_of(left, Path(scratch), gpu, run.head)
                 pairings = pairing.pair(*pair, pair[1].rows)[0]
                 ratios = {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}
                 base = only_session(pair[0]).context["commit"]
@@ -111,9 +110,7 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     return added + "".join(lost)
 
 
-def pair_of(
-    left: Artifact, folder: Path, gpu: Gpu, commit: str, families: Collection[str]
-) -> tuple[Record, Record]:
+def pair_of(left: Artifact, folder: Path, gpu: Gpu, commit: str) -> tuple[Record, Record]:
     """Return a night's run files of pairs with the baseline's commit, base first.
 
     They lie in `folder` then. Raise MissingEntry without pairs, and UserError for another night's.
@@ -124,7 +121,7 @@ def pair_of(
         pair = left.run(OF_FLAGGED[0], folder), left.run(OF_FLAGGED[1], folder)
     base, candidate = (only_session(side).context for side in pair)
     commits, filter = (base.get("commit", ""), commit), candidate.get("filter", "")
-    fault = fault_of_pair(pair, gpu, commits, filter, families)
+    fault = fault_of_pair(pair, gpu, commits, filter, ours=True)
     if fault or not is_full(commits[0]):
         raise UserError(f"these are no pairs of this night: {fault or 'the base has no commit'}")
     return pair
@@ -188,12 +185,12 @@ def newest(
 
 def _judged(left: Artifact, root: Path, gpu: Gpu, commit: str, day: date) -> Comparison | None:
     """Return a night judged as scripts/bench does, or None without a baseline."""
-    families, pair = families_of(root), None
+    pair = None
     with TemporaryDirectory(prefix="warpgauge-") as scratch:
         run = left.run(RUN_FILE, Path(scratch))
-        require_session(run, gpu, commit, families)
+        require_session(run, gpu, commit, root)
         with suppress(MissingEntry):
-            pair = pair_of(left, Path(scratch), gpu, commit, families)
+            pair = pair_of(left, Path(scratch), gpu, commit)
     baselines = root / "baselines"
     path = store.find(baselines, gpu.name)
     if path is None:

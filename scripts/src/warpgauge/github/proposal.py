@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.github.artifact import RUN_FILE, Artifact, families_of, require_session
+from warpgauge.github.artifact import RUN_FILE, Artifact, require_session
 from warpgauge.github.comment import LENGTH_LIMIT
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Run
@@ -58,10 +58,10 @@ def made(
     if old is not None:
         shutil.copytree(old, baselines / old.name)
     before = None if old is None else load(old)
-    added, written, families = [], set[Path](), families_of(root)
+    added, written = [], set[Path]()
     for name, left in files.items():
         run = left.run(RUN_FILE, scratch)
-        require_session(run, gpu, commit, families)
+        require_session(run, gpu, commit, root)
         recorded = store.record(run.path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
         compared = None

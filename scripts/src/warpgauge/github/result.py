@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from warpgauge.github import artifact, gpus, pull_request
 from warpgauge.github.api import GitHub, Json, Repository, Unanswered, address, at, text
-from warpgauge.github.artifact import Artifact, family_of, fault_of_pair
+from warpgauge.github.artifact import Artifact, fault_of_pair
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import MOST_FILES, Base, Pull, Run
@@ -181,20 +181,11 @@ class Result:
         base, candidate = (replace(side, path=Path(side.path.name)) for side in sides)
         measured = only_session(base).context.get("commit", "")
         commits = measured, self.run.head
-        if fault := fault_of_pair(
-            (base, candidate), gpu, commits, self.filter, self._families if self.ours else None
-        ):
+        if fault := fault_of_pair((base, candidate), gpu, commits, self.filter, ours=self.ours):
             raise UserError(fault)
         if measured != self.base.commit:
             raise UserError(OTHER_BASE)
         return self._judged(gpu, (base, candidate), date.fromisoformat(left.created[:10]))
-
-    @property
-    def _families(self) -> set[str]:
-        """The families that a side may have."""
-        where = f"/repos/{self.run.repository}/contents/benchmarks"
-        before = [str(at(file, "path")) for file in self.api.listed(where, ref=self.base.commit)]
-        return {*map(family_of, (*before, *self.changed))} - {""}
 
     def _judged(self, gpu: Gpu, pair: tuple[Record, Record], day: date) -> Part:
         """Judge run files, base first, as on the `day` of the job. Raise UserError."""
