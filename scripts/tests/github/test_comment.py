@@ -130,8 +130,16 @@ def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_f
 def test_what_does_not_fit_is_named_and_linked(count: int, found: Comparison) -> None:
     names = [f"{'`x' * 200}/{n}" for n in range(9)]
     rows = [verdict(one.name, accepted="y`" * 400) for one in found.verdicts]
-    more = {"conclusion": "success", "by_head": comparison(rows), "removed": names}
-    parts = [replace(part(found, f"gpu-{n}", f"GPU {n}"), **more) for n in range(count)]
+    by_head = comparison(rows)
+    parts = [
+        replace(
+            part(found, f"gpu-{n}", f"GPU {n}"),
+            conclusion="success",
+            by_head=by_head,
+            removed=names,
+        )
+        for n in range(count)
+    ]
     body = comment.body(THE_RUN, BASE, parts, judging=names)
     rendered(body)
     assert len(body) <= LENGTH_LIMIT - 500

@@ -260,17 +260,20 @@ def test_who_may_not_push_or_is_no_collaborator_gets_no_answer(
 def test_what_cannot_be_measured_or_answered_is_not_begun(
     hosted: OnDemand, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slow_down = Answer({"message": "slow down"}, 429, {"Retry-After": "60"})
-    of_no_pull = f"https://api.github.com{API}/issues/3"
-    for change, words in (
-        (lambda: hosted.pulls[0].update(state="closed"), "not open"),
-        (lambda: hosted.api.on("POST", COMMENTS, slow_down), "rate limit"),
-        (lambda: hosted.comments[0].update(issue_url=of_no_pull), "404"),
-        (hosted.comments.clear, "404"),
-    ):
-        change()
-        with pytest.raises(UserError, match=words):
-            hosted.ask()
+    hosted.pulls[0]["state"] = "closed"
+    with pytest.raises(UserError, match="not open"):
+        hosted.ask()
+    assert "not open" in hosted.reply
+    hosted.pulls[0]["state"] = "open"
+    hosted.api.on("POST", COMMENTS, Answer({"message": "slow down"}, 429, {"Retry-After": "60"}))
+    with pytest.raises(UserError, match="rate limit"):
+        hosted.ask()
+    hosted.comments[0]["issue_url"] = f"https://api.github.com{API}/issues/3"
+    with pytest.raises(UserError, match="404"):
+        hosted.ask()
+    hosted.comments.clear()
+    with pytest.raises(UserError, match="404"):
+        hosted.ask()
     assert capsys.readouterr().out == ""
 
 

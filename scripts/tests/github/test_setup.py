@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -58,7 +58,7 @@ def of_workflow(name: str) -> Answers:
     return {RULES: [{"type": "workflows", "parameters": required}]}
 
 
-def variables(*those: Answers) -> Answers:
+def variables(*those: Mapping[str, object]) -> Answers:
     return {VARIABLES: {"variables": [*those]}}
 
 
