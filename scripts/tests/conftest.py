@@ -16,7 +16,10 @@ import driver_of_tests
 from baselines import Baselines
 from clone import HOST_TIMES, TIMES, GitRepository, Repository, empty_clone
 from driver_runs import DriverRuns
+from fake_github import FakeGitHub
+from hosted_run import HostedRun
 from two_folders import TwoFolders
+from warpgauge.github import api
 from warpgauge.measure import build, drive_lines, gpu_watch, measuring
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
@@ -147,3 +150,11 @@ def folders(
     monkeypatch.setattr(gpu_watch, "all_gpus", dict)
     monkeypatch.chdir(tmp_path)
     return TwoFolders(tmp_path, capsys)
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRun]:
+    """A run of the GPU workflow on GitHub, whose API is on this machine."""
+    monkeypatch.setattr(api, "_PAUSES_S", ())
+    with FakeGitHub() as answers, FakeGitHub() as storage:
+        yield HostedRun(tmp_path, answers, storage)

@@ -145,7 +145,7 @@ def test_a_baseline_that_a_kill_left_half_changed_is_read_as_it_is(there: Baseli
     there.output()
     assert there.command("show", "baselines") is ExitStatus.OK
     assert there.command("check") is ExitStatus.NOT_MEASURED
-    assert "sync.json lacks the session 2026-11-20" in there.flat()
+    assert "session, 2026-11-20-664bc6b2, has no time of 'sync/c'" in there.flat()
     assert there.contents() == half
     there.command("add-session", str(path))
     (there.folder / ".warpgauge-killed.new").unlink()

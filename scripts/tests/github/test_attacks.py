@@ -11,14 +11,13 @@ import copy
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from builders import pairs
-from fake_github import FakeGitHub
 from gate_pair import MEMBERS, Json, Pair, pair
 from hosted_run import HostedRun
 from hostile_text import ALIVE, RENDERER, outside_code
@@ -135,12 +134,6 @@ ATTACKS: tuple[Attack, ...] = (
     *(edit_times, edit_ratios, shuffle_rounds, call_it_host_time, fail, explain, swap),
 )
 EACH = 16
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)

@@ -68,7 +68,7 @@ def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_t
     made = "https://github.com/warp/gauge/actions/runs/78/artifacts/12"
     one = replace(part(slower()), history_url=history, report_url=made)
     one = replace(one, sources={"gemm/tiled": source})
-    body = comment.body(THE_RUN, BASE, [one], f"{RUN_URL}/previous")
+    body = comment.body(THE_RUN, BASE, [one])
     assert body.startswith(f"{MARK}**FAIL** · slower: [`gemm/tiled`]({source})")
     assert body.index("**1 slower · 1 within tolerance") < body.index("**Slower")
     assert (
@@ -78,7 +78,7 @@ def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_t
     assert links(body) == [
         (source, "gemm/tiled"), (RUN_URL, "run"), (made, "report"), (f"{RUN_URL}/job/5", "job"),
         (f"{RUN_URL}/artifacts/9", "files"), (history, "history"),
-        (f"{RUN_URL}/previous", "previous result"), (source, "gemm/tiled"),
+        (source, "gemm/tiled"),
     ]  # fmt: skip
     assert "###" not in body
 
@@ -87,24 +87,24 @@ def test_an_address_that_is_none_is_no_link_and_a_branch_is_quoted() -> None:
     wrong = ("javascript:x", "", "https://a b", "https://a)b")
     one = Part(part("").gpu, slower(), *wrong, {"gemm/tiled": "x"})
     hostile = replace(BASE, branch="@all](https://evil.example) \u202e`")
-    body = comment.body(THE_RUN, hostile, [one], "http://evil.example")
+    body = comment.body(THE_RUN, hostile, [one])
     assert links(body) == [(RUN_URL, "run")]
     assert not ALIVE.search(outside_code(rendered(body.removeprefix(MARK)).replace(RUN_URL, "")))
 
 
 def test_a_gpu_without_a_result_is_not_decided_and_the_others_are_shown() -> None:
     sentence = "Its job was cancelled; nothing is known."
-    alone = comment.body(THE_RUN, None, [part(sentence)])
+    alone = comment.body(THE_RUN, BASE, [part(sentence)])
     assert alone.startswith(f"{MARK}**NOT DECIDED** · {sentence}\n")
     assert (f"{RUN_URL}/job/5", "job") in links(alone)
     b200 = part(sentence, "nvidia-b200", "NVIDIA B200")
-    beside = comment.body(THE_RUN, None, [part(passing()), b200])
+    beside = comment.body(THE_RUN, BASE, [part(passing()), b200])
     assert beside.startswith(f"{MARK}**NOT DECIDED** · **NVIDIA B200**: {sentence}\n")
     assert f"- **NVIDIA B200: NOT DECIDED** · {sentence} [job]({RUN_URL}/job/5)" in beside
     assert "- **NVIDIA H200: PASS** · **2 within" in beside
-    worse = comment.body(THE_RUN, None, [b200, part(slower())])
+    worse = comment.body(THE_RUN, BASE, [b200, part(slower())])
     assert worse.startswith(f"{MARK}**FAIL** · **NVIDIA H200**: slower: `gemm/tiled`")
-    assert comment.body(THE_RUN, None, []).startswith(f"{MARK}**NOT DECIDED**")
+    assert comment.body(THE_RUN, BASE, []).startswith(f"{MARK}**NOT DECIDED**")
 
 
 def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_for_each() -> None:
@@ -128,10 +128,16 @@ def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_f
 @pytest.mark.parametrize("count", [1, 2, 16])
 @pytest.mark.parametrize("found", [large(), with_text("`|<b>@x ](y)" * 300)])
 def test_what_does_not_fit_is_named_and_linked(count: int, found: Comparison) -> None:
-    rows = [verdict(f"{'`x' * 200}/{n}", accepted="y`" * 400) for n in range(9)]
-    names = [one.name for one in rows]
+    names = [f"{'`x' * 200}/{n}" for n in range(9)]
+    rows = [verdict(one.name, accepted="y`" * 400) for one in found.verdicts]
+    by_head = comparison(rows)
     parts = [
-        replace(part(found, f"gpu-{n}", f"GPU {n}"), ended="failure", excused=rows, removed=names)
+        replace(
+            part(found, f"gpu-{n}", f"GPU {n}"),
+            conclusion="success",
+            by_head=by_head,
+            removed=names,
+        )
         for n in range(count)
     ]
     body = comment.body(THE_RUN, BASE, parts, judging=names)

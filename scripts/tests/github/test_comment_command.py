@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import archives
-from fake_github import Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked
 from gate_pair import A100, H200, HEAD, OTHER, Json, archive_of, slower
 from hosted_run import (
     FORK,
@@ -25,12 +24,6 @@ from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus, UserError
 
 COMMENTS = f"/repos/{HOME}/issues/{PULL}/comments"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def silence(hosted: HostedRun, status: ExitStatus = ExitStatus.OK) -> str:
@@ -171,11 +164,12 @@ def test_a_gpu_whose_job_failed_is_told_and_the_others_are_shown(hosted: HostedR
 
 
 @pytest.mark.parametrize("others", [[], [("log.txt", b"")], [("in.zip", archive_of(slower()))]])
-def test_an_artifact_without_a_comparison_is_of_a_job_that_failed(
+def test_an_artifact_without_run_files_is_of_a_job_that_failed(
     hosted: HostedRun, others: list[tuple[str, bytes]]
 ) -> None:
     hosted.artifacts.clear()
     hosted.upload(archives.streamed(*others))
+    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled")]  # another GPU's
     hosted.comment()
     assert "Its job failed before anything was compared" in hosted.body
 
@@ -197,14 +191,6 @@ def test_a_run_without_any_job_marks_the_comment_as_one_that_begins_does(
     assert f"> **Outdated.** Commit `{HEAD[:10]}` was not measured" in hosted.body
     assert "`action_required`" in hosted.body
     assert "**0 regressions**" in hosted.body
-
-
-def test_a_job_whose_name_only_holds_the_gpu_s_is_of_another(hosted: HostedRun) -> None:
-    hosted.artifacts.clear()
-    hosted.jobs += [hosted.job("gate (NVIDIA H200 NVL)", "cancelled"),
-                    hosted.job("nvidia-h200", "timed_out")]  # fmt: skip
-    hosted.comment()
-    assert "Its job failed before anything was compared" in hosted.body
 
 
 def test_what_an_earlier_attempt_left_is_not_this_one_s(hosted: HostedRun) -> None:

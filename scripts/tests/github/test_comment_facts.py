@@ -4,26 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from builders import failed, write
-from fake_github import Answer, FakeGitHub
-from gate_pair import HEAD, OTHER, pair, slower, unchanged
-from hosted_run import HOME, PULL, RUN, RUN_URL, HostedRun
-from warpgauge.github import api as github_api
+from fake_github import Answer
+from gate_pair import HEAD, OTHER, Json, Pair, pair, slower, unchanged
+from hosted_run import HOME, PULL, RUN, HostedRun
 from warpgauge.github.gpus import file_of
 from warpgauge.reports.formats.markdown import MARK
 from warpgauge.system.errors import ExitStatus, UserError
-
-
-@pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRun]:
-    monkeypatch.setattr(github_api, "_PAUSES_S", ())
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def passes(hosted: HostedRun) -> None:
@@ -32,37 +23,100 @@ def passes(hosted: HostedRun) -> None:
     hosted.ended("success")
 
 
-def test_an_unchanged_commit_passes(hosted: HostedRun) -> None:
+def job(**changes: object) -> Callable[[HostedRun], None]:
+    return lambda hosted: hosted.jobs[0].update(changes)
+
+
+def of_hosted_runner(changed: Sequence[Json]) -> Callable[[HostedRun], None]:
+    """Let the job have passed on a runner without a GPU, since only kernels/ is measured."""
+
+    def change(hosted: HostedRun) -> None:
+        listed = json.loads(file_of(hosted.root).read_text())
+        write(file_of(hosted.root), {**listed, "measured": ["kernels/**"]})
+        hosted.artifacts.clear()
+        hosted.jobs[0]["labels"] = ["ubuntu-24.04"]
+        hosted.changed[:] = changed
+
+    return change
+
+
+MOVED = {"filename": "old/gemm.cu", "previous_filename": "kernels/gemm.cu"}
+OTHER_RUNNER = "Its job ran on another runner"
+NO_RESULT: dict[str, tuple[Callable[[HostedRun], object], str]] = {
+    "cancelled": (job(conclusion="cancelled"), "Its job was cancelled"),
+    "out of time": (job(conclusion="timed_out"), "Its job ran out of time"),
+    "skipped": (job(conclusion="skipped"), "Its job was skipped"),
+    "unknown": (job(conclusion="neutral"), "Its job ended for an unknown reason"),
+    "in progress": (job(conclusion=None), "Its job ended for an unknown reason"),
+    "two jobs": (
+        lambda hosted: hosted.jobs.append(hosted.job("gate (NVIDIA H200)", "success")),
+        "2 jobs of that name",
+    ),
+    "hosted runner": (job(labels=["ubuntu-24.04"]), OTHER_RUNNER),
+    "a label lacks": (job(labels=["self-hosted"]), OTHER_RUNNER),
+    "no labels": (job(labels=[]), OTHER_RUNNER),
+    "labels unknown": (job(labels=None), OTHER_RUNNER),
+    "two artifacts": (lambda hosted: hosted.upload(b"", 910), "several results of that name"),
+    "after the job": (
+        lambda hosted: hosted.artifacts[0].update(created_at="2026-11-20T12:00:01Z"),
+        "Its job left no result",
+    ),
+    "measured file": (of_hosted_runner([{"filename": "kernels/gemm.cu"}]), OTHER_RUNNER),
+    "moved away": (of_hosted_runner([MOVED]), OTHER_RUNNER),
+    "more than GitHub names": (
+        of_hosted_runner([{"filename": f"docs/{number}"} for number in range(3000)]),
+        OTHER_RUNNER,
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), NO_RESULT.values(), ids=NO_RESULT)
+def test_what_github_does_not_confirm_is_no_result(
+    hosted: HostedRun, change: Callable[[HostedRun], object], words: str
+) -> None:
     passes(hosted)
+    change(hosted)
+    assert hosted.comment() is ExitStatus.OK
+    assert words in hosted.body
+    assert "within tolerance (" not in hosted.body
+    assert hosted.storage.asked == []
+
+
+def test_a_hosted_job_passes_where_nothing_that_is_measured_changed(hosted: HostedRun) -> None:
+    passes(hosted)
+    of_hosted_runner([{"filename": "README.md"}])(hosted)
+    hosted.said(f"{MARK}old")
+    hosted.comment()
+    assert "nothing that is measured changed" in hosted.body
+
+
+@pytest.mark.parametrize("name", ["gate (NVIDIA H200)", "performance / gate (NVIDIA H200)"])
+def test_an_unchanged_commit_passes_by_whatever_workflow_called_the_job(
+    hosted: HostedRun, name: str
+) -> None:
+    passes(hosted)
+    hosted.jobs[0]["name"] = name
     assert hosted.comment() is ExitStatus.OK
     assert "2 within tolerance" in hosted.body
 
 
-@pytest.mark.parametrize("conclusion", ["cancelled", "timed_out", "skipped", "neutral", None])
-def test_a_job_that_did_not_end_by_itself_has_no_result(
-    hosted: HostedRun, conclusion: str | None
+@pytest.mark.parametrize(
+    ("left", "conclusion", "top", "judged"),
+    [
+        (unchanged(), "failure", "**NOT DECIDED** · **2 within tolerance", "PASS"),
+        (slower(), "success", "**FAIL** · slower: `gemm/tiled`", "FAIL"),
+    ],
+)
+def test_a_job_that_ended_otherwise_than_our_rules_judge_is_named_and_passes_nothing(
+    hosted: HostedRun, left: Pair, conclusion: str, top: str, judged: str
 ) -> None:
-    hosted.replace(unchanged())
-    hosted.jobs[0]["conclusion"] = conclusion
-    hosted.comment()
-    assert "within tolerance (" not in hosted.body
-    assert "Its job" in hosted.body
-
-
-def test_a_job_that_failed_has_not_passed_though_its_times_do(hosted: HostedRun) -> None:
-    hosted.replace(unchanged())
-    hosted.ended("failure")
+    hosted.replace(left)
+    hosted.ended(conclusion)
     assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · **2 within tolerance")
-    assert "Its job ended with `failure`, but the rules of the default branch" in hosted.body
-    assert "judge its times as PASS" in hosted.body
-
-
-def test_a_job_that_passed_has_not_if_our_rules_find_a_regression(hosted: HostedRun) -> None:
-    hosted.ended("success")
-    assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**FAIL** · slower: `gemm/tiled`")
-    assert "judge its times as FAIL" in hosted.body
+    assert hosted.body.startswith(f"{MARK}{top}")
+    said = f"Its job ended with `{conclusion}`, but the rules of the default branch"
+    assert said in hosted.body
+    assert f"judge its times as {judged}" in hosted.body
 
 
 def test_an_artifact_without_a_job_of_that_name_is_not_looked_at(hosted: HostedRun) -> None:
@@ -72,71 +126,6 @@ def test_an_artifact_without_a_job_of_that_name_is_not_looked_at(hosted: HostedR
     hosted.comment()
     assert "was not measured" in hosted.body
     assert hosted.storage.asked == []
-
-
-def test_two_jobs_of_one_name_cannot_be_told_apart(hosted: HostedRun) -> None:
-    passes(hosted)
-    hosted.jobs.append(hosted.job("gate (NVIDIA H200)", "success"))
-    hosted.comment()
-    assert "2 jobs of that name" in hosted.body
-    assert "within tolerance (" not in hosted.body
-
-
-def test_a_called_workflow_s_job_has_the_caller_s_name_in_front(hosted: HostedRun) -> None:
-    passes(hosted)
-    hosted.jobs[0]["name"] = "performance / gate (NVIDIA H200)"
-    hosted.comment()
-    assert "2 within tolerance" in hosted.body
-
-
-@pytest.mark.parametrize("labels", [["ubuntu-24.04"], ["self-hosted"], [], None])
-def test_a_job_on_another_runner_has_no_result(hosted: HostedRun, labels: list[str] | None) -> None:
-    passes(hosted)
-    hosted.jobs[0]["labels"] = labels
-    hosted.comment()
-    assert "Its job ran on another runner" in hosted.body
-    assert "within tolerance (" not in hosted.body
-
-
-@pytest.mark.parametrize("files", [["README.md"], ["README.md", "kernels/gemm.cu"]])
-def test_a_hosted_job_without_a_result_is_right_where_nothing_that_is_measured_changed(
-    hosted: HostedRun, files: Sequence[str]
-) -> None:
-    told = json.loads(file_of(hosted.root).read_text())
-    write(file_of(hosted.root), {**told, "measured": ["kernels/**"]})
-    hosted.artifacts.clear()
-    hosted.jobs[0] |= {"labels": ["ubuntu-24.04"], "conclusion": "success"}
-    hosted.changed[:] = [{"filename": name} for name in files]
-    hosted.said(f"{MARK}old")
-    hosted.comment()
-    untouched = len(files) == 1
-    assert ("nothing that is measured changed" in hosted.body) is untouched
-    assert ("Its job ran on another runner" in hosted.body) is not untouched
-
-
-def test_a_file_that_was_moved_away_is_a_change_too(hosted: HostedRun) -> None:
-    told = json.loads(file_of(hosted.root).read_text())
-    write(file_of(hosted.root), {**told, "measured": ["kernels/**"]})
-    hosted.artifacts.clear()
-    hosted.jobs[0] |= {"labels": ["ubuntu-24.04"], "conclusion": "success"}
-    hosted.changed[:] = [{"filename": "old/gemm.cu", "previous_filename": "kernels/gemm.cu"}]
-    hosted.comment()
-    assert "Its job ran on another runner" in hosted.body
-
-
-def test_two_artifacts_of_one_name_in_one_attempt_are_refused(hosted: HostedRun) -> None:
-    passes(hosted)
-    hosted.upload(b"", 910)
-    hosted.comment()
-    assert "several results of that name" in hosted.body
-    assert hosted.storage.asked == []
-
-
-def test_an_artifact_from_after_the_job_is_not_its(hosted: HostedRun) -> None:
-    passes(hosted)
-    hosted.artifacts[0]["created_at"] = "2026-11-20T12:00:01Z"
-    hosted.comment()
-    assert "Its job left no result" in hosted.body
 
 
 def test_a_base_that_the_pull_request_no_longer_has_is_said(
@@ -175,7 +164,7 @@ def test_what_github_does_not_answer_leaves_no_promise_on_the_comment(hosted: Ho
     assert "could not be read" in hosted.body
 
 
-def test_a_row_links_to_its_source_and_the_comment_to_what_was_before(hosted: HostedRun) -> None:
+def test_a_row_links_to_its_source(hosted: HostedRun) -> None:
     source = hosted.root / "benchmarks" / "gemm.cu"
     source.parent.mkdir()
     source.write_text("")
@@ -186,27 +175,12 @@ def test_a_row_links_to_its_source_and_the_comment_to_what_was_before(hosted: Ho
     line = f"https://github.com/{HOME}/blob/{HEAD}/benchmarks/gemm.cu#L31"
     assert line in hosted.body
     assert hosted.body.count("/blob/") == hosted.body.count("gemm.cu#L31")
-    before = RUN_URL.replace(str(RUN), "4000")
-    hosted.comments[0]["body"] = hosted.body.replace(RUN_URL, before)
-    hosted.comment()
-    assert f"[previous result]({before})" in hosted.body
-
-
-@pytest.mark.parametrize("address", ["https://e.co/actions/runs/1", RUN_URL.replace("4242", "9")])
-def test_a_benchmark_that_is_called_like_a_link_is_no_previous_result(
-    hosted: HostedRun, address: str
-) -> None:
-    hosted.replace(slower(name=f"gemm/[run]({address})"))
-    hosted.comment()
-    hosted.replace(slower())
-    hosted.comment()
-    assert address not in hosted.body
 
 
 def test_a_fault_of_ours_in_what_a_stranger_wrote_is_a_refusal(
     hosted: HostedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("warpgauge.github.judging.judge", lambda *_: [][0])
+    monkeypatch.setattr("warpgauge.github.result.judge", lambda *_: [][0])
     assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "Its result was refused: it is damaged" in hosted.body
     assert "IndexError" in capsys.readouterr().err
@@ -248,13 +222,3 @@ def test_how_it_was_measured_is_read_from_the_pairs(hosted: HostedRun) -> None:
     hosted.replace(unchanged(looks=(8, 12)))
     hosted.comment()
     assert "8 pairs, and up to 12 for 2 open benchmarks" in hosted.body
-
-
-def test_more_files_than_github_names_are_a_change(hosted: HostedRun) -> None:
-    told = json.loads(file_of(hosted.root).read_text())
-    write(file_of(hosted.root), {**told, "measured": ["kernels/**"]})
-    hosted.artifacts.clear()
-    hosted.jobs[0] |= {"labels": ["ubuntu-24.04"], "conclusion": "success"}
-    hosted.changed[:] = [{"filename": f"docs/{number}"} for number in range(3000)]
-    hosted.comment()
-    assert "Its job ran on another runner" in hosted.body

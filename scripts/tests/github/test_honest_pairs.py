@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 
 import simulated_pairs
 from builders import failed, pairs, row, run
-from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, MEMBERS, Json
 from hosted_run import HostedRun
 from simulation import Array
@@ -32,12 +30,6 @@ SUITES = (10_000 if WHOLE else 220) // len(simulated_pairs.NOISES)
 ROWS = 12  # of a suite
 SKIPPED: Json = {"error_occurred": True, "skipped": True, "error_message": "needs 2 GPUs"}
 SPOILED: list[Json] = [{"throttled": 3.0}, {"other_processes": 1.0}, {"beyond_ceiling": 2.0}]
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def suite(source: np.random.Generator, noise: str) -> tuple[bytes, bytes]:

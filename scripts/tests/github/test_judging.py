@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
 from builders import STEADY, Json, baseline, context, failed, pairs, row, write
-from fake_github import FakeGitHub
 from gate_pair import BASE, HEAD, Pair, pair, unchanged
 from hosted_run import HostedRun
 from warpgauge.reports.formats.markdown import MARK
@@ -30,12 +28,6 @@ pattern = "^gemm/"
 percent = 7
 reason = "noisy"
 """
-
-
-@pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[HostedRun]:
-    with FakeGitHub() as api, FakeGitHub() as storage:
-        yield HostedRun(tmp_path, api, storage)
 
 
 def file_of(names: Mapping[str, Json]) -> Json:
@@ -69,17 +61,42 @@ def undecided() -> Pair:
     return left
 
 
-def test_a_change_that_the_pull_request_expects_passes_by_its_own_policy_alone(
+def test_a_slowdown_that_the_pull_request_expects_needs_a_review_and_its_job_passes(
     hosted: HostedRun,
 ) -> None:
     hosted.file(POLICY, EXPECTED)
     hosted.changed.append({"filename": POLICY})
     hosted.ended("success")
     assert hosted.comment() is ExitStatus.OK
-    assert hosted.body.startswith(f"{MARK}**FAIL** · slower: `gemm/tiled`")
-    only = "**1 benchmark passes only by the policy that this pull request changes**: `gemm/tiled`"
-    assert f"{only} (REGRESSION without it: `the safer kernel, until 2030-01-01`)." in hosted.body
+    assert hosted.body.startswith(f"{MARK}**NEEDS REVIEW** · slower: `gemm/tiled`")
+    only = "**1 benchmark passes only by the policy that this pull request changes**; review it: "
+    both = "REGRESSION without it, PASS with it: `the safer kernel, until 2030-01-01`"
+    assert f"{only}`gemm/tiled` ({both})." in hosted.body
     assert f"This pull request changes how it is judged: `{POLICY}`." in hosted.body
+    assert "Its job ended" not in hosted.body
+    hosted.ended("failure")
+    hosted.comment()
+    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · slower: `gemm/tiled`")
+    assert "Its job ended with `failure`" in hosted.body
+
+
+def test_what_its_own_policy_excuses_in_part_fails(hosted: HostedRun) -> None:
+    hosted.replace(pair({"gemm/tiled": 1.05, "sync/idle": 1.3}))
+    hosted.file(POLICY, EXPECTED)
+    hosted.comment()
+    assert hosted.body.startswith(f"{MARK}**FAIL** · slower: `sync/idle`")
+    assert "`gemm/tiled` (REGRESSION without it, PASS with it" in hosted.body
+    assert "Its job ended" not in hosted.body
+
+
+def test_a_requirement_that_the_pull_request_drops_is_named(hosted: HostedRun) -> None:
+    hosted.replace(unchanged())
+    hosted.file(POLICY, '[[required]]\npattern = "^memcpy/"\nreason = "the contract"', BASE)
+    hosted.file(POLICY, "")
+    hosted.ended("success")
+    hosted.comment()
+    assert hosted.body.startswith(f"{MARK}**NEEDS REVIEW**")
+    assert "`^memcpy/` (MISSING without it, not required with it)" in hosted.body
 
 
 def test_what_the_base_expects_is_in_the_base_already(hosted: HostedRun) -> None:
@@ -96,13 +113,13 @@ def test_an_entry_that_expired_since_the_job_still_counts(hosted: HostedRun) -> 
     assert "passes only by the policy" in hosted.body
 
 
-def test_a_tolerance_that_the_pull_request_adds_decides_nothing(hosted: HostedRun) -> None:
+def test_a_tolerance_that_the_pull_request_adds_needs_a_review(hosted: HostedRun) -> None:
     hosted.replace(undecided())
     hosted.file(POLICY, TOLERANT)
     hosted.ended("success")
     hosted.comment()
-    assert hosted.body.startswith(f"{MARK}**NOT DECIDED** · undecided: `gemm/tiled`")
-    assert "`gemm/tiled` (INCONCLUSIVE without it)" in hosted.body
+    assert hosted.body.startswith(f"{MARK}**NEEDS REVIEW** · undecided: `gemm/tiled`")
+    assert "`gemm/tiled` (INCONCLUSIVE without it, PASS with it)" in hosted.body
     hosted.file(POLICY, TOLERANT, BASE)  # reviewed before
     hosted.comment()
     assert hosted.body.startswith(f"{MARK}**PASS**")
@@ -216,14 +233,3 @@ def test_changes_of_what_judges_are_named(hosted: HostedRun, path: str, named: b
     hosted.changed[:] = [{"filename": path}]
     hosted.comment()
     assert ("This pull request changes how it is judged" in hosted.body) is named
-
-
-def test_a_family_that_the_pull_request_adds_is_ours(hosted: HostedRun) -> None:
-    left = pair({"sync/idle": 1.0, "scan/new": 1.0})
-    del left.base["benchmarks"][1]
-    hosted.replace(left)
-    hosted.comment()
-    assert "Its result was refused" in hosted.body
-    hosted.changed.append({"filename": "benchmarks/scan.cu"})
-    hosted.comment()
-    assert "`scan/new`" in hosted.body

@@ -264,8 +264,8 @@ def test_a_run_of_a_pull_request_another_branch_or_a_fork_is_passed_over(
 @pytest.mark.parametrize(
     ("left", "why"),
     [
-        (night(OTHER), "it measured commit"),
-        (night(gpu="NVIDIA Evil"), "measured on 'NVIDIA Evil'"),
+        (night(OTHER), "it states commit"),
+        (night(gpu="NVIDIA Evil"), "gpu_name 'NVIDIA Evil'"),
         (night(name="evil/tiled"), "family of 'evil/tiled'"),
         (archive_of(b"{}"), "run.json"),
         (archive_of(b"\xff"), "UTF-8"),

@@ -108,9 +108,9 @@ def test_nothing_recorded_is_status_3(project: Proposing) -> None:
 @pytest.mark.parametrize(
     ("keys", "why"),
     [
-        ({"gpu_name": "NVIDIA Other"}, "was measured on 'NVIDIA Other'"),
-        ({"gpu_name": ""}, "was measured on ''"),
-        ({"commit": "f" * 40}, "measured commit 'ffffffffff'"),
+        ({"gpu_name": "NVIDIA Other"}, "states gpu_name 'NVIDIA Other'"),
+        ({"gpu_name": ""}, "states gpu_name ''"),
+        ({"commit": "f" * 40}, "states commit 'ffffffffff"),
         ({"dirty": "true"}, "uncommitted changes"),
         ({"inject": "a=1.5"}, "extra work was injected"),
         ({"build_type": "Debug"}, "its build type is 'Debug'"),
@@ -139,7 +139,7 @@ def test_what_is_no_run_file_is_refused_with_the_good_one_beside_it(project: Pro
     baseline = (project.root / BASELINES[0]).read_bytes()
     for document, why in (
         (project.recorded(commit="f" * 40), "the artifact session-nvidia-test-2 is refused"),
-        (baseline, "it is a baseline, not a run file"),
+        (baseline, "run.json is a baseline, not a run file"),
         (b"{", "ends in the middle"),
         (b" " * (9 * 2**20), "more than 8388608"),
     ):

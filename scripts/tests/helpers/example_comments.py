@@ -40,10 +40,9 @@ def made(folder: Path) -> Mapping[str, str]:
         part("NVIDIA A100", "inconclusive", 12),
     )
     faster = part("NVIDIA H200", "improvement", 11)
-    previous = f"{_HOME}/actions/runs/1001"
     return {
-        "two-gpus.md": comment.body(run, base, [slower, undecided], previous),
-        "failed-job.md": comment.body(run, base, [faster, b200], previous),
+        "two-gpus.md": comment.body(run, base, [slower, undecided]),
+        "failed-job.md": comment.body(run, base, [faster, b200]),
     }
 
 

@@ -58,8 +58,6 @@ class HostedRun:
         self.changed: list[Json] = [{"filename": "kernels/gemm.cu"}]
         api.on("GET", f"/repos/{HOME}/pulls/{PULL}/files", lambda asked: Answer(self.changed))
         api.get(f"/repos/{HOME}/git/matching-refs/heads/history", [])
-        families = [{"path": f"benchmarks/{name}.cu"} for name in FAMILIES]
-        api.get(f"/repos/{HOME}/contents/benchmarks", families)
         api.on("POST", comments, self._write)
         for number in range(1, 10):
             for method in ("PATCH", "DELETE"):

@@ -13,13 +13,11 @@ from warpgauge.history.bisect import State, following, most_steps, suspects
 GOOD, BAD, UNKNOWN = State.GOOD, State.BAD, State.UNKNOWN
 
 
-def search(
-    keys: Sequence[str], truth: Sequence[State], weights: Sequence[float] | None = None
-) -> tuple[list[int], int]:
+def search(keys: Sequence[str], truth: Sequence[State]) -> tuple[list[int], int]:
     """The suspects at the end, and how many commits were tested."""
     states = {keys[0]: GOOD, keys[-1]: BAD}
     tested = 0
-    while (index := following(keys, states, weights or [1.0] * len(keys))) is not None:
+    while (index := following(keys, states)) is not None:
         assert keys[index] not in states
         states[keys[index]] = truth[index]
         tested += 1
@@ -69,14 +67,6 @@ def test_what_cannot_be_tested_beside_the_commit_leaves_a_range() -> None:
     truth[18] = truth[19] = UNKNOWN
     found, _ = search([str(i) for i in range(33)], truth)
     assert found == [18, 19, 20]
-
-
-def test_what_is_likely_is_tested_first_and_the_rest_is_not_excluded() -> None:
-    keys = [str(i) for i in range(65)]
-    weights = [1.0 if i % 16 == 5 else 0.01 for i in range(65)]
-    assert search(keys, slow_from(37, 65), weights)[0] == [37]
-    assert search(keys, slow_from(37, 65), weights)[1] <= 4
-    assert search(keys, slow_from(40, 65), weights)[0] == [40]
 
 
 def test_any_search_ends_with_a_commit_behind_a_good_and_at_a_bad_one() -> None:

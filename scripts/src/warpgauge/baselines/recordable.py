@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -51,20 +51,19 @@ def require_run(run: Record, now: datetime | None = None) -> Session:
 
     If `now`, with a time zone, is given, a run dated later is rejected.
     """
-    refuse(str(run.path), _of_run(run, now))
+    refuse(str(run.path), _of_run(run, only_session(run), now))
     return only_session(run)
 
 
-def refuse(what: str, faults: _Faults) -> None:
+def refuse(what: str, faults: Iterable[tuple[str, str]]) -> None:
     """Raise UserError for the first fault, if there is one."""
     for reason, remedy in faults:
         raise UserError(inert(f"{what} is not recorded: {reason}; {remedy}"))
 
 
-def _of_run(run: Record, now: datetime | None) -> _Faults:
+def _of_run(run: Record, session: Session, now: datetime | None) -> _Faults:
     if run.source is not Source.RUN:
         yield f"it is a {run.source.value}", "give a run file of scripts/bench"
-    session = only_session(run)
     context = session.context
     yield from _of_context(context)
     if PAIR_KEY in context:

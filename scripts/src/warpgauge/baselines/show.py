@@ -104,14 +104,20 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
     """Print one line per row and one column per session, in the given order, by family."""
     titles = (inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
     heading = Cells("benchmark", (*titles, "within", "between"))
-    cells = {row.name: _row_cells(row, sessions) for row in record.rows.values()}
+    lines = {}
+    for row in record.rows.values():
+        times = [row.process_medians.get(session.key) for session in sessions]
+        cells = [_UNKNOWN if one is None else duration(geometric_mean(one)) for one in times]
+        cells += [_share(within(row)), _share(between(row))]
+        name = inert(row.name.partition("/")[2] or row.name)
+        lines[row.name] = Cells(f"  {name}", tuple(cells))
     older = range(len(sessions) - 1)  # the newest session is always shown
-    columns = Columns.fitting([heading, *cells.values()], console.width, older)
+    columns = Columns.fitting([heading, *lines.values()], console.width, older)
     print_text(console, columns.line(heading), style="dim")
     for family, rows in by_family(record.rows.values()).items():
         print_text(console, inert(family), style="bold")
         for row in rows:
-            print_text(console, columns.line(cells[row.name]))
+            print_text(console, columns.line(lines[row.name]))
     many = plural(len(columns.left_out), "older session")
     legend = (
         "each column is a session, headed by the end of its key; within: standard deviation "
@@ -119,13 +125,6 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
         f"{f'; {many} do not fit here' if columns.left_out else ''}"
     )
     print_text(console, legend, style="dim")
-
-
-def _row_cells(row: Row, sessions: Sequence[Session]) -> Cells:
-    times = [row.process_medians.get(session.key) for session in sessions]
-    cells = [_UNKNOWN if one is None else duration(geometric_mean(one)) for one in times]
-    cells += [_share(within(row)), _share(between(row))]
-    return Cells(f"  {inert(row.name.partition('/')[2] or row.name)}", tuple(cells))
 
 
 def _share(fraction: float | None) -> str:

@@ -7,7 +7,6 @@ Their text is stable, so that a new session is one line per benchmark in a diff.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import statistics
@@ -15,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import isfinite
 from pathlib import Path
 
 from warpgauge.baselines.recordable import of_names, refuse, require_run
@@ -147,19 +147,19 @@ Times = Mapping[str, Sequence[float]]  # process medians in seconds by session
 def family_text(sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]) -> str:
     """Return the text of a file: one line per session, oldest first, and one per row."""
     context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": sessions[0].gpu_name or ""}
-    session_lines = []
-    for session in sessions:
-        facts = {key: one for key, one in session.context.items() if one and key not in _NOT_KEPT}
-        if any(session.key in times for _, times in rows):
-            session_lines.append(f"{_json(session.key)}: {_json(facts)}")
-    order = [session.key for session in sessions]
-    row_lines = [
-        _json(_row(row, {key: times[key] for key in order if key in times})) for row, times in rows
-    ]
+    measured = {key for _, times in rows for key in times}
+    facts = {
+        session.key: {k: one for k, one in session.context.items() if one and k not in _NOT_KEPT}
+        for session in sessions
+        if session.key in measured
+    }
+    session_lines = _LINES.join(f"{_json(key)}: {_json(one)}" for key, one in facts.items())
+    row_lines = _LINES.join(
+        _json(_row(row, {key: times[key] for key in facts if key in times})) for row, times in rows
+    )
     return (
-        f'{{\n"context": {_json(context)},\n'
-        f'"sessions": {{\n{_LINES.join(session_lines)}\n}},\n'
-        f'"benchmarks": [\n{_LINES.join(row_lines)}\n]\n}}\n'
+        f'{{\n"context": {_json(context)},\n"sessions": {{\n{session_lines}\n}},\n'
+        f'"benchmarks": [\n{row_lines}\n]\n}}\n'
     )
 
 
@@ -170,8 +170,7 @@ def _row(row: Object, times: Times) -> Object:
         key: _rounded(value) if isinstance(value, float) and key not in RESOURCES else value
         for key, value in row.items()
         # Drop NaN, which Google Benchmark may write for an absent counter.
-        if key not in _FIELDS_NOT_KEPT
-        and not (isinstance(value, float) and not math.isfinite(value))
+        if key not in _FIELDS_NOT_KEPT and not (isinstance(value, float) and not isfinite(value))
     }
     medians = {key: [_rounded(time / unit) for time in those] for key, those in times.items()}
     return {**kept, "real_time": _rounded(middle / unit), "process_medians": medians}
@@ -219,8 +218,10 @@ class Recorded:
 
     def lines(self) -> list[str]:
         """Describe files and changes, one per line."""
-        files = (inert(f"recorded: {os.path.relpath(path)}") for path in self.files)
-        return [*files, *self.changes]
+        return [
+            *(inert(f"recorded: {os.path.relpath(path)}") for path in self.files),
+            *self.changes,
+        ]
 
 
 def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
@@ -245,7 +246,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
         old = open_folder(at) if holds_results(at) else None
         for other in {*old.gpu_names} - {gpu_name} if old else ():
             why = f"it was measured on {quoted(gpu_name)}, but {at} holds {quoted(other)}"
-            refuse(str(run_path), iter([(why, "move the existing files to another folder")]))
+            refuse(str(run_path), [(why, "move the existing files to another folder")])
         suite = session.context.get("suite", "")
         refuse(str(run_path), of_names(names, at, old.whole if old else None, suite))
         own = session_hash(session.context)

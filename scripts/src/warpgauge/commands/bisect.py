@@ -87,7 +87,7 @@ class _BisectCommand(MeasuringCommand):
             error = ALPHA / (most * len(self.rows))
             pairs = CommitPairs(measuring, suite, builds, there, paths.folder, error, until)
             try:
-                found = bisect.find(builds, pairs)
+                found = bisect.find(pairs)
             except KeyboardInterrupt:
                 measuring.note(
                     "The builds and measurements are kept: --resume continues from there."

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GitHub's REST API over the standard library. The token is sent only to its own host.
 
-Every fault is a UserError of one sentence. Each answer is limited in bytes and in time, and its
-fields are checked where they are read.
+Every fault is a UserError of one sentence. Each answer is limited in bytes, and its fields are
+checked where they are read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
+from http.client import HTTPMessage
 from typing import IO, NoReturn
 from urllib.error import HTTPError
-from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import (
+    HTTPRedirectHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 from warpgauge.reports.markdown_text import ADDRESS
 from warpgauge.system.errors import UserError
@@ -30,24 +37,20 @@ Json = dict[str, object]
 TOKEN, API_URL = "GH_TOKEN", "GITHUB_API_URL"
 _PUBLIC_API = "https://api.github.com"
 _JSON, _RAW = "application/vnd.github+json", "application/vnd.github.raw+json"
-_HEADERS = {
-    "X-GitHub-Api-Version": "2022-11-28",
-    "User-Agent": "warpgauge",
-}
+_HEADERS = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "warpgauge"}
 
 # A page of a hundred comments of 65,536 characters, each written as \uXXXX, is 40 MB.
 _ANSWER_LIMIT_BYTES, _CHUNK_BYTES = 64 * 1024 * 1024, 64 * 1024
 # GitHub's largest page, and more pages than any pull request or run has.
 _PAGE, _MOST_PAGES = 100, 50
-# The longest silence, and the longest time of one answer.
-_TIMEOUT_S, _ANSWER_LIMIT_S = 30.0, 300.0
+_TIMEOUT_S = 30.0  # the longest silence
 # Pauses before a GET is repeated, and the faults of GitHub's servers after which it is.
 _PAUSES_S, _STUMBLES = (2.0, 8.0), (500, 502, 503, 504)
-# A download of an artifact redirects to a storage host, with one more step in a renamed repository.
-_MOST_REDIRECTS, _REDIRECTS = 3, (301, 302, 303, 307, 308)
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _PRINTABLE = re.compile(r"[!-~]+")
+# Of this API and of what it redirects to: https, or http on this machine, as in tests.
+_SECURE = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
+_LOCAL = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}(/[!-~]*)?")
 _REMEDIES = {
     401: f"give {TOKEN} a valid token",
     403: "give the job's token the permission for this",
@@ -72,12 +75,14 @@ class GitHub:
         # http.client would print a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
             raise UserError(f"{TOKEN} is empty or not a token; set it to the job's github.token")
-        self._base = base_url.rstrip("/")
-        self._origin = _origin(_checked(self._base, loopback=True))
-        self._authorization = f"Bearer {token}"
-        local = self._origin[0] == "http"
+        local = _LOCAL.fullmatch(base_url) is not None
+        if not (local or _SECURE.fullmatch(base_url)):
+            raise UserError(f"{API_URL}: {quoted(base_url)} is not an https:// address; correct it")
+        self._base, self._authorization = base_url.rstrip("/"), f"Bearer {token}"
         # Unencrypted traffic to this machine must not go through a proxy.
-        self._opener = build_opener(_Unredirected, ProxyHandler({} if local else None))
+        proxy, allowed = ProxyHandler({} if local else None), _LOCAL if local else _SECURE
+        self._answers = build_opener(proxy, _Redirects(None))
+        self._downloads = build_opener(proxy, _Redirects(allowed))
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> GitHub:
@@ -89,22 +94,17 @@ class GitHub:
 
     def listed(self, path: str, key: str = "", **query: str) -> list[Json]:
         """Return all objects of a list on all its pages; `key` names the list inside an answer."""
-        url = f"{self._url(path)}?{urlencode({'per_page': _PAGE, **query})}"
         found: list[Json] = []
-        for _ in range(_MOST_PAGES):
-            what, body, headers = self._read("GET", url)
-            page = _parsed(what, body)
-            items = _checked_object(what, page).get(key) if key else page
+        for number in range(1, _MOST_PAGES + 1):
+            page = {"per_page": _PAGE, **query, **({"page": number} if number > 1 else {})}
+            what, body, headers = self._read("GET", f"{path}?{urlencode(page)}")
+            items = _parsed(what, body)
+            items = _checked_object(what, items).get(key) if key else items
             if not isinstance(items, list):
                 raise UserError(f"{what}: the answer is not a list; check {API_URL}")
             found += [_checked_object(what, item) for item in items]
-            # Link: <https://…>; rel="next", …
-            following = re.search(r'<([^<>]*)>\s*;\s*rel="next"', headers.get("Link", ""))
-            if following is None:
+            if 'rel="next"' not in headers.get("Link", ""):
                 return found
-            url = self._leads_to(what, url, following.group(1))
-            if _origin(urlsplit(url)) != self._origin:
-                raise UserError(f"{what}: the next page is on another host; check {API_URL}")
         raise UserError(f"{what} has more than {_MOST_PAGES * _PAGE} entries; inspect it by hand")
 
     def post(self, path: str, body: Mapping[str, object]) -> Json:
@@ -116,124 +116,92 @@ class GitHub:
         return self._object("PATCH", path, body)
 
     def delete(self, path: str) -> None:
-        self._read("DELETE", self._url(path))
+        self._read("DELETE", path)
 
     def download(self, path: str, limit_bytes: int) -> bytes:
         """Return a file that GitHub may keep on another host, of at most `limit_bytes`."""
-        return self._read("GET", self._url(path), limit=limit_bytes, redirects=_MOST_REDIRECTS)[1]
+        return self._read("GET", path, limit=limit_bytes, opener=self._downloads)[1]
 
     def file(self, repository: str, path: str, commit: str, limit_bytes: int) -> bytes | None:
         """Return a file of a commit, also of a fork's with a pull request; None if absent."""
-        url = self._url(f"/repos/{repository}/contents/{quote(path)}?ref={commit}")
+        where = f"/repos/{repository}/contents/{quote(path)}?ref={commit}"
         with suppress(NotFound):
-            return self._read("GET", url, limit=limit_bytes, accept=_RAW)[1]
+            return self._read("GET", where, limit=limit_bytes, accept=_RAW)[1]
         return None
 
     def _object(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
-        what, answer, _ = self._read(method, self._url(path), body)
+        what, answer, _ = self._read(method, path, body)
         return _checked_object(what, _parsed(what, answer))
-
-    def _url(self, path: str) -> str:
-        if not (path.startswith("/") and _PRINTABLE.fullmatch(path)):
-            raise ValueError(f"not an API path: {path!r}")
-        return f"{self._base}{path}"
 
     def _read(
         self,
         method: str,
-        url: str,
+        path: str,
         body: Mapping[str, object] | None = None,
         limit: int = _ANSWER_LIMIT_BYTES,
-        redirects: int = 0,
         accept: str = _JSON,
+        opener: OpenerDirector | None = None,
     ) -> tuple[str, bytes, Message]:
         """Return the request in words, and the body and headers of the answer."""
+        if not (path.startswith("/") and _PRINTABLE.fullmatch(path)):
+            raise ValueError(f"not an API path: {path!r}")
+        url = f"{self._base}{path}"
         what = f"{method} {cut(inert(url), 300)}"
         data = json.dumps(body).encode() if body is not None else None
-        pauses = iter(_PAUSES_S if method == "GET" else ())
-        while True:
-            headers = {
-                **_HEADERS,
-                "Accept": accept,
-                **({"Content-Type": "application/json"} if data else {}),
-            }
-            if _origin(urlsplit(url)) == self._origin:
-                headers["Authorization"] = self._authorization
-            request = Request(url, data, headers, method=method)
+        request = Request(url, data, {**_HEADERS, "Accept": accept}, method=method)
+        if data:
+            request.add_header("Content-Type", "application/json")
+        # urllib does not hand such a header on to where it is redirected.
+        request.add_unredirected_header("Authorization", self._authorization)
+        for pause in (*(_PAUSES_S if method == "GET" else ()), None):
             try:
-                with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
+                with (opener or self._answers).open(request, timeout=_TIMEOUT_S) as answer:
                     return what, _limited(what, answer, limit), answer.headers
             except HTTPError as error:
                 with error:
-                    if error.code in _REDIRECTS and redirects:
-                        redirects -= 1
-                        url = self._leads_to(what, url, error.headers.get("Location", ""))
-                        continue
-                    pause = next(pauses, None) if error.code in _STUMBLES else None
-                    if pause is None:
+                    if pause is None or error.code not in _STUMBLES:
                         _refuse(what, error)
-            except (OSError, http.client.HTTPException) as fault:
-                pause = next(pauses, None)
+            except (OSError, ValueError, http.client.HTTPException) as fault:
                 if pause is None:
                     why = inert(cut(str(getattr(fault, "reason", fault)) or "no answer", 200))
                     raise Unanswered(f"{what} failed ({why}); run this again") from None
             time.sleep(pause)
-
-    def _leads_to(self, what: str, url: str, location: str) -> str:
-        """Return a redirect's address: encrypted, unless this machine talks to itself."""
-        target = ""
-        with suppress(ValueError):
-            target = urljoin(url, location)
-        if not location or not _PRINTABLE.fullmatch(target):
-            raise UserError(f"{what} does not redirect to an address; run this again")
-        _checked(target, loopback=self._origin[0] == "http", what=what)
-        return target
+        raise AssertionError  # the last try returns or raises
 
 
-class _Unredirected(HTTPRedirectHandler):
-    """Does not follow redirects: urllib's handler would send the token to the other host."""
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects to `allowed` addresses; None leaves each one an error.
 
-    def http_error_302(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message
-    ) -> None:
-        """Return None, so that the redirect stays an error."""
+    One that stays on the host, as in a renamed repository, keeps the token.
+    """
 
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+    max_repeats = max_redirections = 3
 
+    def __init__(self, allowed: re.Pattern[str] | None) -> None:
+        self._allowed = allowed
 
-def _checked(url: str, loopback: bool, what: str = API_URL) -> SplitResult:
-    """Return the parts of an https address, or with `loopback` of http to this machine."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port  # raises ValueError for an invalid port
-        host.encode("idna")  # as the socket will; its failure is not an OSError
-        local = loopback and parts.scheme == "http" and host in _LOOPBACK
-        if host and "@" not in parts.netloc and (local or parts.scheme == "https"):
-            return parts
-    except ValueError:
-        pass
-    raise UserError(f"{what}: {inert(cut(url, 100))!r} is not an address; give one of https://")
-
-
-def _origin(parts: SplitResult) -> tuple[str, str, int]:
-    """Return what all addresses of one server have in common."""
-    usual = 443 if parts.scheme == "https" else 80
-    return parts.scheme, parts.hostname or "", parts.port or usual
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        if self._allowed is None:
+            return None
+        if not self._allowed.fullmatch(newurl):
+            raise UserError(f"GET {cut(inert(req.full_url), 300)} leads to no https:// address")
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        token = req.get_header("Authorization")
+        if new and token and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
+            new.add_unredirected_header("Authorization", token)
+        return new
 
 
 def _limited(what: str, answer: http.client.HTTPResponse, limit: int) -> bytes:
-    """Return the body. Raise UserError if it exceeds `limit` bytes or the time limit."""
-    end, body = time.monotonic() + _ANSWER_LIMIT_S, bytearray()
-    length = answer.headers.get("Content-Length", "")
-    while chunk := answer.read1(min(_CHUNK_BYTES, limit + 1 - len(body))):
-        body += chunk
-        if len(body) > limit:
-            raise UserError(f"{what} is larger than {limit} bytes; it is not read")
-        if time.monotonic() > end:
-            raise Unanswered(f"{what} takes longer than {_ANSWER_LIMIT_S:g} s; run this again")
-    if length.isdigit() and len(body) != int(length):
-        raise Unanswered(f"{what} ended after {len(body)} of {length} bytes; run this again")
-    return bytes(body)
+    """Return the body. Raise UserError if it exceeds `limit` bytes, or is cut short."""
+    body = answer.read(limit + 1)
+    if len(body) > limit:
+        raise UserError(f"{what} is larger than {limit} bytes; it is not read")
+    if answer.length:
+        raise Unanswered(f"{what} ended {answer.length} bytes too early; run this again")
+    return body
 
 
 def _refuse(what: str, error: HTTPError) -> NoReturn:
@@ -246,7 +214,7 @@ def _refuse(what: str, error: HTTPError) -> NoReturn:
     limited = error.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in error.headers
     if error.code == 429 or (error.code == 403 and limited):
         raise Unanswered(f"{what}: the rate limit is reached ({why}); run this again in an hour")
-    if error.code in _REDIRECTS:
+    if 300 <= error.code < 400:
         raise Unanswered(f"{what} is redirected ({why}); check whether it was renamed")
     kind = NotFound if error.code == 404 else Unanswered
     raise kind(f"{what}: {why}; {_REMEDIES.get(error.code, 'run this again')}")
@@ -307,18 +275,6 @@ def number(answer: Json, *keys: str, least: int = 1) -> int:
 def address(answer: Json, *keys: str) -> str:
     """Return a link that Markdown accepts literally. Raise UserError."""
     return text(answer, *keys, pattern=ADDRESS)
-
-
-def run_of_workflow(api: GitHub, repository: str, run_id: int, workflow: str) -> Json:
-    """Return GitHub's answer on a run. Raise UserError if it belongs to another workflow."""
-    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
-    # GitHub may append the branch: .github/workflows/nightly.yml@main.
-    path = text(answer, "path").partition("@")[0]
-    if path != workflow:
-        raise UserError(
-            f"run {run_id} of {repository} is a run of {quoted(path)}, not of {workflow}"
-        )
-    return answer
 
 
 def require_repository(name: str) -> str:

@@ -8,11 +8,12 @@ to something else. Whether a time is true, none can find: whoever reads them jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from warpgauge.github.api import GitHub, Json, at, number, text
+from warpgauge.github.api import GitHub, at, number, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.load import load
@@ -20,15 +21,14 @@ from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Sourc
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system import zip_file
 from warpgauge.system.errors import UserError
-from warpgauge.system.git import short
 from warpgauge.system.text import inert, quoted
 
 # In the artifacts of nights and of sessions, and in those of the gate, base first.
 RUN_FILE = "run.json"
 PAIR = "runs/run-base.json", "runs/run.json"
 
-# Run files, reports, pictures and the log of the full suite are a few MiB, and compress to a tenth.
-# A run of the full suite is 0.5 MiB, one of 10,000 benchmarks 8 MiB.
+# All files of the full suite are a few MiB, compressed to a tenth; its run file is 0.5 MiB, and one
+# of 10,000 benchmarks 8 MiB.
 ARCHIVE_LIMIT_BYTES, LIMIT_BYTES = 32 * 1024 * 1024, 8 * 1024 * 1024
 MOST_ROWS = 10_000
 # CPU seconds to read and judge one GPU's result; 10,000 rows in pairs take four seconds.
@@ -37,18 +37,33 @@ MOST_ARTIFACTS = 20  # with run files to record, one for each GPU job
 
 
 @dataclass(frozen=True)
-class Archive:
-    """A downloaded artifact, by its name."""
+class Artifact:
+    """An artifact of a job. `created` is GitHub's time; later times sort later."""
 
+    api: GitHub
+    repository: str
+    id: int
     name: str
-    content: bytes
+    size: int
+    is_expired: bool
+    created: str
+
+    @cached_property
+    def _content(self) -> bytes:
+        what, most = f"the artifact {self.name}", ARCHIVE_LIMIT_BYTES
+        if self.is_expired:
+            raise UserError(f"{what} has expired; run the workflow again")
+        if self.size > most:
+            raise UserError(f"{what} is larger than {most // 2**20} MiB; it is refused")
+        path = f"/repos/{self.repository}/actions/artifacts/{self.id}/zip"
+        return self.api.download(path, most)
 
     def run(self, member: str, folder: Path) -> Record:
         """Return the run file `member`, and leave it in `folder`, below the artifact's name.
 
         Raise UserError, or MissingEntry if there is none.
         """
-        content = zip_file.entry(self.content, member, LIMIT_BYTES, f"the artifact {self.name}")
+        content = zip_file.entry(self._content, member, LIMIT_BYTES, f"the artifact {self.name}")
         path = folder / self.name / member
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -61,164 +76,93 @@ class Archive:
         return record
 
 
-@dataclass(frozen=True)
-class Artifact:
-    """An artifact of a job. `created` is GitHub's time; later times sort later."""
-
-    id: int
-    name: str
-    size: int
-    expired: bool
-    created: str
-
-    def archive(self, api: GitHub, repository: str) -> Archive:
-        """Download it. Raise UserError."""
-        what, most = f"the artifact {self.name}", ARCHIVE_LIMIT_BYTES
-        if self.expired:
-            raise UserError(f"{what} has expired; run the workflow again")
-        if self.size > most:
-            raise UserError(f"{what} is larger than {most // 2**20} MiB; it is refused")
-        path = f"/repos/{repository}/actions/artifacts/{self.id}/zip"
-        return Archive(self.name, api.download(path, most))
-
-
 def of_run(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> list[Artifact]:
     """Return the artifacts of a run's jobs with `wanted` names, the oldest first."""
-    answers = api.listed(f"/repos/{repository}/actions/runs/{run_id}/artifacts", key="artifacts")
-    found = [_artifact(answer) for answer in answers if wanted(text(answer, "name"))]
+    found = [
+        Artifact(
+            api,
+            repository,
+            number(answer, "id"),
+            text(answer, "name"),
+            number(answer, "size_in_bytes", least=0),
+            at(answer, "expired") is not False,
+            text(answer, "created_at"),
+        )
+        for answer in api.listed(
+            f"/repos/{repository}/actions/runs/{run_id}/artifacts", "artifacts"
+        )
+        if wanted(text(answer, "name"))
+    ]
     return sorted(found, key=lambda made: made.id)
 
 
 def newest(
     api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
 ) -> dict[str, Artifact]:
-    """Return the last attempt's artifact of each name, without expired ones."""
+    """Return the last attempt's artifact of each name, sorted, without expired ones."""
     found = {made.name: made for made in of_run(api, repository, run_id, wanted)}
-    return {name: made for name, made in found.items() if not made.expired}
-
-
-def fetch(
-    api: GitHub, repository: str, run_id: int, wanted: Callable[[str], object]
-) -> Mapping[str, Archive]:
-    """Return the newest artifacts by name, sorted. Raise UserError."""
-    left = newest(api, repository, run_id, wanted)
-    if len(left) > MOST_ARTIFACTS:
+    if len(found) > MOST_ARTIFACTS:
         raise UserError(f"run {run_id} has more than {MOST_ARTIFACTS} run files; none was read")
-    return {name: left[name].archive(api, repository) for name in sorted(left)}
-
-
-def _artifact(answer: Json) -> Artifact:
-    return Artifact(
-        number(answer, "id"),
-        text(answer, "name"),
-        number(answer, "size_in_bytes", least=0),
-        at(answer, "expired") is not False,
-        text(answer, "created_at"),
-    )
+    return {name: found[name] for name in sorted(found) if not found[name].is_expired}
 
 
 # A baseline repeats its context, of 2,000 characters, in every file.
 _CONTEXT_LIMIT = 32 * 1024
-_SUFFIXES = (".cu", ".cpp")
 # What two processes that ran beside each other have in common.
 _SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite")
 
 
-def family_of(path: str) -> str:
-    """Return the family that a file in benchmarks/ registers, or "" for any other file."""
-    folder, _, name = path.rpartition("/")
-    file = Path(name)
-    return file.stem if folder == "benchmarks" and file.suffix in _SUFFIXES else ""
-
-
-def families_of(root: Path) -> set[str]:
-    """Return the families of a checkout."""
-    return {family_of(f"benchmarks/{one.name}") for one in (root / "benchmarks").iterdir()} - {""}
-
-
-def require_session(record: Record, gpu: Gpu, commit: str, families: Collection[str]) -> None:
-    """Raise UserError unless it is a run of this suite, measured on the model `gpu` at `commit`."""
-    for fault in _of_session(record, gpu, commit, families):
+def require_session(record: Record, gpu: Gpu, commit: str, root: Path) -> None:
+    """Raise UserError unless it is a run of the suite in `root`, measured on `gpu` at `commit`."""
+    families = {file.stem for file in (root / "benchmarks").iterdir()
+                if file.suffix in (".cu", ".cpp")}  # fmt: skip
+    context = only_session(record).context
+    faults = [*_no_run(record), *_other(context, {"gpu_name": gpu.name, "commit": commit}, "it")]
+    if sum(len(key) + len(value) for key, value in context.items()) > _CONTEXT_LIMIT:
+        faults.append(f"its context is longer than {_CONTEXT_LIMIT} characters")
+    if not record.rows:
+        faults.append("it holds no benchmark")
+    foreign = (quoted(row.name) for row in record.rows.values() if row.family not in families)
+    faults += [f"benchmarks/ does not have the family of {name}" for name in foreign]
+    for fault in faults[:1]:
         name = record.path.parent.name
         raise UserError(inert(f"the artifact {name} is refused: {fault}; nothing was written"))
 
 
-def _of_session(record: Record, gpu: Gpu, commit: str, families: Collection[str]) -> Iterator[str]:
-    if record.source is not Source.RUN:
-        yield f"it is a {record.source.value}, not a run file"
-    session = only_session(record)
-    name, measured = session.gpu_name or "", session.context.get("commit", "")
-    if name != gpu.name:
-        yield f"it was measured on {quoted(name)}, but {gpu.name} was requested"
-    if measured != commit:
-        yield f"it measured commit {quoted(short(measured))}, but {short(commit)} was requested"
-    if sum(len(key) + len(value) for key, value in session.context.items()) > _CONTEXT_LIMIT:
-        yield f"its context is longer than {_CONTEXT_LIMIT} characters"
-    if not record.rows:
-        yield "it holds no benchmark"
-    yield from _foreign_rows(record, families)
-
-
 def fault_of_pair(
-    pair: tuple[Record, Record],
-    gpu: Gpu,
-    commits: tuple[str, str],
-    filter: str,
-    families: Collection[str] | None,
+    pair: tuple[Record, Record], gpu: Gpu, commits: tuple[str, str], filter: str, *, ours: bool
 ) -> str:
     """Return why two run files, base first, cannot be the pairs that GitHub speaks of, or "".
 
-    `families` are those of this suite; None for another project's programs, which may use no GPU.
+    `ours`: of this suite, not of another project's programs, which may use no GPU.
     """
-    return next(_of_pair(pair, gpu, commits, filter, families), "")
-
-
-def _of_pair(
-    pair: tuple[Record, Record],
-    gpu: Gpu,
-    commits: tuple[str, str],
-    filter: str,
-    families: Collection[str] | None,
-) -> Iterator[str]:
-    ours, sides = families is not None, dict(zip((BASE, CANDIDATE), pair, strict=True))
-    for side, record in sides.items():
-        if record.source is not Source.RUN:
-            yield f"the {side} is a {record.source.value}, not a run file"
+    faults = [fault for record in pair for fault in _no_run(record)]
     if not are_paired(*pair):
-        yield "its two run files are not of one pair"
-    contexts = {side: only_session(record).context for side, record in sides.items()}
-    for side, context in contexts.items():
-        if (stated := context.get(PAIR_SIDE, "")) != side:
-            yield f"the run file of the {side} is of the side {quoted(stated)}"
-    for key in _SHARED:
-        base, candidate = (context.get(key, "") for context in contexts.values())
-        if base != candidate:
-            yield f"its sides differ in {key}: {quoted(base)} and {quoted(candidate)}"
-    for (side, context), commit in zip(contexts.items(), commits, strict=True):
-        name = context.get("gpu_name", "")
-        if name != gpu.name and (name or ours):
-            yield f"it was measured on the GPU {quoted(name)}, not on {quoted(gpu.name)}"
-        if (measured := context.get("commit", "")) != commit:
-            yield f"its {side} is of commit {quoted(measured)}, not of {commit}"
-        if context.get("dirty") == "true":
-            yield f"its {side} was built with uncommitted changes"
-        if context.get("inject"):
-            yield f"its {side} was measured with injected extra work"
-        if normal(context.get("filter", "")) != filter:
-            yield "it was measured with another filter than the requested one"
-        if context.get(FAMILIES_LEFT_OUT):
-            yield "it was measured with --programs, so not in whole"
+        faults.append("its two run files are not of one pair")
+    contexts = [only_session(record).context for record in pair]
+    base, candidate = ({key: context.get(key, "") for key in _SHARED} for context in contexts)
+    faults += _other(base, candidate, f"its {BASE}")
+    for side, context, commit in zip((BASE, CANDIDATE), contexts, commits, strict=True):
+        required = {
+            **{PAIR_SIDE: side, "commit": commit, "filter": filter, "dirty": "false"},
+            "gpu_name": gpu.name if ours or context.get("gpu_name") else "",
+            **dict.fromkeys(("inject", FAMILIES_LEFT_OUT, BUILD_DIR, MANIFEST), ""),
+        }
+        stated = {"dirty": "false", **context, "filter": normal(context.get("filter", ""))}
+        faults += _other(stated, required, f"its {side}")
         if (PROGRAMS in context) is ours:
-            yield f"its {side} is {'' if ours else 'not '}of another project's programs"
-        if {BUILD_DIR, MANIFEST} & context.keys():
-            yield f"its {side} is of another project's build or kernels"
-    for record in sides.values():
-        yield from _foreign_rows(record, families) if families is not None else ()
+            faults.append(f"its {side} is {'' if ours else 'not '}of another project's programs")
+    return faults[0] if faults else ""
 
 
-def _foreign_rows(record: Record, families: Collection[str]) -> Iterator[str]:
-    for row in record.rows.values():
-        if row.family not in families:
-            yield f"benchmarks/ does not have the family of {quoted(row.name)}"
+def _other(context: Mapping[str, str], required: Mapping[str, str], what: str) -> Iterator[str]:
+    for key, value in required.items():
+        if (stated := context.get(key, "")) != value:
+            yield f"{what} states {key} {quoted(stated)}, not {quoted(value)}"
+
+
+def _no_run(record: Record) -> Iterator[str]:
+    if record.source is not Source.RUN:
+        yield f"{record.path.name} is a {record.source.value}, not a run file"

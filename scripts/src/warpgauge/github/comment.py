@@ -8,7 +8,6 @@ All of it is made here from data: Markdown that a run left is never posted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,7 +32,14 @@ from warpgauge.reports.view import at_most, check_word, rank, size, word, worst
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, cut, plural
-from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Verdict, exit_status
+from warpgauge.verdict.comparison import (
+    CHANGED,
+    UNMEASURED,
+    Comparison,
+    Outcome,
+    Verdict,
+    exit_status,
+)
 
 LENGTH_LIMIT = 65_536  # GitHub's limit
 _LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated
@@ -42,13 +48,22 @@ _ROWS = 24  # of the table with a column for each GPU
 _LISTED, _LONGEST_LISTED = 3, 100  # names in a remark, more are counted; characters of each
 
 
+# For what passes by the policy of the pull request alone: neither PASS nor FAIL, a person decides.
+REVIEW = "NEEDS REVIEW"
+PASS, NOT_DECIDED, FAIL = map(
+    check_word, (ExitStatus.OK, ExitStatus.NOT_MEASURED, ExitStatus.REGRESSION)
+)
+_GRAVITY = (PASS, REVIEW, NOT_DECIDED, FAIL)
+
+
 @dataclass(frozen=True)
 class Part:
     """The result of one GPU, or our sentence on why there is none, with links.
 
     `report_url` leads to our page of it, `artifact_url` to the job's files. `sources` are links to
-    the source lines that register benchmarks, by benchmark name. `ended` is how its job ended, if
-    otherwise than by our verdict. `excused` and `removed` are those of `judging.Judged`.
+    the source lines that register benchmarks, by benchmark name. `conclusion` is GitHub's word for
+    how its job ended. `found` is judged by the base's policy, `by_head` by the pull request's, if
+    that differs. `removed` are benchmarks that the pull request takes out of the baseline.
     """
 
     gpu: Gpu
@@ -58,37 +73,63 @@ class Part:
     history_url: str = ""
     report_url: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
-    ended: str = ""
-    excused: Sequence[Verdict] = ()
+    conclusion: str = ""
+    by_head: Comparison | None = None
     removed: Sequence[str] = ()
 
     @property
-    def status(self) -> ExitStatus:
-        """The exit status by our rule; a job that failed has not passed."""
-        status = ExitStatus.NOT_MEASURED if isinstance(self.found, str) else exit_status(self.found)
-        failed = status is ExitStatus.OK and bool(self.ended)
-        return ExitStatus.NOT_MEASURED if failed else status
+    def judged(self) -> str:
+        """Our verdict on the times."""
+        if isinstance(self.found, str):
+            return NOT_DECIDED
+        passes = self.by_head is not None and exit_status(self.by_head) is ExitStatus.OK
+        word = check_word(exit_status(self.found))
+        return REVIEW if passes and word != PASS else word
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether its job ended otherwise. What needs a review passes in the job."""
+        passed = self.conclusion == "success"
+        return bool(self.conclusion) and passed is not (self.judged in (PASS, REVIEW))
+
+    @property
+    def word(self) -> str:
+        """Our verdict on the commit: a job that failed has not passed."""
+        failed = self.is_contradicted and self.conclusion != "success"
+        return NOT_DECIDED if failed else self.judged
 
     @property
     def remarks(self) -> list[str]:
         """What a reader must know beside the verdict."""
+        if isinstance(self.found, str):
+            return []
         lines = []
-        if self.excused:
-            count = len(self.excused)
-            passes = f"{plural(count, 'benchmark')} {'passes' if count == 1 else 'pass'}"
-            rows = _listed([f"{_short(one.name)} ({_excuse(one)})" for one in self.excused])
-            lines.append(f"**{passes} only by the policy that this pull request changes**: {rows}.")
+        if excused := self._excused(self.found):
+            passes = f"{plural(len(excused), 'benchmark')} {'pass' if excused[1:] else 'passes'}"
+            policy = "only by the policy that this pull request changes"
+            lines.append(f"**{passes} {policy}**; review it: {_listed(excused)}.")
         if self.removed:
             what = f"**This pull request removes {plural(len(self.removed), 'benchmark')}**"
-            rows = _listed([*map(_short, self.removed)])
-            lines.append(f"{what} from the baseline: {rows}.")
-        if self.ended and not isinstance(self.found, str):
-            ours = check_word(exit_status(self.found))
+            lines.append(f"{what} from the baseline: {_listed([*map(_short, self.removed)])}.")
+        if self.is_contradicted:
             lines.append(
-                f"Its job ended with {code(self.ended)}, but the rules of the default branch and "
-                f"the base's policy judge its times as {ours}."
+                f"Its job ended with {code(self.conclusion)}, but the rules of the default branch "
+                f"and the base's policy judge its times as {self.judged}."
             )
         return lines
+
+    def _excused(self, found: Comparison) -> list[str]:
+        """Return the faults by the base's policy that are none by the pull request's."""
+        rows = {row.name: row for row in self.by_head.verdicts} if self.by_head else {}
+        excused = []
+        for row in filter(_is_fault, found.verdicts if self.by_head else ()):
+            other = rows.get(row.name)  # None: no longer required
+            if other is None or not _is_fault(other):
+                after = other.outcome.value if other else "not required"
+                why = f": {_short(other.accepted)}" if other and other.accepted else ""
+                both = f"{row.outcome.value} without it, {after} with it{why}"
+                excused.append(f"{_short(row.name)} ({both})")
+        return excused
 
     @property
     def top(self) -> list[str]:
@@ -105,8 +146,8 @@ class Part:
         return [*filter(None, map(link, words, urls))]
 
 
-def _excuse(one: Verdict) -> str:
-    return f"{one.outcome.value} without it" + (f": {_short(one.accepted)}" if one.accepted else "")
+def _is_fault(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.REGRESSION or verdict.is_unmeasured
 
 
 def _short(text: str) -> str:
@@ -118,81 +159,50 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:_LISTED]) + more
 
 
-def body(
-    run: Run,
-    base: Base | None,
-    parts: Sequence[Part],
-    previous_url: str = "",
-    judging: Sequence[str] = (),
-) -> str:
+def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = ()) -> str:
     """Return the comment within GitHub's limit; what does not fit is named and linked.
 
     `judging` are the changed files that decide how the pull request is judged.
     """
     several = len(parts) > 1
-    first = _gravest(parts)
-    status = first.status if first else ExitStatus.NOT_MEASURED
+    first = max(parts, key=_gravity, default=None)
     row, *numbers = first.top if first else ["nothing was measured"]
     where = f"{_name(first)}: " if first and several else ""
-    links = [] if several else [one for part in parts for one in part.links]
+    of_each = [(f"{_name(part)}: " if several else "", part) for part in parts]
+    files = _listed([*map(_short, judging)])
     head = [
-        f"{MARK}**{check_word(status)}** · {where}{row}",
+        f"{MARK}**{first.word if first else NOT_DECIDED}** · {where}{row}",
         *([] if several else numbers),
-        *_remarks(parts, judging),
-        _origin(run, base, parts, [*links, link("previous result", previous_url)]),
+        *(f"{gpu}{remark}" for gpu, part in of_each for remark in part.remarks),
+        *([f"This pull request changes how it is judged: {files}."] if judging else []),
+        _origin(run, base, parts),
     ]
     if several:
         head += ["\n".join(map(_line, parts)), *_beside_each_other(parts)]
     text = "\n\n".join([*head, ""])
-    compared = [part for part in parts if isinstance(part.found, Comparison)]
-    # Reserve room for the links that replace sections.
-    room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part in compared)
+    compared = [(part, part.found) for part in parts if isinstance(part.found, Comparison)]
+    # Reserve room for the links that replace tables.
+    room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part, _ in compared)
     share = min(room // max(len(compared), 1), report.LIMIT)
-    for part in compared:
-        section = _section(part, several, share)
+    for part, found in compared:
+        title = summary("", f"{part.gpu.name}: all results")
+        begin, end = (f"<details>{title}\n\n", "\n</details>\n\n") if several else ("", "")
+        tables = report.tables(found, share - len(begin) - len(end), part.sources)
+        section = f"{begin}{tables}{end}"
         text += section if len(section) <= share else _elsewhere(run, part)
     return text.rstrip() + "\n"
 
 
-def _remarks(parts: Sequence[Part], judging: Sequence[str]) -> list[str]:
-    several = len(parts) > 1
-    lines = [
-        f"{f'{_name(part)}: ' if several else ''}{remark}"
-        for part in parts
-        for remark in part.remarks
-    ]
-    if judging:
-        files = _listed([*map(_short, judging)])
-        lines.append(f"This pull request changes how it is judged: {files}.")
-    return lines
-
-
-def _gravest(parts: Sequence[Part]) -> Part | None:
-    """Return the decisive part: the FAIL with the largest change, else an undecided one."""
-
-    def gravity(part: Part) -> tuple[int, float]:
-        row = None if isinstance(part.found, str) else worst(part.found)
-        return _GRAVITY.index(part.status), row.change.ratio if row and row.change else 0.0
-
-    return max(parts, key=gravity, default=None)
-
-
-_GRAVITY = (ExitStatus.OK, ExitStatus.NOT_MEASURED, ExitStatus.REGRESSION)
+def _gravity(part: Part) -> tuple[int, float]:
+    """Order parts so that the decisive one is last: the FAIL with the largest change."""
+    row = None if isinstance(part.found, str) else worst(part.found)
+    return _GRAVITY.index(part.word), row.change.ratio if row and row.change else 0.0
 
 
 def _line(part: Part) -> str:
     """Return the verdict of one of several GPUs."""
-    verdict = f"**{prose(part.gpu.name)}: {check_word(part.status)}**"
+    verdict = f"**{prose(part.gpu.name)}: {part.word}**"
     return f"- {verdict} · {part.top[-1]} {' · '.join(part.links)}".rstrip()
-
-
-def _section(part: Part, folded: bool, limit: int) -> str:
-    if isinstance(part.found, str):
-        return ""
-    title = summary("", f"{part.gpu.name}: all results")
-    head, foot = (f"<details>{title}\n\n", "\n</details>\n\n") if folded else ("", "")
-    inner = report.tables(part.found, limit - len(head) - len(foot), part.sources)
-    return f"{head}{inner}{foot}"
 
 
 def _beside_each_other(parts: Sequence[Part]) -> list[str]:
@@ -243,15 +253,13 @@ def not_readable(run: Run) -> str:
     return f"The results for commit {code(short(run.head))} could not be read ([run]({run.url}))."
 
 
-def _origin(run: Run, base: Base | None, parts: Sequence[Part], links: Sequence[str]) -> str:
+def _origin(run: Run, base: Base, parts: Sequence[Part]) -> str:
     """Return what was measured against what, and where to find more."""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
-    on = f" on {_name(parts[0])}" if len(parts) == 1 else ""
-    told = f"Commit {code(short(run.head))}{on}"
-    if base is not None:
-        told += f" against {code(short(base.commit))}, its merge base with {breakable(base.branch)}"
-    places = [f"{link('run', run.url)}{attempt}", *filter(None, links)]
-    return f"{told}. {' · '.join(places)}"
+    on, links = (f" on {_name(parts[0])}", parts[0].links) if len(parts) == 1 else ("", [])
+    against = f"{code(short(base.commit))}, its merge base with {breakable(base.branch)}"
+    places = " · ".join([f"{link('run', run.url)}{attempt}", *links])
+    return f"Commit {code(short(run.head))}{on} against {against}. {places}"
 
 
 def _elsewhere(run: Run, part: Part) -> str:
@@ -267,37 +275,19 @@ def _name(part: Part) -> str:
 _OUTDATED = "> **Outdated.**"
 
 
-def _run_of(body: str, run: Run) -> str:
-    """Return the address of the run in our comment, or "" if it is this run or unknown.
-
-    Only the comment's own line and this repository count: a benchmark may have a link as its name.
-    """
-    runs = re.escape(run.url.rpartition("/")[0])
-    line = next((one for one in body.splitlines() if one.startswith("Commit ")), "")
-    found = re.search(rf"\[run\]\(({runs}/[0-9]+)\)", line)
-    return found[1] if found and found[1] != run.url else ""
-
-
 def put(
-    api: GitHub,
-    run: Run,
-    pull: int,
-    base: Base,
-    parts: Sequence[Part],
-    judging: Sequence[str] = (),
+    api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part], judging: Sequence[str] = ()
 ) -> str:
     """Make this the pull request's one comment; return its address.
 
     The oldest comment of ours is edited in place. Duplicates, from two concurrent jobs, are
     deleted, because each would look like a result.
     """
-    repository = run.repository
+    text, repository = body(run, base, parts, judging), run.repository
     ours = _ours(api, repository, pull)
-    previous = _run_of(str(at(ours[0], "body")), run) if ours else ""
-    text = body(run, base, parts, previous, judging)
     if not ours:
         return address(api.post(_comments(repository, pull), {"body": text}), "html_url")
-    changed = _change(api, repository, ours[0], text)
+    changed = address(api.patch(_path(repository, ours[0]), {"body": text}), "html_url")
     for extra in ours[1:]:
         api.delete(_path(repository, extra))
     return changed
@@ -306,14 +296,15 @@ def put(
 def say(api: GitHub, run: Run, pull: int, why: str) -> None:
     """Say why there is no result, on the existing comment or in a new one."""
     if not mark_outdated(api, run.repository, pull, why):
-        text = f"{MARK}**{check_word(ExitStatus.NOT_MEASURED)}** · {why}"
+        text = f"{MARK}**{NOT_DECIDED}** · {why}"
         api.post(_comments(run.repository, pull), {"body": text})
 
 
 def mark_outdated(api: GitHub, repository: str, pull: int, why: str) -> str:
     """Mark the comment as outdated; return its address, "" without a comment."""
     for oldest in _ours(api, repository, pull)[:1]:
-        return _change(api, repository, oldest, outdated(str(at(oldest, "body")), why))
+        text = outdated(str(at(oldest, "body")), why)
+        return address(api.patch(_path(repository, oldest), {"body": text}), "html_url")
     return ""
 
 
@@ -337,10 +328,6 @@ def _ours(api: GitHub, repository: str, pull: int) -> list[Json]:
 
 def _comments(repository: str, pull: int) -> str:
     return f"/repos/{repository}/issues/{pull}/comments"
-
-
-def _change(api: GitHub, repository: str, comment: Json, body: str) -> str:
-    return address(api.patch(_path(repository, comment), {"body": body}), "html_url")
 
 
 def _path(repository: str, comment: Json) -> str:

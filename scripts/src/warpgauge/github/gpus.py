@@ -2,26 +2,25 @@
 """The GPU models that pull requests are measured on: .github/gpus.json.
 
 Standard library only, because a hosted runner plans the jobs before anything is installed.
-.github/gpus.schema.json has the same rules.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.json_file import parsed, text_of
 from warpgauge.system.location import Place
 from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 
-_MOST = 16  # models, and labels of a model
-_MOST_PATTERNS = 64
 _REMEDY = "see .github/gpus.schema.json"
 # Repository settings, which a copy does not inherit. A pull request from a fork cannot read the
 # variable, but it can read the topic, which comes with the event.
@@ -74,11 +73,10 @@ def file_of(root: Path) -> Path:
 
 def read(path: Path) -> tuple[Gpu, ...]:
     """Return the models in `path`, each with a unique slug. Raise UserError."""
-    place, top = Place(path), _top(path)
-    found = [_gpu(value, Place(path, f"GPU {at}")) for at, value in enumerate(top["gpus"], 1)]
+    found = [Gpu(**told) for told in _top(path)["gpus"]]
     for key in ("slug", "name"):
         if len({getattr(gpu, key) for gpu in found}) < len(found):
-            raise place.error(f"has two GPUs of the same {key}", _REMEDY)
+            raise Place(path).error(f"has two GPUs of the same {key}", _REMEDY)
     return tuple(found)
 
 
@@ -136,10 +134,6 @@ def here() -> list[str]:
     return [line.strip() for line in output.splitlines()]
 
 
-def _matches(pattern: str) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
-
-
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -148,69 +142,39 @@ def _expression(pattern: str) -> str:
     return "".join(_WILD.get(part) or re.escape(part) for part in parts)
 
 
-# GitHub's own runners have no GPU, so their labels are refused.
-_is_label = _matches(
-    r"(?!(?:ubuntu|windows|macos)-(?:latest|slim|[0-9.]+)(?:-(?:arm|intel|large|xlarge))?\Z)"
-    r"[A-Za-z0-9][A-Za-z0-9._/=,:+@-]{0,255}"
-)
-_is_group = _matches(r"[A-Za-z0-9][A-Za-z0-9 ._/()-]{0,127}")
-_is_pattern = _matches(r"[A-Za-z0-9._*?][A-Za-z0-9 ._*?/+-]{0,199}")
-
-
-def _are_labels(value: object) -> bool:
-    return _is_label(value) or _are_some(value, _is_label)
-
-
-def _are_some(value: object, holds: Callable[[object], bool], most: int = _MOST) -> bool:
-    """Return whether it is a list of distinct values that satisfy `holds`."""
-    if not isinstance(value, list) or not all(map(holds, value)):
-        return False
-    return 1 <= len({*value}) == len(value) <= most
-
-
-def _is_runs_on(value: object) -> bool:
-    if not isinstance(value, dict):
-        return _are_labels(value)
-    given = {"labels": "self-hosted", **value}
-    return (
-        given.keys() == {"group", "labels"}
-        and _is_group(given["group"])
-        and _are_labels(given["labels"])
-    )
-
-
-# The rule for the value of each key.
-_RULES: Mapping[str, Callable[[object], bool]] = {
-    "slug": _matches(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"),
-    "name": _matches(r"[A-Za-z0-9][A-Za-z0-9 ._()-]{0,63}"),
-    "runs_on": _is_runs_on,
-    "minutes": lambda value: type(value) is int and 5 <= value <= 360,
-}
-_TOP: Mapping[str, Callable[[object], bool]] = {
-    "gpus": lambda value: isinstance(value, list) and 1 <= len(value) <= _MOST,
-    "measured": lambda value: _are_some(value, _is_pattern, _MOST_PATTERNS),
-}
-
-
-def _top(path: Path) -> Mapping[str, Any]:
-    """Return the document, with its GPUs unchecked. Raise UserError."""
+def _top(path: Path) -> Any:  # noqa: ANN401
+    """Return the document. Raise UserError unless it is what .github/gpus.schema.json describes."""
     place = Place(path)
-    return _object(parsed(place, text_of(place)), _TOP, ("gpus",), place)
+    document = parsed(place, text_of(place))
+    schema = json.loads((ROOT / ".github" / "gpus.schema.json").read_bytes())
+    for fault in _faults(document, schema, schema, "the list"):
+        raise place.error(fault, _REMEDY)
+    return document
 
 
-def _gpu(value: object, place: Place) -> Gpu:
-    return Gpu(**_object(value, _RULES, [*_RULES], place))
+def _faults(value: object, rule: Any, schema: Any, what: str) -> Iterator[str]:  # noqa: ANN401
+    """Yield what is wrong with a value, by the keywords of JSON Schema that our schema has."""
+    rule = schema["$defs"][Path(rule["$ref"]).name] if "$ref" in rule else rule
+    if "anyOf" in rule:
+        right = any(not [*_faults(value, one, schema, what)] for one in rule["anyOf"])
+    elif type(value) is not _TYPES[rule["type"]]:
+        right = False
+    elif isinstance(value, dict):
+        right = {*rule["required"]} <= value.keys() <= rule["properties"].keys()
+        for key in value if right else ():
+            yield from _faults(value[key], rule["properties"][key], schema, repr(key))
+    elif isinstance(value, list):
+        distinct = not rule.get("uniqueItems") or len({*map(repr, value)}) == len(value)
+        right = distinct and rule["minItems"] <= len(value) <= rule["maxItems"]
+        for number, item in enumerate(value if right else (), 1):
+            yield from _faults(item, rule["items"], schema, f"{number} of {what}")
+    elif isinstance(value, str):
+        pattern = re.fullmatch(rule["pattern"], value)
+        right = pattern is not None and len(value) <= rule["maxLength"]
+    else:
+        right = rule["minimum"] <= value <= rule["maximum"]
+    if not right:
+        yield f"{what} cannot be {cut(typed(str(value)), 80)}"
 
 
-def _object(
-    value: object,
-    rules: Mapping[str, Callable[[object], bool]],
-    required: Sequence[str],
-    place: Place,
-) -> Mapping[str, Any]:
-    if not isinstance(value, dict) or not {*required} <= value.keys() <= rules.keys():
-        raise place.error(f"is not an object with {', '.join(rules)}", _REMEDY)
-    for key, given in value.items():
-        if not rules[key](given):
-            raise place.error(f"{key!r} cannot be {cut(typed(str(given)), 80)}", _REMEDY)
-    return value
+_TYPES = {"object": dict, "array": list, "string": str, "integer": int}

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.reports.formats.github import command
@@ -17,6 +16,9 @@ from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.interrupts import name_of
 from warpgauge.system.text import cut, inert
+
+# The files of a comparison to keep, by the format that writes them.
+FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
 
 # GitHub's limit for the summary of a step is one MiB.
 _LONGEST = 900_000
@@ -40,44 +42,35 @@ _ERRORS = {
 }
 
 
-@dataclass(frozen=True)
-class Job:
-    """The files of a comparison, as far as they were written."""
+def ended(out: Path, annotations: Path, gpu: str, status: int, log_tail: str) -> ExitStatus:
+    """Show the result of the comparison in the folder `out`; return the job's exit status.
 
-    comparison: Path
-    report: Path
-    annotations: Path
-    gpu: str  # its slug, or ""
-
-    def ended(self, status: int, log_tail: str) -> ExitStatus:
-        """Show the result; return the exit status for the job."""
-        mine = self._shown(status, cut(log_tail, _LONGEST_WORDS))
-        worst = ""
+    `gpu` is a slug, or "". Files may be missing: without a report nothing is a pass, but a
+    regression stays one.
+    """
+    comparison, report = out / FILES["json"], out / FILES["markdown"]
+    compared, worst, words = comparison.exists(), "", cut(log_tail, _LONGEST_WORDS)
+    mine = ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
+    if compared:
         with suppress(ValueError):  # the comparison was killed
-            worst = str(json.loads(_text(self.comparison)).get("worst") or "")
-        _output(mine, worst, str(self.report) if self.report.exists() else "")
-        return mine
-
-    def _shown(self, status: int, words: str) -> ExitStatus:
-        compared = self.comparison.exists()
-        if compared:
-            streams.write(_text(self.annotations))
-            name, page = f"`warpgauge-{self.gpu}`", f"`report-{self.gpu}.html`"
-            told = f"The artifact {page} is this report; {name} has run files, pictures and log."
-            _summarise(_text(self.report) + (f"\n{told}\n" if self.gpu else ""))
-            if status == ExitStatus.OK:
-                streams.write("gate: No regression was found, and every benchmark is bounded.\n")
-                return ExitStatus.OK
-            if status in _ERRORS:
-                _say("error", *_ERRORS[ExitStatus(status)], self.gpu)
-                return ExitStatus(status)
+            worst = str(json.loads(_text(comparison)).get("worst") or "")
+        streams.write(_text(annotations))
+        page, name = f"`report-{gpu}.html`", f"`warpgauge-{gpu}`"
+        where = f"The artifact {page} is this report; {name} has run files, pictures and log."
+        _summarise(_text(report) + (f"\n{where}\n" if gpu else ""))
+    if compared and status == ExitStatus.OK:
+        mine = ExitStatus.OK
+        streams.write("gate: No regression was found, and every benchmark is bounded.\n")
+    elif compared and status in _ERRORS:
+        _say("error", *_ERRORS[mine], gpu)
+    else:
         title = "Not finished" if compared else _NOTHING
         by = f"was ended by {name_of(status - _SIGNALS)}" if status > _SIGNALS else ""
         why = f"the comparison {by or f'ended with exit status {status}'}"
-        _say("error", title, f"{why}{f': {words}' if words else ''}", self.gpu)
+        _say("error", title, f"{why}{f': {words}' if words else ''}", gpu)
         _summarise(f"**{title}:** {why}{f': {code(words)}' if words else ''}\n")
-        # Without a report it is not a pass; a regression stays one even if a file is missing.
-        return ExitStatus(status) if status in _ERRORS else ExitStatus.BAD_USAGE
+    _output(mine, worst, str(report) if report.exists() else "")
+    return mine
 
 
 def refused(fault: UserError, gpu: str) -> None:
@@ -99,12 +92,8 @@ def _summarise(text: str) -> None:
 
 def _output(status: ExitStatus, worst: str, report: str) -> None:
     """Write the outputs for later steps. A foreign name can end neither its line nor its value."""
-    values = {
-        "verdict": check_word(status),
-        "worst": inert(worst),
-        "exit-status": str(int(status)),
-        "report": report,
-    }
+    values = {"verdict": check_word(status), "worst": inert(worst),
+              "exit-status": str(int(status)), "report": report}  # fmt: skip
     end = f"warpgauge-{secrets.token_hex(16)}"
     lines = "".join(f"{name}<<{end}\n{value}\n{end}\n" for name, value in values.items())
     _append("GITHUB_OUTPUT", lines, "outputs")
@@ -112,18 +101,15 @@ def _output(status: ExitStatus, worst: str, report: str) -> None:
 
 def _append(variable: str, text: str, what: str) -> None:
     """Append to the file that `variable` names; if that fails, warn in the log."""
-    path = os.environ.get(variable)
-    if not path:
-        return
-    try:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as fault:
-        _say("warning", f"No {what}", f"it cannot be written ({fault.strerror or fault})")
+    if path := os.environ.get(variable):
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as fault:
+            _say("warning", f"No {what}", f"it cannot be written ({fault.strerror or fault})")
 
 
 def _text(path: Path) -> str:
-    try:
+    with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    return ""

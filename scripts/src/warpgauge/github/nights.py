@@ -8,9 +8,9 @@ of an earlier attempt of the same run are replaced.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,6 @@ from warpgauge.baselines import store
 from warpgauge.github import artifact, gpus
 from warpgauge.github.api import (
     MOMENT,
-    Json,
     Repository,
     Unanswered,
     address,
@@ -30,9 +29,7 @@ from warpgauge.github.api import (
 )
 from warpgauge.github.artifact import (
     RUN_FILE,
-    Archive,
     Artifact,
-    families_of,
     fault_of_pair,
     require_session,
 )
@@ -79,22 +76,25 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     run = recorded_run(api, home, run_id, WORKFLOW, root, *_EVENTS)
     day = run.started.partition("T")[0]
     models = {f"nightly-{gpu.slug}": gpu for gpu in gpus.read(gpus.file_of(root))}
-    files = artifact.fetch(api, home, run.id, models.__contains__)
+    files = artifact.newest(api, home, run.id, models.__contains__)
     if not files:
         raise UserError(
             f"run {run.id} measured no GPU, and its log says why; the history is unchanged",
             ExitStatus.NOT_MEASURED,
         )
-    texts, lost, families = {}, [], families_of(root)
-    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        for name, archive in files.items():
+    texts, lost = {}, []
+    with TemporaryDirectory(prefix="warpgauge-") as scratch:
+        for name, left in files.items():
             gpu = models[name]
-            record = archive.run(RUN_FILE, Path(scratch))
-            require_session(record, gpu, run.head, families)
+            record = left.run(RUN_FILE, Path(scratch))
+            require_session(record, gpu, run.head, root)
             night = lines.of(record, run.started, run.head, run.id)
             try:
-                pair = pair_of(archive, Path(scratch), gpu, run.head, families)
-                night = lines.with_ratios(night, *_ratios(pair))
+                pair = pair_of(left, Path(scratch), gpu, run.head)
+                pairings = pairing.pair(*pair, pair[1].rows)[0]
+                ratios = {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}
+                base = only_session(pair[0]).context["commit"]
+                night = lines.with_ratios(night, base, ratios)
             except UserError as fault:
                 lost.append(f"; {gpu.name} without ratios to its baseline's commit: {fault}")
             texts[f"{gpu.slug}/{day}-{run.id}.jsonl"] = lines.line(night)
@@ -110,32 +110,21 @@ def add(repository: Repository, run_id: int, root: Path) -> str:
     return added + "".join(lost)
 
 
-def pair_of(
-    archive: Archive, folder: Path, gpu: Gpu, commit: str, families: Collection[str]
-) -> tuple[Record, Record]:
+def pair_of(left: Artifact, folder: Path, gpu: Gpu, commit: str) -> tuple[Record, Record]:
     """Return a night's run files of pairs with the baseline's commit, base first.
 
     They lie in `folder` then. Raise MissingEntry without pairs, and UserError for another night's.
     """
     try:
-        pair = archive.run(OF_ALL[0], folder), archive.run(OF_ALL[1], folder)
+        pair = left.run(OF_ALL[0], folder), left.run(OF_ALL[1], folder)
     except MissingEntry:
-        pair = archive.run(OF_FLAGGED[0], folder), archive.run(OF_FLAGGED[1], folder)
+        pair = left.run(OF_FLAGGED[0], folder), left.run(OF_FLAGGED[1], folder)
     base, candidate = (only_session(side).context for side in pair)
     commits, filter = (base.get("commit", ""), commit), candidate.get("filter", "")
-    fault = fault_of_pair(pair, gpu, commits, filter, families)
+    fault = fault_of_pair(pair, gpu, commits, filter, ours=True)
     if fault or not is_full(commits[0]):
         raise UserError(f"these are no pairs of this night: {fault or 'the base has no commit'}")
     return pair
-
-
-def _ratios(pair: tuple[Record, Record]) -> tuple[str, dict[str, Sequence[float]]]:
-    """Return the base's commit, and the log ratios by benchmark."""
-    base, candidate = pair
-    names = [name for name in candidate.rows if name in base.rows]
-    pairings = pairing.pair(base, candidate, names)[0]
-    commit = only_session(base).context["commit"]
-    return commit, {one.candidate.name: paired_tests.log_ratios(one) for one in pairings}
 
 
 # The number of newest runs that are searched; older results are not shown.
@@ -152,79 +141,67 @@ class Newest:
     url: str
 
 
-@dataclass
-class NewestNights:
-    """`refusals` are sentences for the log on results that are not shown."""
+def newest(
+    repository: Repository, root: Path, models: Sequence[Gpu], refusals: list[str]
+) -> dict[str, Newest]:
+    """Return the newest result of each GPU by slug. Raise UserError if GitHub does not answer.
 
-    repository: Repository
-    root: Path  # a checkout of the default branch
-    refusals: list[str] = field(default_factory=list)
-
-    def by_slug(self, models: Sequence[Gpu]) -> dict[str, Newest]:
-        """Return the newest result of each GPU. Raise UserError if GitHub does not answer."""
-        api, home = self.repository.github, self.repository.name
-        names = {f"nightly-{gpu.slug}": gpu for gpu in models}
-        found: dict[str, Newest] = {}
-        for run in self._runs():
-            wanted = [name for name, gpu in names.items() if gpu.slug not in found]
-            left_ones = artifact.newest(api, home, number(run, "id"), wanted.__contains__)
-            for name, left in left_ones.items():
-                if (night := self._night(run, left, names[name])) is not None:
-                    found[names[name].slug] = night
-            if len(found) == len(models):
-                break
-        return found
-
-    def _runs(self) -> Iterator[Json]:
-        """Yield the runs on the default branch, the newest first."""
-        api, home = self.repository.github, self.repository.name
-        branch = text(api.get(f"/repos/{home}"), "default_branch")
-        asked = f"/repos/{home}/actions/workflows/{WORKFLOW}/runs?per_page={_NIGHTS}"
-        answer = at(api.get(f"{asked}&status=completed"), "workflow_runs")
-        for run in answer if isinstance(answer, list) else ():
-            ours = same(at(run, "head_repository", "full_name"), home)
-            if ours and at(run, "head_branch") == branch and at(run, "event") in _EVENTS:
-                yield run
-
-    def _night(self, run: Json, left: Artifact, gpu: Gpu) -> Newest | None:
-        """Return the result, or None if nothing was measured or it is refused."""
+    `root` is a checkout of the default branch; only its runs count. `refusals` gets a sentence for
+    each result that is not shown.
+    """
+    api, home = repository.github, repository.name
+    branch = text(api.get(f"/repos/{home}"), "default_branch")
+    asked = f"/repos/{home}/actions/workflows/{WORKFLOW}/runs?per_page={_NIGHTS}&status=completed"
+    runs = at(api.get(asked), "workflow_runs")
+    names = {f"nightly-{gpu.slug}": gpu for gpu in models}
+    found: dict[str, Newest] = {}
+    for run in runs if isinstance(runs, list) else ():
+        is_ours = same(at(run, "head_repository", "full_name"), home)
+        if not (is_ours and at(run, "head_branch") == branch and at(run, "event") in _EVENTS):
+            continue
+        number_of_run = number(run, "id")
         commit = text(run, "head_sha", pattern=FULL_COMMIT)
         day = text(run, "created_at", pattern=MOMENT).partition("T")[0]
-        try:
-            with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read and judge"):
-                found = self._judged(left, gpu, commit, date.fromisoformat(day))
-        except MissingEntry:
-            return None
-        except Unanswered:
-            raise
-        except Exception as fault:  # a fault in one file must not hide the other GPUs
-            what = f"{left.name} of run {number(run, 'id')} is not shown"
-            self.refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
-            return None
-        return None if found is None else Newest(found, day, commit, address(run, "html_url"))
-
-    def _judged(self, left: Artifact, gpu: Gpu, commit: str, day: date) -> Comparison | None:
-        """Return a night judged as scripts/bench does, or None without a baseline."""
-        archive = left.archive(self.repository.github, self.repository.name)
-        baselines = self.root / "baselines"
-        path = store.find(baselines, gpu.name)
-        with TemporaryDirectory(prefix="warpgauge-") as scratch:
-            run = archive.run(RUN_FILE, Path(scratch))
-            families = families_of(self.root)
-            require_session(run, gpu, commit, families)
+        wanted = [name for name, gpu in names.items() if gpu.slug not in found]
+        for name, left in artifact.newest(api, home, number_of_run, wanted.__contains__).items():
+            gpu = names[name]
             try:
-                pair = pair_of(archive, Path(scratch), gpu, commit, families)
+                with cpu_limit(artifact.CPU_LIMIT_S, "it takes too long to read and judge"):
+                    judged = _judged(left, root, gpu, commit, date.fromisoformat(day))
             except MissingEntry:
-                pair = None
-        if path is None:
-            return None
-        base = load(path)
-        base = replace(base, path=path.relative_to(self.root))
-        settings = ComparisonSettings(policy=policy.of(base, run, baselines, None), today=day)
-        found = judge(base, replace(run, path=Path(RUN_FILE)), settings)
-        if pair is None:
-            return found
-        in_pairs = judge(*pair, settings)
-        both = Looks(in_pairs, rounds_of(in_pairs))
-        seen = confirm.has_seen(base, only_session(run))
-        return confirm.combined(found, both) if seen else confirm.unscreened(found, both)
+                continue
+            except Unanswered:
+                raise
+            except Exception as fault:  # a fault in one file must not hide the other GPUs
+                what = f"{name} of run {number_of_run} is not shown"
+                refusals.append(f"{what}: {cut(inert(str(fault)), 300)}")
+                continue
+            if judged is not None:
+                found[gpu.slug] = Newest(judged, day, commit, address(run, "html_url"))
+        if len(found) == len(models):
+            break
+    return found
+
+
+def _judged(left: Artifact, root: Path, gpu: Gpu, commit: str, day: date) -> Comparison | None:
+    """Return a night judged as scripts/bench does, or None without a baseline."""
+    pair = None
+    with TemporaryDirectory(prefix="warpgauge-") as scratch:
+        run = left.run(RUN_FILE, Path(scratch))
+        require_session(run, gpu, commit, root)
+        with suppress(MissingEntry):
+            pair = pair_of(left, Path(scratch), gpu, commit)
+    baselines = root / "baselines"
+    path = store.find(baselines, gpu.name)
+    if path is None:
+        return None
+    base = load(path)
+    base = replace(base, path=path.relative_to(root))
+    settings = ComparisonSettings(policy=policy.of(base, run, baselines, None), today=day)
+    found = judge(base, replace(run, path=Path(RUN_FILE)), settings)
+    if pair is None:
+        return found
+    in_pairs = judge(*pair, settings)
+    both = Looks(in_pairs, rounds_of(in_pairs))
+    seen = confirm.has_seen(base, only_session(run))
+    return confirm.combined(found, both) if seen else confirm.unscreened(found, both)

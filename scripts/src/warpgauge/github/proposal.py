@@ -10,12 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 from warpgauge.baselines import store
-from warpgauge.github.artifact import RUN_FILE, Archive, families_of, require_session
+from warpgauge.github.artifact import RUN_FILE, Artifact, require_session
 from warpgauge.github.comment import LENGTH_LIMIT
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Run
 from warpgauge.records.load import load
-from warpgauge.records.model import Record, Session
+from warpgauge.records.model import Session
 from warpgauge.records.sessions import only_session
 from warpgauge.reports.formats import markdown as report
 from warpgauge.reports.markdown_text import code, prose, table_head, table_row
@@ -45,11 +45,13 @@ class Proposal:
 
 
 def made(
-    files: Mapping[str, Archive], gpu: Gpu, commit: str, root: Path, scratch: Path, now: datetime
+    files: Mapping[str, Artifact], gpu: Gpu, commit: str, root: Path, scratch: Path, now: datetime
 ) -> Proposal:
     """Add the run files of artifacts, by their names, to the baseline one by one: all or none.
 
-    `scratch` is an empty folder. Raise UserError for anything that must not become a baseline.
+    Each session is compared with the baseline as it was before any of them was added, as
+    scripts/compare.py does. `scratch` is an empty folder. Raise UserError for anything that must
+    not become a baseline.
     """
     old = store.find(root / "baselines", gpu.name)
     baselines = scratch / "baselines"
@@ -57,42 +59,34 @@ def made(
         shutil.copytree(old, baselines / old.name)
     before = None if old is None else load(old)
     added, written = [], set[Path]()
-    families = families_of(root)
-    for name, archive in files.items():
-        run = archive.run(RUN_FILE, scratch)
-        require_session(run, gpu, commit, families)
+    for name, left in files.items():
+        run = left.run(RUN_FILE, scratch)
+        require_session(run, gpu, commit, root)
         recorded = store.record(run.path, baselines, now)
         written |= {one.relative_to(scratch) for one in recorded.files}
-        verdict = None if before is None else _judged(before, run, name, root, now)
-        added.append(Added(only_session(run), recorded.changes, verdict))
+        compared = None
+        if before is not None:
+            accepted = policy.of(before, run, root / "baselines", None)
+            settings = ComparisonSettings(policy=accepted, today=now.date())
+            shown = replace(before, path=before.path.relative_to(root))
+            compared = judge(shown, replace(run, path=Path(name, RUN_FILE)), settings)
+        added.append(Added(only_session(run), recorded.changes, compared))
     texts = {path.as_posix(): (scratch / path).read_text("utf-8") for path in sorted(written)}
     return Proposal(tuple(added), texts)
 
 
-def _judged(before: Record, run: Record, name: str, root: Path, now: datetime) -> Comparison:
-    """Judge as scripts/compare.py does, with names of both sides for a reader."""
-    accepted = policy.of(before, run, root / "baselines", None)
-    terms = ComparisonSettings(policy=accepted, today=now.date())
-    shown = replace(before, path=before.path.relative_to(root))
-    return judge(shown, replace(run, path=Path(name, RUN_FILE)), terms)
-
-
 # The facts on each session that a reviewer needs; the others are in the files.
-_FACTS = (
-    ("GPU", "gpu_uuid"),
-    ("driver", "driver_version"),
-    ("CUDA runtime", "runtime_version"),
-    ("boot", "boot_id"),
-    ("measured", "date"),
-)
+_FACTS = {"GPU": "gpu_uuid", "driver": "driver_version", "CUDA runtime": "runtime_version",
+          "boot": "boot_id", "measured": "date"}  # fmt: skip
 _MOST_LINES = 20
 # With longer texts, twenty sessions would leave no room for the report.
 _LONGEST_FACT, _LONGEST_LINE = 80, 300
 _BETWEEN = "\n\n"
 # https://docs.github.com/actions/concepts/security/github_token: its events start no workflow.
-_NO_WORKFLOWS = """\
-GitHub starts no workflow for a pull request that a workflow opened. To run them, close it and \
-open it again."""
+_NO_WORKFLOWS = (
+    "GitHub starts no workflow for a pull request that a workflow opened. To run them, close it "
+    "and open it again."
+)
 
 
 def title(proposal: Proposal, gpu: Gpu) -> str:
@@ -109,30 +103,23 @@ def body(proposal: Proposal, gpu: Gpu, run: Run, asked: int) -> str:
     ]
     if count < asked:
         parts.append(f"**{asked} were requested**: the run's log says what happened to the others.")
-    head = table_head(("session", *(heading for heading, _ in _FACTS)))
-    parts.append(head + "\n".join(map(_row, proposal.added)))
+    rows = []
+    for session in (one.session for one in proposal.added):
+        facts = [session.key, *(session.context.get(key, "") for key in _FACTS.values())]
+        rows.append(table_row(code(cut(inert(fact), _LONGEST_FACT)) for fact in facts))
+    parts.append(table_head(("session", *_FACTS)) + "\n".join(rows))
     lines = [cut(inert(line), _LONGEST_LINE) for one in proposal.added for line in one.lines]
     items = [f"- {prose(line)}" for line in lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
         items.append(f"- and {len(lines) - _MOST_LINES} more")
-    parts += ["\n".join(items)] if items else []
-    parts.append(_NO_WORKFLOWS)
+    parts += [*(["\n".join(items)] if items else []), _NO_WORKFLOWS]
     room = LENGTH_LIMIT - sum(len(part) + len(_BETWEEN) for part in parts)
-    parts += [_compared(one, room) for one in proposal.added[:1]]
-    return _BETWEEN.join(parts)
+    return _BETWEEN.join([*parts, _compared(proposal.added[0], room)])
 
 
 def comments(proposal: Proposal) -> list[str]:
-    """Return the comparisons of further sessions; one body with all would exceed GitHub's limit.
-
-    Each session is compared with the baseline as it was before any of them was added.
-    """
+    """Return the comparisons of further sessions; one body with all would exceed GitHub's limit."""
     return [_compared(one, LENGTH_LIMIT) for one in proposal.added[1:]]
-
-
-def _row(one: Added) -> str:
-    facts = (one.session.key, *(one.session.context.get(key, "") for _, key in _FACTS))
-    return table_row(code(cut(inert(fact), _LONGEST_FACT)) for fact in facts)
 
 
 def _compared(one: Added, room: int) -> str:

@@ -18,7 +18,6 @@ from warpgauge.github.api import (
     address,
     at,
     number,
-    run_of_workflow,
     same,
     text,
 )
@@ -91,8 +90,11 @@ def run_of(
     api: GitHub, repository: str, run_id: int, workflow: str = WORKFLOW, *events: str
 ) -> Run:
     """Return GitHub's data on the run, which one of `events` must have started. Raise UserError."""
-    answer = run_of_workflow(api, repository, run_id, workflow)
+    answer = api.get(f"/repos/{repository}/actions/runs/{run_id}")
     what = f"run {run_id} of {repository}"
+    # GitHub may append the branch: .github/workflows/nightly.yml@main.
+    if (path := text(answer, "path").partition("@")[0]) != workflow:
+        raise UserError(f"{what} is a run of {quoted(path)}, not of {workflow}")
     wanted = events or (_EVENT,)
     if (event := text(answer, "event")) not in wanted:
         raise UserError(f"{what} was started by {quoted(event)}, not by {' or '.join(wanted)}")
@@ -122,13 +124,12 @@ def newest_run(api: GitHub, repository: str, pull: int, workflow: str) -> Run | 
     answer = api.get(f"/repos/{repository}/pulls/{pull}")
     head = text(answer, "head", "sha", pattern=FULL_COMMIT)
     home = str(at(answer, "head", "repo", "full_name") or "")
-    runs = [
-        run
+    numbers = {
+        number(run, "run_number"): number(run, "id")
         for run in _runs(api, repository, workflow, head)
         if same(_head_repository(run), home) and pull in (_pulls_of(run) or {pull})
-    ]
-    newest = max(runs, key=lambda run: number(run, "run_number"), default=None)
-    return run_of(api, repository, number(newest, "id"), workflow) if newest else None
+    }
+    return run_of(api, repository, numbers[max(numbers)], workflow) if numbers else None
 
 
 def require_newest(api: GitHub, run: Run) -> None:
@@ -136,15 +137,14 @@ def require_newest(api: GitHub, run: Run) -> None:
 
     Pull requests are closed and reopened, runs are repeated, and each event arrives late.
     """
-    numbers = [
-        number(other, "run_number")
-        for other in _runs(api, run.repository, run.workflow, run.head)
+    if any(
+        number(other, "run_number") > run.number
         # The same commit may be on another branch, or on a branch of this name in another fork.
-        if at(other, "head_branch") == run.branch
-        and same(at(other, "head_repository", "full_name"), run.head_repository)
+        and at(other, "head_branch") == run.branch
+        and same(_head_repository(other), run.head_repository)
         and _pulls_of(other) == run.pulls
-    ]
-    if max(numbers, default=0) > run.number:
+        for other in _runs(api, run.repository, run.workflow, run.head)
+    ):
         raise nothing_to_do(run, "a later run measures it")
 
 

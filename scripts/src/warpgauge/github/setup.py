@@ -8,6 +8,7 @@ names a missing environment creates it without protection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import clause, quoted
 
 INSIDE, OUTSIDE = "gpu", "gpu-outside"
-_REVIEWERS, _CHECKS, _WORKFLOWS = "required_reviewers", "required_status_checks", "workflows"
+_REVIEWERS, _CHECKS = "required_reviewers", "required_status_checks"
 _EXTERNAL = "all_external_contributors"
 _ENVIRONMENTS = "Settings, Environments"
 _ACTIONS = "Settings, Actions, General"
@@ -52,20 +53,20 @@ def points(api: GitHub, repository: str, models: Sequence[Gpu]) -> Iterator[Poin
     """Yield the checked settings. Raise UserError if the repository itself cannot be read."""
     path = f"/repos/{repository}"
     home = api.get(path)
-    for name in (INSIDE, OUTSIDE):
-        yield _point(f"environment {name}", _environment, api, path, name)
-    yield _point("workflow permissions", _permissions, api, path)
-    yield _point("workflows of forks", _forks, api, path, home)
-    yield _point("GPU jobs", _turned_on, api, path, home)
-    yield _point("required checks", _required, api, path, home, models)
-    yield _point("pages", _pages, api, path, home)
-
-
-def _point(name: str, check: Callable[..., _Found], *given: object) -> Point:
-    try:
-        return Point(name, *check(*given))
-    except UserError as fault:
-        return Point(name, False, f"GitHub does not report it ({clause(str(fault))})")
+    checks: dict[str, Callable[[], _Found]] = {
+        f"environment {INSIDE}": lambda: _environment(api, path, INSIDE),
+        f"environment {OUTSIDE}": lambda: _environment(api, path, OUTSIDE),
+        "workflow permissions": lambda: _permissions(api, path),
+        "workflows of forks": lambda: _forks(api, path, home),
+        "GPU jobs": lambda: _turned_on(api, path, home),
+        "required checks": lambda: _required(api, path, home, models),
+        "pages": lambda: _pages(api, path, home),
+    }
+    for name, check in checks.items():
+        try:
+            yield Point(name, *check())
+        except UserError as fault:  # noqa: PERF203
+            yield Point(name, False, f"GitHub does not report it ({clause(str(fault))})")
 
 
 def _environment(api: GitHub, path: str, name: str) -> _Found:
@@ -139,10 +140,9 @@ def _pages(api: GitHub, path: str, home: Json) -> _Found:
         return False, f"are made from a branch; choose GitHub Actions ({_PAGES})"
     if (there := str(at(found, "html_url"))).rstrip("/") != wanted.rstrip("/"):
         return False, f"are at {quoted(there)}; set {_SITE} to that (Settings, Variables)"
-    try:
+    rules = None
+    with suppress(NotFound):
         rules = at(api.get(f"{path}/environments/{_SITE_ENVIRONMENT}"), "deployment_branch_policy")
-    except NotFound:
-        rules = None
     if rules is None:
         return False, (
             "any branch may publish them; allow only the default branch to use the environment "
@@ -156,27 +156,17 @@ def _pages(api: GitHub, path: str, home: Json) -> _Found:
 def _required(api: GitHub, path: str, home: Json, models: Sequence[Gpu]) -> _Found:
     branch = text(home, "default_branch")
     rules = api.listed(f"{path}/rules/branches/{quote(branch, safe='')}")
-    if any(
-        at(one, "path") == WORKFLOW
-        for rule in rules
-        if at(rule, "type") == _WORKFLOWS
-        for one in _list(at(rule, "parameters"), _WORKFLOWS)
-    ):
+    workflows, checks = (
+        [str(at(one, key)) for rule in rules for one in _list(at(rule, "parameters"), kind)]
+        for kind, key in (("workflows", "path"), (_CHECKS, "context"))
+    )
+    if WORKFLOW in workflows:
         return True, f"{WORKFLOW} itself is required on {quoted(branch)}"
-    checks = [
-        str(at(one, "context"))
-        for rule in rules
-        if at(rule, "type") == _CHECKS
-        for one in _list(at(rule, "parameters"), _CHECKS)
-    ]
-    try:
+    with suppress(NotFound):  # no branch protection of the older kind
         protection = api.get(f"{path}/branches/{quote(branch, safe='')}/protection/{_CHECKS}")
         checks += map(str, _list(protection, "contexts"))
-    except NotFound:
-        pass  # no branch protection of the older kind
-    required = {check.rpartition(" / ")[2] for check in checks}
     gates = [gpu.job_name for gpu in models]
-    missing = [gate for gate in gates if gate not in required]
+    missing = [gate for gate in gates if gate not in {one.rpartition(" / ")[2] for one in checks}]
     if not missing:
         return True, f"{', '.join(gates)} on {quoted(branch)}: by name, from any app"
     if TOPIC not in _list(home, "topics") and not turns_on(_variable(api, path, VARIABLE)):

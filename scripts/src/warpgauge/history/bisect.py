@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -58,19 +57,12 @@ def suspects(keys: Sequence[str], states: Mapping[str, State]) -> list[int]:
     return [i for i in range(good + 1, bad + 1) if keys[i] != keys[i - 1]]
 
 
-def following(
-    keys: Sequence[str], states: Mapping[str, State], weights: Sequence[float]
-) -> int | None:
-    """The commit to test next; None if no test can narrow the suspects.
-
-    `weights` say how likely each commit is to blame. The commit that halves their sum best is next.
-    """
+def following(keys: Sequence[str], states: Mapping[str, State]) -> int | None:
+    """The commit to test next, which halves the suspects; None if no test can narrow them."""
     left = suspects(keys, states)
-    before = [*accumulate(weights[i] for i in left)]  # sums, each including its commit
+    middle = (len(left) - 2) / 2
     untested = [at for at, i in enumerate(left[:-1]) if keys[i] not in states]
-    if not untested:
-        return None
-    return left[min(untested, key=lambda at: abs(before[at] - before[-1] / 2))]
+    return left[min(untested, key=lambda at: abs(at - middle))] if untested else None
 
 
 def most_steps(commits: int) -> int:
@@ -142,7 +134,10 @@ def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
 
 @dataclass(frozen=True)
 class CommitPairs:
-    """`error` is the error probability per benchmark and commit. Measuring ends at `until`."""
+    """Measures commits in pairs with GOOD.
+
+    `error` is the error probability per benchmark and commit. Measuring ends at `until`.
+    """
 
     measuring: Measuring
     suite: Suite
@@ -200,7 +195,7 @@ class CommitPairs:
         return looks.found, is_final
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
     """The result for one benchmark: the commits that may be to blame, and `why` if not certain.
 
@@ -220,10 +215,11 @@ class Found:
     skipped: Mapping[str, str] = field(default_factory=dict)  # reasons by commit
 
 
-def find(builds: CommitBuilds, pairs: CommitPairs) -> list[Found]:
+def find(pairs: CommitPairs) -> list[Found]:
     """The result for each row that may be slower in BAD. Raises UserError if none is."""
+    builds = pairs.builds
     builds.require_difference()
-    found = [_Search(builds, pairs, row).run() for row in builds.rows]
+    found = [_Search(pairs, row).run() for row in builds.rows]
     slower = [one for one in found if not one.whole.is_no_slower]
     if not slower:
         good, bad = short(builds.commits[0]), short(builds.commits[-1])
@@ -236,7 +232,6 @@ def find(builds: CommitBuilds, pairs: CommitPairs) -> list[Found]:
 class _Search:
     """Builds commits and measures each beside GOOD, until one is to blame for `row`."""
 
-    builds: CommitBuilds
     pairs: CommitPairs
     row: str
     # By key:
@@ -246,7 +241,8 @@ class _Search:
     _skipped: dict[str, str] = field(default_factory=dict)  # reasons
 
     def run(self) -> Found:
-        commits, keys = self.builds.commits, self.builds.keys
+        builds = self.pairs.builds
+        commits, keys = builds.commits, builds.keys
         whole, _ = self._measured(len(commits) - 1, lambda one: one.is_slower or one.is_no_slower)
         if not whole.is_slower:
             limits = f"{percent(whole.least)} to {percent(whole.most)}"
@@ -255,67 +251,59 @@ class _Search:
         self._states = {keys[0]: State.GOOD, keys[-1]: State.BAD}
         why = self._narrow(whole.half)
         left = suspects(keys, self._states)
-        skipped = {
-            commits[i]: self._skipped[keys[i]]
-            for i in range(left[0], left[-1])
-            if keys[i] in self._skipped
-        }
-        found = Found(self.row, whole, tuple(commits[i] for i in left), why, skipped=skipped)
-        if len(left) > 1:
-            return found
-        key, before = keys[left[0]], keys[left[0] - 1]
-        return replace(
-            found,
-            why="",
-            slower=self._seen[key],
-            before=self._seen.get(before),
-            causes=self._causes(before, key),
-            files=self._files[key],
-        )
+        found = Found(self.row, whole, tuple(commits[i] for i in left), why)
+        between = range(left[0], left[-1])
+        known = {commits[i]: self._skipped.get(keys[i], "") for i in between}
+        found.skipped = {commit: why for commit, why in known.items() if why}
+        if len(left) == 1:
+            before, key = keys[left[0] - 1], keys[left[0]]
+            found.why, found.causes = "", self._causes(before, key)
+            found.slower, found.before = self._seen[key], self._seen.get(before)
+            found.files = self._files[key]
+        return found
 
     def _narrow(self, threshold: float) -> str:
         """Test commits until one is to blame. Returns why none is certain, or empty."""
-        keys, most = self.builds.keys, most_steps(len(self.builds.commits) - 1)
-        while (index := following(keys, self._states, self.builds.weights)) is not None:
+        builds = self.pairs.builds
+        keys, most = builds.keys, most_steps(len(builds.commits) - 1)
+        while (index := following(keys, self._states)) is not None:
             if self.pairs.left <= 0.0:
                 return _TIME_IS_UP
             if len(self._seen) >= most:
                 return f"{most} commits were measured, which is the limit"
-            key = keys[index]
-            if fault := self.builds.build(index):
-                self._skip(key, fault)
-            elif keys[index] == key:  # it does not equal a commit that was built before
+            key, fault = keys[index], builds.build(index)
+            if not fault and keys[index] != key:  # it equals a commit that was built before
+                continue
+            if not fault:
                 one, is_final = self._measured(index, lambda one: one.state(threshold) is not None)
                 if not is_final:
                     return _TIME_IS_UP
-                state = one.state(threshold)
-                if state is None or one.fault:
+                self._states[key] = one.state(threshold) or State.UNKNOWN
+                if self._states[key] is State.UNKNOWN:
                     why = one.fault or f"{one}, too close to half of the change"
-                    self._skip(key, f"commit {short(self.builds.commits[index])}: {why}")
-                else:
-                    self._states[key] = state
+                    fault = f"commit {short(builds.commits[index])}: {why}"
+            if fault:
+                builds.measuring.note(f"Skipped: {fault}")
+                self._states[key], self._skipped[key] = State.UNKNOWN, fault
         return "" if len(suspects(keys, self._states)) == 1 else "commits in between are unknown"
-
-    def _skip(self, key: str, why: str) -> None:
-        self.builds.measuring.note(f"Skipped: {why}")
-        self._states[key], self._skipped[key] = State.UNKNOWN, why
 
     def _measured(self, index: int, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
         """Measure a commit beside GOOD until settled; False if the time ends before."""
-        commit, key = self.builds.commits[index], self.builds.keys[index]
+        builds = self.pairs.builds
+        commit, key = builds.commits[index], builds.keys[index]
         one, is_final = self.pairs.measured(commit, self.row, settled)
         self._seen[key], self._files[key] = one, self.pairs.files(commit, self.row)
-        self.builds.measuring.note(f"Commit {short(commit)}: {self.row} {one}")
+        builds.measuring.note(f"Commit {short(commit)}: {self.row} {one}")
         return one, is_final
 
     def _causes(self, before: str, key: str) -> tuple[str, ...]:
         """The differences between the programs of two keys. GOOD was measured with every commit."""
-        base, candidate = self._files[key]
-        if before != self.builds.keys[0]:
+        builds, (base, candidate) = self.pairs.builds, self._files[key]
+        if before != builds.keys[0]:
             base = self._files[before][1]
         changes = resource_changes(*(load.load(path).rows[self.row] for path in (base, candidate)))
         causes = [*map(str, changes)]
-        one, other = (self.builds.identities[either] for either in (before, key))
+        one, other = builds.identities[before], builds.identities[key]
         if one.kernels == other.kernels:
             causes.append("the kernels are equal: the host code differs")
         if one.host == other.host:

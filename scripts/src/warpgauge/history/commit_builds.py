@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
-from warpgauge.measure import build, program_identity, selection
+from warpgauge.measure import program_identity, selection
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
@@ -23,12 +22,12 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
-# Files that go into a program. The same folders also hold documents, Python and tests.
-_BUILD_FILE = re.compile(r"\.cmake/|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$")
-_SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|{_BUILD_FILE.pattern}")
+# Files that may go into a program. The same folders also hold documents, Python and tests.
+_SOURCE = re.compile(
+    r"(?:kernels|benchmarks|fixtures|\.cmake)/|"
+    r"(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$"
+)
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
-# The weight of a commit that changes no file of the program; other commits have weight 1.
-_UNLIKELY = 0.1
 _BUILD = Path("build", "release")
 
 
@@ -54,21 +53,20 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], first, *others]
 
 
-Tree = Mapping[str, str]  # git's entry of each file that may go into a program, by path
-
-
-def _tree(root: Path, commit: str) -> Tree:
+def _sources(root: Path, commit: str) -> str:
+    """A hash of the files that may go into a program, the same for equal ones."""
     lines = git.require(root, "ls-tree", "-r", commit).splitlines()
-    entries = {path: entry for entry, _, path in (line.partition("\t") for line in lines)}
-    sources = (path for path in entries if _SOURCE.match(path) and not _NO_SOURCE.match(path))
-    return {path: entries[path] for path in sources}
+    paths = {line: line.partition("\t")[2] for line in lines}
+    kept = [
+        one for one, path in paths.items() if _SOURCE.match(path) and not _NO_SOURCE.match(path)
+    ]
+    return hashlib.sha256("\n".join(kept).encode()).hexdigest()
 
 
 class _Built(msgspec.Struct, frozen=True):
     """The programs of a commit, or why there are none."""
 
     identity: Identity = Identity("", "")
-    made_of: list[str] = msgspec.field(default_factory=list)  # source files in the repository
     fault: str = ""
 
 
@@ -76,9 +74,8 @@ class _Built(msgspec.Struct, frozen=True):
 class CommitBuilds:
     """The programs that contain `rows`, for `commits` from GOOD to BAD.
 
-    `keys` has a key per commit; commits with equal programs share one. `weights` say how likely
-    each commit is to blame. `identities` of the programs are by key. The builds of `kept` commits
-    stay on disk.
+    `keys` has a key per commit; commits with equal sources or programs share one. `identities` of
+    the programs are by key. The builds of `kept` commits stay on disk.
     """
 
     measuring: Measuring
@@ -87,16 +84,11 @@ class CommitBuilds:
     rows: Sequence[str]
     kept: int
     keys: list[str] = field(init=False)
-    weights: list[float] = field(init=False)
     identities: dict[str, Identity] = field(default_factory=dict)
-    _trees: list[Tree] = field(init=False)
     _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by commit
 
     def __post_init__(self) -> None:
-        self._trees = [_tree(self.measuring.root, commit) for commit in self.commits]
-        texts = (repr(sorted(tree.items())) for tree in self._trees)
-        self.weights = [1.0] * len(self.commits)
-        self.keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+        self.keys = [_sources(self.measuring.root, commit) for commit in self.commits]
 
     def require_difference(self) -> None:
         """Build GOOD and BAD. Raises UserError if that fails, or if their programs are equal."""
@@ -106,44 +98,30 @@ class CommitBuilds:
         if self.keys[0] == self.keys[-1]:
             good, bad = (short(self.commits[index]) for index in (0, -1))
             raise UserError(f"the programs of {good} and {bad} are equal: nothing to bisect")
-        # No commit is excluded; this only decides which are tested first.
-        if made_of := self._built(-1).made_of:
-            for index, (old, new) in enumerate(pairwise(self._trees), 1):
-                self.weights[index] = _UNLIKELY if _are_same(old, new, made_of) else 1.0
 
     def build(self, index: int) -> str:
         """Build a commit. Returns why it cannot be built, or empty; raises UserError for the ends.
 
-        If its programs equal earlier ones, it gets the key of those. Commits for which ninja would
-        not rebuild the programs get the same key.
+        If its programs equal earlier ones, it gets the key of those.
         """
-        key, built = self.keys[index], self._built(index)
-        if built.fault:
-            return built.fault
-        same = next((one for one, old in self.identities.items() if old == built.identity), key)
-        self.identities[same] = built.identity
-        if same != key:
-            commit = short(self.commits[index])
-            self.measuring.note(f"Commit {commit} has the programs of an earlier one.")
-            self.keys[:] = [same if one == key else one for one in self.keys]
-        for i, tree in enumerate(self._trees if built.made_of else ()):
-            is_new = self.keys[i] not in self.identities
-            if is_new and _are_same(tree, self._trees[index], built.made_of):
-                self.keys[i] = same
-        return ""
-
-    def _built(self, index: int) -> _Built:
-        commit = self.commits[index]
+        key, commit = self.keys[index], self.commits[index]
         built = self.journal.find(["built", commit], _Built)
         if built is None:
             try:
-                built = _Built(self._identity(commit), self._made_of(commit))
+                built = _Built(self._identity(commit))
             except UserError as fault:
                 if commit in (self.commits[0], self.commits[-1]):
                     raise
                 built = _Built(fault=str(fault))
             self.journal.keep(["built", commit], built)
-        return built
+        if built.fault:
+            return built.fault
+        same = next((one for one, old in self.identities.items() if old == built.identity), key)
+        self.identities[same] = built.identity
+        if same != key:
+            self.measuring.note(f"Commit {short(commit)} has the programs of an earlier one.")
+            self.keys[:] = [same if one == key else one for one in self.keys]
+        return ""
 
     def programs(self, commit: str) -> list[Binary]:
         """The programs of a commit, limited to these rows. Raises UserError."""
@@ -171,16 +149,3 @@ class CommitBuilds:
         files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
         return program_identity.of(files, (described, short(commit)))
-
-    def _made_of(self, commit: str) -> list[str]:
-        """The repository files of a commit's programs; empty if ninja does not list them."""
-        root = worktree.folder_of(self.measuring.root, commit).resolve()
-        found = build.sources(root / _BUILD)
-        inside = (path.relative_to(root) for path in found if path.is_relative_to(root))
-        return sorted(str(path) for path in inside if path.parts[0] != "build")
-
-
-def _are_same(tree: Tree, other: Tree, made_of: Sequence[str]) -> bool:
-    """Whether ninja would not rebuild a program `made_of` these files between the two trees."""
-    build_files = filter(_BUILD_FILE.match, {*tree, *other})
-    return all(tree.get(path) == other.get(path) for path in (*made_of, *build_files))

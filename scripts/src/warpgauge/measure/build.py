@@ -108,19 +108,6 @@ def build(
     return log.parent / preset
 
 
-def sources(folder: Path) -> frozenset[Path]:
-    """Return the files that the build in `folder` read; empty if ninja does not report them."""
-    command = ["ninja", "-C", str(folder), "-t", "deps"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False
-        )
-    except OSError:
-        return frozenset()
-    found = (line.strip() for line in done.stdout.splitlines() if line.startswith("    "))
-    return frozenset(Path(os.path.normpath(folder / path)) for path in found)
-
-
 def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
     output: list[str] = []
     with log.open("a", buffering=1) as file, command_log.running(command, folder=root) as logged:

@@ -17,7 +17,7 @@ from pathlib import Path
 from warpgauge.commands import command_lines
 from warpgauge.commands.arguments import contradiction
 from warpgauge.github import gpus, job_report
-from warpgauge.github.job_report import Job
+from warpgauge.github.job_report import FILES
 from warpgauge.reports.formats.github import commands_stopped
 from warpgauge.system import git, process, streams, worktree
 from warpgauge.system.errors import ExitStatus, UserError, of_system
@@ -25,8 +25,6 @@ from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import quoted
 
-# The files to keep, by the format that writes them.
-FILES = {"json": "comparison.json", "markdown": "report.md", "junit": "junit.xml"}
 PICTURES = ("intervals.svg", "intervals.png")
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
@@ -102,8 +100,8 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
         finally:
             _keep(run.with_suffix(".log"), out / COMMANDS)
             _keep(run.with_suffix(".html"), out / page_of(options.gpu))
-        job = Job(out / FILES["json"], out / FILES["markdown"], annotations, options.gpu)
-        return job.ended(status, process.log_tail(out / LOG))
+        tail = process.log_tail(out / LOG)
+        return job_report.ended(out, annotations, options.gpu, status, tail)
 
 
 def _merge_base(root: Path, ref: str) -> str:

@@ -20,8 +20,7 @@ from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_r
 from warpgauge.github import comment as comments
 from warpgauge.github.api import GitHub, Repository, address, number
 from warpgauge.github.gpus import Gpu
-from warpgauge.github.judging import Terms
-from warpgauge.github.nights import Newest, NewestNights
+from warpgauge.github.nights import Newest
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run, recorded_run
 from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
@@ -56,8 +55,8 @@ def comment(
     def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
         ours = given.root is None
         where = given.root or root
-        terms = Terms(api, run, pull, base, where, ours, given.policy, normal(filter))
-        return Result(terms, given.report_url, given.pages)
+        judged_by = base, where, ours, given.policy, normal(filter)
+        return Result(api, run, pull, *judged_by, given.report_url, given.pages)
 
     if given.request:
         if given.run_id is None:
@@ -111,7 +110,7 @@ def _pulls(api: GitHub, run: Run, only: int | None) -> list[Pull]:
 def _kept(result: Result, folder: Path) -> ExitStatus:
     """Write a page per GPU with a valid result; the comment says which results are not."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part in result.parts(gpus.read(gpus.file_of(result.terms.root))):
+    for part in result.parts(gpus.read(gpus.file_of(result.root))):
         if isinstance(part.found, Comparison):
             path = folder / f"checked-report-{part.gpu.slug}.html"
             path.write_text(FORMATS["html"].render(part.found), encoding="utf-8")
@@ -121,9 +120,8 @@ def _kept(result: Result, folder: Path) -> ExitStatus:
 
 def _posted(result: Result) -> ExitStatus:
     """Read all results, then post the comment. Raises UserError."""
-    terms, pull = result.terms, result.terms.pull
-    api, run = terms.api, terms.run
-    parts = result.parts(gpus.read(gpus.file_of(terms.root)))
+    api, run, pull = result.api, result.run, result.pull
+    parts = result.parts(gpus.read(gpus.file_of(result.root)))
     # Somebody may have pushed while the results were read.
     pulls = _pulls(api, run, None)
     if pull not in pulls:
@@ -134,25 +132,24 @@ def _posted(result: Result) -> ExitStatus:
     if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
         print(f"run {run.id} belongs to another pull request than #{pull.number}")
         return ExitStatus.OK
-    print(f"posted: {comments.put(api, run, pull.number, terms.base, parts, terms.judging)}")
+    print(f"posted: {comments.put(api, run, pull.number, result.base, parts, result.judging)}")
     return _status(result)
 
 
 def _answered(asked: Request, result: Result) -> ExitStatus:
     """Replace the comment that announced the measurement by its result."""
-    terms = result.terms
-    api, run = terms.api, terms.run
+    run = result.run
     body = comments.not_readable(run)
     try:
-        models = asked.models(gpus.read(gpus.file_of(terms.root)))
+        models = asked.models(gpus.read(gpus.file_of(result.root)))
         parts = result.parts(models)
         body = (
-            comments.body(run, terms.base, parts, judging=terms.judging).removeprefix(MARK)
+            comments.body(run, result.base, parts, result.judging).removeprefix(MARK)
             if parts
             else comments.not_measured(run, "the run had no job for any GPU")
         )
     finally:
-        print(f"posted: {on_demand.answer(api, run.repository, asked, body)}")
+        print(f"posted: {on_demand.answer(result.api, run.repository, asked, body)}")
     return _status(result)
 
 
@@ -183,7 +180,7 @@ def propose(
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
     wanted = re.compile(rf"session-{re.escape(gpu.slug)}-[1-9][0-9]?")
-    files = artifact.fetch(api, repository.name, run.id, wanted.fullmatch)
+    files = artifact.newest(api, repository.name, run.id, wanted.fullmatch)
     if not files:
         raise UserError(
             f"run {run.id} recorded no session of {gpu.name}, and its log says why; no pull "
@@ -232,9 +229,9 @@ def pages(
     given = command_lines.ci_pages().parse_args(argv)
     require_empty(given.out_dir)
     models = gpus.read(gpus.file_of(root))
-    found = NewestNights(Repository(GitHub.of(environment), given.repository), root)
-    newest = found.by_slug(models)
-    for refusal in found.refusals:
+    repository, refusals = Repository(GitHub.of(environment), given.repository), list[str]()
+    newest = nights.newest(repository, root, models, refusals)
+    for refusal in refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
     history = History.at(given.history, "HEAD")
     rows = [
@@ -250,9 +247,9 @@ def pages(
     return ExitStatus.NOT_MEASURED if history.faults else ExitStatus.OK
 
 
-def _write_gpu(out: Path, nights: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
+def _write_gpu(out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
     """Write a GPU's folder, and return its row in the index."""
-    count, families = len(nights), _families(courses(nights))
+    count, families = len(measured), _families(courses(measured))
     row = site.Gpu(gpu.slug, gpu.name, count)
     folder = out / gpu.slug
     if newest is not None:
