@@ -74,6 +74,7 @@ class Plan(msgspec.Struct):
     seed: str
     deadline_s: float  # for each answer of a side
     programs: list[Program]
+    isolate: bool = False  # all programs, or the driver fails
     version: int = 1
 
 
