@@ -116,7 +116,7 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     """
     everything = measuring.found(built.programs)
     wanted = selection.wanted(everything, measuring.options.filter, suites=True)
-    probes = discovery.gpus(everything, measuring.scratch)
+    probes = discovery.gpus(everything, measuring.scratch, isolate=measuring.isolates)
     gpus, faults = named_gpus(probes)
     if len(gpus) < 2 or all(one.gpus == 1 for one in wanted):
         return gpus, faults

@@ -32,7 +32,7 @@ _CONTRADICTIONS = {
     "--against": ("--no-confirm",),
     "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
     # External kernels have no suites, and are of one program.
-    "--kernels": ("--build-dir", "--suite", "--programs"),
+    "--kernels": ("--build-dir", "--suite", "--programs", "--isolate"),
 }
 # Options allowed with --resume; all others are taken from the interrupted run.
 _WITH_RESUME = frozenset(("--resume", "--no-wait", "--verbose"))

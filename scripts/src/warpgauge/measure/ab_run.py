@@ -140,6 +140,7 @@ class AbRun:
             "processes": str(max([processes, *(outcome.round for outcome in outcomes)])),
             ORDER_SEED: str(options.seed),
             "filter": options.filter,
+            **measuring.isolation,
         }
         return run_file.document(side.binaries, outcomes, facts, self.suite.known), tired
 
@@ -170,6 +171,7 @@ class AbRun:
                 "filter": filter,
                 LOOKS: " ".join(map(str, [*before, *looked])),
                 MEASURED_SECONDS: f"{measuring.budget.spent:.0f}",
+                **measuring.isolation,
             }
             records = written(sides, paths, facts, self.suite.known)
             return judge(records[BASE], records[CANDIDATE])

@@ -21,6 +21,8 @@ DEFAULT_SUITE, FULL_SUITE = "default", "full"  # a program's --suite
 # of its kernels (--kernels), and the folder of its baselines.
 PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
 
+# Key of the context: whether the programs were isolated from the machine, "yes" or "no (REASON)".
+ISOLATED = "isolated"
 
 _AXIS = re.compile(r"([^:/]+):([A-Za-z0-9_.+-]+)")
 # A number in a name. It means the same in Python's regular expressions and in POSIX extended ones.

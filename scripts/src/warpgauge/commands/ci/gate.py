@@ -94,7 +94,7 @@ class Gate:
             files = [(name, out / file) for name, file in FILES.items()]
             files += [("intervals", out / file) for file in PICTURES]
             files += [("github", annotations)]
-            command += ["--why", *options.further, f"--out={run}"]
+            command += ["--why", "--isolate=auto", *options.further, f"--out={run}"]
             command += [f"--format={name}={path}" for name, path in files]
             environment = {
                 "TMPDIR": own,
