@@ -230,7 +230,9 @@ def test_without_a_gpu_there_is_nothing_to_measure_on_all(machine: BenchProcess)
 def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
     machine: BenchProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def probe(binaries: object, arguments: list[str], scratch: object) -> discovery.Probe:
+    def probe(
+        binaries: object, arguments: list[str], scratch: object, *, isolate: bool
+    ) -> discovery.Probe:
         index = int(arguments[0].partition("=")[2])
         if index == 3:
             raise UserError("no device 3")

@@ -58,7 +58,7 @@ def test_the_change_is_measured_against_the_commit_that_it_began_at(fake: FakeGa
     fake.commit("what others did meanwhile")
     fake.git("checkout", "--quiet", "topic")
     assert fake.run() is ExitStatus.OK
-    assert fake.called() == [f"--against={fake.commits[0]}", "--why"]
+    assert fake.called() == [f"--against={fake.commits[0]}", "--why", "--isolate=auto"]
     assert (
         f"commit {fake.commits[0][:10]} is the merge base of 'main'" in fake.capsys.readouterr().out
     )
@@ -212,7 +212,14 @@ def test_two_folders_of_programs_are_measured_in_pairs(fake: FakeGate) -> None:
     status = fake.run("--programs", str(base), str(candidate), "--", "--processes=5", "--filter=")
     assert status is ExitStatus.REGRESSION
     folders = [str(base), str(candidate)]
-    assert fake.called("warpgauge") == ["ab", *folders, "--why", "--processes=5", "--filter="]
+    assert fake.called("warpgauge") == [
+        "ab",
+        *folders,
+        "--why",
+        "--isolate=auto",
+        "--processes=5",
+        "--filter=",
+    ]
     assert (fake.out / "comparison.json").exists()
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fake_binary
+import isolating
 from sass import built
 from traces import process, text
 from warpgauge.measure import build, toolkit
@@ -55,6 +57,15 @@ def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) 
     assert path.exists() is kept
     if kept:
         assert json.loads(path.read_text())["otherData"]["side"] == "base"
+
+
+def test_an_isolated_program_is_traced_but_not_profiled() -> None:
+    with isolating.folder() as folder:
+        gathers = replace(gathering(folder, process(NAME, replays=5)), isolate=True)
+        program = Binary(folder / "bench_sync", (NAME,))
+        found = gathers.side(program, NAME, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
+    assert found.device
+    assert "The base is not counted: ncu cannot profile isolated programs." in gathers.missing
 
 
 _SCALE = """

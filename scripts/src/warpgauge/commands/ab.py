@@ -92,7 +92,7 @@ class _AbCommand(MeasuringCommand):
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         where = (self.folders, measuring.scratch, environment)
         measuring.provide_driver()
-        found = program_folder.both(*where, self.options.programs)
+        found = program_folder.both(*where, self.options.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side for name in one.names]

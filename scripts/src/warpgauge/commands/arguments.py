@@ -343,6 +343,10 @@ _SHARED = {
     "--seed": _valued("N", index, "seed of the order; default: random, recorded"),
     "--no-wait": _flag("fail (exit 3) instead of waiting if another command is measuring here",
         "wait"),
+    "--isolate": {"nargs": "?", "const": "always", "default": "", "choices": ("always", "auto"),
+        "metavar": "auto", "help": "run the programs as another user, without network and with "
+        "read-only files, and fail if this machine cannot; auto: then run them as they are, and "
+        "say so"},
     "--against": _valued("REF", str),
     "--fail-on": {"choices": ("resources",), "action": "append", "default": [],
         "help": "also fail on changes of registers, spills, occupancy, kernels and memory"},

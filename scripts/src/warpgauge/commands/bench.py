@@ -38,7 +38,7 @@ _CONTRADICTIONS = {
     "--against": ("--no-confirm",),
     "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
     # External kernels have no suites, and are of one program.
-    "--kernels": ("--build-dir", "--suite", "--programs"),
+    "--kernels": ("--build-dir", "--suite", "--programs", "--isolate"),
 }
 # Options that need another commit, with those that cannot build it, and the command that can.
 _OF_ONE_BUILD = (
@@ -183,7 +183,7 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     """
     everything = measuring.found(built.programs)
     wanted = selection.wanted(everything, measuring.options.filter, suites=True)
-    probes = discovery.gpus(everything, measuring.scratch)
+    probes = discovery.gpus(everything, measuring.scratch, isolate=measuring.isolates)
     gpus, faults = named_gpus(probes)
     if len(gpus) < 2 or all(program.gpus == 1 for program in wanted):
         return gpus, faults

@@ -76,7 +76,7 @@ def bench() -> Parser:
         "files go to DIR/runs")
     what.add_argument("--kernels", metavar="FILE", type=Path, help="measure the kernels of this "
         "manifest (*.toml) instead of the suite")
-    add(what, "--no-build")
+    add(what, "--no-build", "--isolate")
     what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
         "work to matching benchmarks")
 
@@ -131,7 +131,7 @@ def ab() -> Parser:
         "recorded in the run files")
     add(what, "--device", type=devices, help="GPU that the programs see: index (as nvidia-smi -L "
         "counts) or UUID, or several, e.g. 0,1; default: all")
-    add(what, "--list")
+    add(what, "--isolate", "--list")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")

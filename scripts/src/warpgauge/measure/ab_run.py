@@ -139,6 +139,7 @@ class AbRun:
             "processes": str(max([processes, *(outcome.round for outcome in outcomes)])),
             ORDER_SEED: str(options.seed),
             "filter": options.filter,
+            **measuring.isolation,
         }
         return run_file.document(side.binaries, outcomes, facts, self.suite.known), tired
 
@@ -168,6 +169,7 @@ class AbRun:
                 ORDER_SEED: str(measuring.options.seed),
                 "filter": filter,
                 MEASURED_SECONDS: f"{measuring.budget.spent:.0f}",
+                **measuring.isolation,
             }
             records = written(sides, paths, facts, self.suite.known, [*before, *looked])
             return judge(records[BASE], records[CANDIDATE])

@@ -120,7 +120,14 @@ class _Description(_Head):
     benchmarks: list[_Benchmark]  # of both suites, in order of registration
 
 
-def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = "") -> list[Binary]:
+def find(
+    build: Path,
+    scratch: Path,
+    suite: str = DEFAULT_SUITE,
+    asked: str = "",
+    *,
+    isolate: bool = False,
+) -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
     Each has its benchmarks of the suite, possibly none; a missing program carries a fault. Programs
@@ -134,7 +141,7 @@ def find(build: Path, scratch: Path, suite: str = DEFAULT_SUITE, asked: str = ""
         )
     names = manifest.named([one.path.name for one in programs], asked, build)
     chosen = [unlisted(one) for one in programs if one.path.name in names]
-    return with_own_names(listed(chosen, scratch, suite))
+    return with_own_names(listed(chosen, scratch, suite, isolate=isolate))
 
 
 def unlisted(program: manifest.Program) -> Binary:
@@ -153,6 +160,8 @@ def listed(
     scratch: Path,
     suite: str = DEFAULT_SUITE,
     environment: Mapping[str, str] | None = None,
+    *,
+    isolate: bool = False,
 ) -> list[AnyBinary]:
     """Return the programs with their benchmarks of the suite, or the faults that prevent listing.
 
@@ -168,7 +177,8 @@ def listed(
             [str(p.path), "--benchmark_list_tests", *p.arguments, *options] for p in programs
         ]
         listings = [Program([command], "listing") for command in commands]
-        return answers(listings, LISTING_DEADLINE_S, scratch, environment, told="listing")
+        where = (LISTING_DEADLINE_S, scratch, environment)
+        return answers(listings, *where, told="listing", isolate=isolate)
 
     endings = ask(own, "--describe")
     found = [_described(one, ending, suite) for one, ending in zip(own, endings, strict=True)]
@@ -289,13 +299,13 @@ def left_out(binaries: Iterable[Binary]) -> list[str]:
     return [name for binary in binaries for name in binary.left_out]
 
 
-def gpus(binaries: Sequence[Binary], scratch: Path) -> list[Probe]:
+def gpus(binaries: Sequence[Binary], scratch: Path, *, isolate: bool = False) -> list[Probe]:
     """Probe each --device N; a failing GPU has no context. Raises UserError if there is none."""
     found: list[Probe] = []
     # After two consecutive failures, it is unknown whether there are more.
     while len(found) < 2 or any(gpu.context for gpu in found[-2:]):
         try:
-            gpu = probe(binaries, [f"--device={len(found)}"], scratch)
+            gpu = probe(binaries, [f"--device={len(found)}"], scratch, isolate=isolate)
         except UserError:
             if not found:
                 raise
@@ -326,6 +336,8 @@ def probe(
     arguments: Sequence[str],
     scratch: Path,
     environment: Mapping[str, str] | None = None,
+    *,
+    isolate: bool = False,
 ) -> Probe:
     """Run one benchmark to learn which GPU the arguments (--device N) and environment select.
 
@@ -341,9 +353,8 @@ def probe(
         program = Program([command], "driven", [name])
         if not binary.driven:
             program = Program([alone], "plain", [name])
-        [ending] = answers(
-            [program], LISTING_DEADLINE_S, scratch, environment, told="probe", by_hand=[alone]
-        )
+        where = (LISTING_DEADLINE_S, scratch, environment)
+        [ending] = answers([program], *where, told="probe", by_hand=[alone], isolate=isolate)
         if ending.status == BAD_USAGE:
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:

@@ -104,6 +104,7 @@ class _Run:
             seed=f"{self.plan.seed} {self.programs[0].turns[0].round}",
             deadline_s=self.plan.deadline_s,
             programs=[one.planned for one in self.programs],
+            isolate=self.plan.isolate,
         )
         try:
             return msgspec.json.encode(whole)

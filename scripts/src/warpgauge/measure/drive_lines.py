@@ -24,6 +24,8 @@ from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import inert
 
 TARGET = "warpgauge_drive"  # in CMake; also the name of the file
+INHERITED = "/dev/shm/inherited"  # where an isolated program writes its report
+FAILED = 1  # its exit status where, for example, it cannot isolate programs
 PRESET = "drive"  # of CMake, for a build of the driver alone
 VARIABLE = "WARPGAUGE_DRIVE"  # names another driver, such as an installed one
 
@@ -74,6 +76,7 @@ class Plan(msgspec.Struct):
     seed: str
     deadline_s: float  # for each answer of a side
     programs: list[Program]
+    isolate: bool = False  # all programs, or the driver fails
     version: int = 1
 
 
@@ -164,6 +167,7 @@ def answers(
     *,
     told: str,
     by_hand: Sequence[Sequence[str]] = (),
+    isolate: bool = False,
 ) -> list[Ending]:
     """Run programs of one side and at most one benchmark, and return how each ended.
 
@@ -177,7 +181,7 @@ def answers(
     with tempfile.TemporaryDirectory(dir=folder) as own:
         plan, lines = Path(own, "plan"), Path(own, "lines")
         try:
-            plan.write_bytes(msgspec.json.encode(Plan("", deadline_s, [*programs])))
+            plan.write_bytes(msgspec.json.encode(Plan("", deadline_s, [*programs], isolate)))
         except UnicodeEncodeError:  # JSON cannot hold it
             paths = ", ".join(inert(one.sides[0][0]) for one in programs)
             raise UserError(f"{paths}: the path is not UTF-8: rename it") from None
@@ -190,12 +194,25 @@ def answers(
             told=told,
             by_hand=by_hand or [one.sides[0] for one in programs],
         )
+        if ending.status == FAILED and isolate:
+            raise UserError(ending.stderr_tail().removeprefix(f"{TARGET}: "))
         if ending.status or ending.ended_for:
             raise UserError(f"{driver()}: {ending.described()}: {REMEDY}")
         found: list[list[Line]] = [[] for _ in programs]
         for line in Lines(lines).new():
             found[line.program].append(line)
     return [_ending(one.sides[0], own) for one, own in zip(programs, found, strict=True)]
+
+
+def why_not_isolated(scratch: Path, *folders: Path) -> str:
+    """Return why this machine cannot isolate programs in these folders; empty if it can."""
+    # Another user must be able to enter them.
+    probe = Program([["/bin/ls", "-d", *(f"{one}/." for one in folders)]], "listing")
+    try:
+        [ending] = answers([probe], 10.0, scratch, told="isolation", isolate=True)
+    except UserError as fault:
+        return str(fault)
+    return ending.described() if ending.status else ""
 
 
 def _ending(command: Sequence[str], lines: Sequence[Line]) -> Ending:

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from rich.console import Console
@@ -33,7 +33,7 @@ from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.records.model import BASELINES, BUILD_DIR
+from warpgauge.records.model import BASELINES, BUILD_DIR, ISOLATED
 from warpgauge.system import environment, process, worktree
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -181,12 +181,26 @@ class Measuring:
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""
         self.provide_driver()
-        return discovery.find(folder, self.scratch, self.options.suite, self.options.programs)
+        asked = (self.options.suite, self.options.programs)
+        return discovery.find(folder, self.scratch, *asked, isolate=self.isolates)
 
     def provide_driver(self) -> None:
         """Build the driver if it is missing, before it is first used. Raises UserError."""
         with progress.build_status(self.notes) as say:
             drive_lines.provide(self.note, say, self.echo)
+
+    @cached_property
+    def isolation(self) -> Mapping[str, str]:
+        """The context that says whether programs run isolated; empty if that was not asked for."""
+        if not self.options.isolate:
+            return {}
+        where = (self.scratch, self.root, Path.cwd())
+        why = drive_lines.why_not_isolated(*where) if self.options.isolate == "auto" else ""
+        return {ISOLATED: f"no ({why})" if why else "yes"}
+
+    @property
+    def isolates(self) -> bool:
+        return self.isolation.get(ISOLATED) == "yes"
 
     def suite(self, folder: Path) -> Suite:
         """Return the selected programs in `folder`. Raises UserError if none can be measured."""
@@ -230,7 +244,7 @@ class Measuring:
         if builds and not process.has_gpu():  # then no program that needs one was built
             probe = Probe({}, "no driver reports a GPU")
         elif any(binary.needs_gpu for binary in everything):
-            probe = discovery.probe(everything, *where)
+            probe = discovery.probe(everything, *where, isolate=self.isolates)
         found = probe.context.get("gpu_uuid", "")
         if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):
             why = f" ({probe.no_gpu})" if probe.no_gpu else f": CUDA reports {inert(found)} instead"
@@ -252,6 +266,7 @@ class Measuring:
             journal=self.journal or journal.scratch(self.scratch),
             gpu_arguments=gpu_arguments(self.options.device),
             deadline_s=self.options.timeout_s,
+            isolate=self.isolates,
             environment=gpu_environment(self.options.device),
             settle=self._settle,
             freed=self.watch.freed if self.watch else lambda ending: None,

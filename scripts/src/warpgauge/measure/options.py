@@ -54,6 +54,7 @@ class MeasurementOptions:
     budget_s: float | None
     seed: int
     timeout_s: float
+    isolate: str  # programs: "always", "auto" (where the machine can), or "" (never)
     build: bool
     verbose: bool
     why: bool  # explain regressions

@@ -38,6 +38,7 @@ class Plan:
     journal: Journal  # what it has is not measured again
     gpu_arguments: tuple[str, ...] = ()  # only for programs that need a GPU
     deadline_s: float = 120.0  # per benchmark
+    isolate: bool = False  # the programs from the machine
     environment: Mapping[str, str] = field(default_factory=dict)  # added to our own
     settle: Callable[[Sequence[str]], None] = lambda names: None  # called before these repeat
     freed: Callable[[Ending], None] = lambda ending: None  # waits for the GPU after a bad end

@@ -53,7 +53,12 @@ class PlainProgram(Binary):
 
 
 def both(
-    folders: tuple[Path, Path], scratch: Path, environment: Mapping[str, str], asked: str
+    folders: tuple[Path, Path],
+    scratch: Path,
+    environment: Mapping[str, str],
+    asked: str,
+    *,
+    isolate: bool = False,
 ) -> tuple[list[PlainProgram], list[PlainProgram]]:
     """Return the programs of both folders that `asked`, the REGEX of --programs, selects.
 
@@ -64,7 +69,7 @@ def both(
     """
     paths = [_paths(folder, asked) for folder in folders]
     programs = [PlainProgram(path) for of_folder in paths for path in of_folder]
-    programs = listed(programs, scratch, environment=environment)
+    programs = listed(programs, scratch, environment=environment, isolate=isolate)
     sides = programs[: len(paths[0])], programs[len(paths[0]) :]
     claims = [names for side in sides for names in owners(side).values()]
     shared = {program for names in claims if len(names) > 1 for program in names}

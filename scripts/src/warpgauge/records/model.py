@@ -22,6 +22,9 @@ from warpgauge.system.text import plural
 # of its kernels (--kernels), and the folder of its baselines.
 PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
 
+# Key of the context: whether the programs were isolated from the machine, "yes" or "no (REASON)".
+ISOLATED = "isolated"
+
 
 class Clock(Enum):
     """The clock that timed a row. It decides how much times vary without a cause."""

@@ -14,7 +14,7 @@ from warpgauge.records.counters import (
     TIME_ERROR,
     is_power_limited,
 )
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import ISOLATED, Clock, Record, Row, Session, Source
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability
@@ -64,6 +64,12 @@ def of(
     yield from _of_rows([one.candidate for one, _ in judged])
     yield from _resources(judged)
     yield from _host(judged, moved)
+    for said in sorted({one.context.get(ISOLATED, "") for one in candidate.sessions.values()}):
+        if said == "yes":
+            yield Note("isolated", "The run says that it isolated the programs from its machine.")
+        elif said:
+            why = sentence(said.removeprefix("no (").removesuffix(")"))
+            yield Note("not_isolated", f"The programs were not isolated from their machine: {why}.")
     if unasked := unasked - len(request.left_out):
         skipped = f"{plural(unasked, 'benchmark')} skipped by {foreign('--filter')}"
         yield Note("filtered", f"{skipped} {foreign(request.filters)}.")

@@ -15,9 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge.measure import cubins
+from warpgauge.measure import cubins, drive_lines
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records.model import Clock, Moved, Record, Row, Why
@@ -73,6 +74,7 @@ class Gathering:
     seconds: float  # the budget of everything except the builds
     traces: Path | None = None  # the folder that keeps traces, made when needed
     missing: list[str] = field(default_factory=list)
+    isolate: bool = False  # the programs that are traced; ncu cannot profile them then
     began: float = field(default_factory=time.monotonic)
 
     def side(self, binary: Binary, name: str, row: Row, what: str) -> Evidence:
@@ -117,14 +119,23 @@ class Gathering:
             return None
         file = self.scratch / "trace.json"
         file.unlink(missing_ok=True)
-        variables = cupti.environment(self.trace_library, file)
+        # An isolated program can write only its report, which the trace replaces as it ends.
+        to = Path(drive_lines.INHERITED) if self.isolate else file
+        variables = cupti.environment(self.trace_library, to)
         both = {**gpu_environment(self.device), **variables}
-        ending = process.run(words, self._left(), self.scratch, both)
+        if self.isolate:
+            program, left = Program([[*words]], "plain", ["trace"]), self._left()
+            [ending] = answers([program], left, self.scratch, both, told="trace", isolate=True)
+            file.write_text(ending.stdout)
+        else:
+            ending = process.run(words, self._left(), self.scratch, both)
         if ending.status:
             raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
         return cupti.read_trace(file)
 
     def _counted(self, words: Sequence[str], kernels: float | None) -> ncu.Counted:
+        if self.isolate:
+            raise UserError("ncu cannot profile isolated programs", ExitStatus.NOT_MEASURED)
         variables = gpu_environment(self.device)
         return ncu.counted(words, self.scratch, self._left(), kernels, variables)
 
@@ -160,7 +171,9 @@ def explained(
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device
-    gathering = Gathering(measuring.scratch, device, library, seconds, traces, missing)
+    gathering = Gathering(
+        measuring.scratch, device, library, seconds, traces, missing, measuring.isolates
+    )
     base = gathering.side(pair[0], name, found.base, "base")
     candidate = gathering.side(pair[1], name, found.candidate, "candidate")
     return Reason(

@@ -90,7 +90,13 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
         annotations = Path(own) / "annotations.txt"
         files = [*FILES.items(), *(("intervals", file) for file in PICTURES)]
-        command += ["--why", *options.further, f"--out={run}", f"--format=github={annotations}"]
+        command += [
+            "--why",
+            "--isolate=auto",
+            *options.further,
+            f"--out={run}",
+            f"--format=github={annotations}",
+        ]
         command += [f"--format={name}={out / file}" for name, file in files]
         columns = os.environ.get("COLUMNS", _COLUMNS)
         environment = {"TMPDIR": own, "PYTHONUNBUFFERED": "1", "COLUMNS": columns}
