@@ -12,23 +12,23 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 210  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 185  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 2500,
-    "records": 1570,
+    "system": 2350,
+    "records": 1830,
     "statistics": 1310,
-    "verdict": 3420,
-    "reports": 5120,
+    "verdict": 3130,
+    "reports": 4910,
     "measure": 4950,
-    "baselines": 820,
-    "external": 1400,
-    "why": 2770,
-    "fleet": 760,
-    "history": 1360,
-    "github": 2700,
-    "commands": 5150,
+    "baselines": 790,
+    "external": 1390,
+    "why": 2780,
+    "fleet": 750,
+    "history": 1310,
+    "github": 2370,
+    "commands": 4540,
 }
 
 # What each room may import, beside itself.
