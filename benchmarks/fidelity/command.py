@@ -31,7 +31,8 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, gpu_arguments, gpu_environment
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Clock
+from warpgauge.records.row import Row
 from warpgauge.system import atomic, environment, interrupts, output_file, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from fidelity import finding
 from fidelity.finding import Finding
-from warpgauge.records.model import Row
+from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import duration, inert, percent

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from warpgauge.records.model import Record, Row
+from warpgauge.records.model import Record
+from warpgauge.records.row import Row
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.formats import intervals, markdown, terminal
 from warpgauge.reports.formats import json as comparison_json

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, changed, markdown
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.records.processes import merged
+from warpgauge.records.row import Row
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
 

@@ -21,8 +21,8 @@ from warpgauge.measure import program_identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import TurnResult
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
-from warpgauge.records.model import Pair
 from warpgauge.records.program_report import Report
+from warpgauge.records.row import Pair
 
 SYNC = Binary(Path("bench_sync"), ("sync/a",))
 

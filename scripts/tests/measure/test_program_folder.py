@@ -12,7 +12,8 @@ from reports import reported
 from two_folders import TwoFolders
 from warpgauge.measure import discovery, program_folder
 from warpgauge.measure.program_folder import PlainProgram
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Clock
+from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 
 

@@ -18,7 +18,7 @@ from conftest import Loader
 
 from builders import Json, google, google_row
 from warpgauge.records.load import load
-from warpgauge.records.model import Row
+from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 
 CONTEXT = """

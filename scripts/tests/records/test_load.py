@@ -12,7 +12,8 @@ from conftest import Loader
 import builders
 from builders import baseline, failed, row, run
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock, Pair, Source
+from warpgauge.records.model import Clock, Source
+from warpgauge.records.row import Pair
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError
 

@@ -22,7 +22,7 @@ from builders import row, run
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from warpgauge.commands.output import unpaired_comparison
 from warpgauge.records.load import load
-from warpgauge.records.model import Row
+from warpgauge.records.row import Row
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.verdict.comparison import Comparison, Outcome
 

@@ -13,7 +13,8 @@ from msgspec import structs
 
 from simulation import size
 from warpgauge.records.load import load
-from warpgauge.records.model import Record, Row, Session, Source
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.verdict import pairing
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.judge import judge

@@ -17,7 +17,8 @@ from msgspec import structs
 from scipy import stats as scipy_stats
 
 from builders import failed, noisy, row, run
-from warpgauge.records.model import Pair, Record
+from warpgauge.records.model import Record
+from warpgauge.records.row import Pair
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, are_paired
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings

@@ -12,8 +12,9 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.records import counters
 from warpgauge.records.counters import OTHER_PROCESSES
 from warpgauge.records.load import json_files
-from warpgauge.records.model import Record, Row, Session, Source
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.names import FULL_SUITE
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted

@@ -20,7 +20,8 @@ from rich.console import Console
 from scipy import special
 
 from warpgauge.baselines.store import Folder
-from warpgauge.records.model import Record, Row, Session, by_family
+from warpgauge.records.model import Record, Session, by_family
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text

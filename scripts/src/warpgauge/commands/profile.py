@@ -200,7 +200,7 @@ class _Profiling:
             ending = process.run(words, deadline, scratch, variables)
         report = program_report.read(out)
         name = inert(self.binary.names[0])
-        failures = (row.error for row in report.rows.values() if row.error) if report else ()
+        failures = (row.fault for row in report.rows.values() if row.error) if report else ()
         return ending, next((f"{name} under {under}: {why}" for why in failures), "")
 
     def _write(self, path: Path, content: bytes) -> None:

@@ -27,7 +27,8 @@ from warpgauge.github.pull_request import MOST_FILES, Base, Pull, Run
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
 from warpgauge.records.counters import FULL_SUITE
 from warpgauge.records.load import load
-from warpgauge.records.model import Record, Row
+from warpgauge.records.model import Record
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import only_session
 from warpgauge.reports.view import place
 from warpgauge.system.errors import UserError

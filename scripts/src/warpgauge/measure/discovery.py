@@ -17,8 +17,9 @@ from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.records import program_report
 from warpgauge.records.counters import HOST_CLOCK
 from warpgauge.records.fields import is_name
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Clock
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
+from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, plural, quoted

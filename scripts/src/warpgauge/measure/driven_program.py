@@ -20,8 +20,8 @@ from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, coun
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
 from warpgauge.records.document import Failure
-from warpgauge.records.model import Pair, Row
 from warpgauge.records.program_report import Report
+from warpgauge.records.row import Pair, Row
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
 from warpgauge.system.text import plural, quoted
 

@@ -16,7 +16,8 @@ import msgspec
 from warpgauge.measure import manifest
 from warpgauge.measure.discovery import Binary, listed, owners, with_own_names
 from warpgauge.records.counters import SM_CLOCK
-from warpgauge.records.model import Clock, Row
+from warpgauge.records.model import Clock
+from warpgauge.records.row import Row
 from warpgauge.system import text
 from warpgauge.system.errors import UserError
 

@@ -29,7 +29,8 @@ from warpgauge.records.counters import (
 )
 from warpgauge.records.document import Failure
 from warpgauge.records.load import RUN_FORMAT, load
-from warpgauge.records.model import Clock, Pair, Row, Why
+from warpgauge.records.model import Clock, Why
+from warpgauge.records.row import Pair, Row
 from warpgauge.records.sessions import CANDIDATE, only_session
 from warpgauge.system.atomic import replace_all
 

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Meta
 
 from warpgauge.records.document import TIME_UNITS, as_object, kind, misfit
-from warpgauge.records.model import Pair, Why
+from warpgauge.records.model import Why
+from warpgauge.records.row import Pair
 from warpgauge.system.json_file import Object
 from warpgauge.system.location import Place
 from warpgauge.system.text import plural, quoted

@@ -35,7 +35,8 @@ from warpgauge.records.fields import (
     seconds,
     unit_of,
 )
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import Object, uncollected
 from warpgauge.system.location import Place

@@ -35,7 +35,8 @@ from warpgauge.records.fields import (
     why_of,
 )
 from warpgauge.records.google_benchmark import load_google_benchmark
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError
 from warpgauge.system.json_file import RESULT_FILE, Object

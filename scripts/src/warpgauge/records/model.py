@@ -9,19 +9,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from statistics import median
-from typing import Annotated, Protocol, TypeVar
-
-import msgspec
-from msgspec import Meta
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from warpgauge.system.text import plural
+
+if TYPE_CHECKING:  # commands that print help need no packages
+    from warpgauge.records.row import Row
 
 # Keys of the context of another project's measurements: the folder of its programs (`warpgauge ab`;
 # they need not state their build type), its build folder (scripts/bench --build-dir), the manifest
 # of its kernels (--kernels), and the folder of its baselines.
 PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
 
+PROCESSES = "processes"  # key of the context: the number of processes of a side
 # Key of the context: whether the programs were isolated from the machine, "yes" or "no (REASON)".
 ISOLATED = "isolated"
 
@@ -93,71 +93,6 @@ class Why:
 
     paragraph: str
     moved: tuple[Moved, ...] = ()
-
-
-LARGEST_LOG = 700.0  # of a ratio: exp() of more overflows
-
-
-class Pair(msgspec.Struct, frozen=True, gc=False):
-    """What is known of one process of a candidate beside the base's process of the same round.
-
-    `log_ratio` is the log of the candidate's time over the base's, by `slices` slices in lock-step;
-    None if the two processes followed each other: then that of their times counts.
-    `look` is the number, from 1, of the look at the results that was the first to include the pair.
-    """
-
-    base_first: bool  # the base's process started first
-    look: Annotated[int, Meta(ge=1)] = 1
-    log_ratio: Annotated[float, Meta(ge=-LARGEST_LOG, le=LARGEST_LOG)] | None = None
-    slices: int = 0
-
-
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """One benchmark: for each session the median time of every process, in seconds.
-
-    It is the type of a row from a process's report to the page. Of a report, `process_medians` has
-    the times of its repetitions, and `launches` how each kernel is launched, by its mangled name.
-    `rounds` numbers the processes if they ran in pairs with the other side's; `pairs`, of a
-    candidate, has an entry for each of them.
-    `elapsed` are, by round, the seconds that a slice (in lock-step), or the process of a plain
-    program beyond what it reports, took by the driver's clock; None where unknown.
-    `error` says why there are no times. If `skipped`, the machine cannot run it, which is no fault.
-    `contradicted` means that the file's own summary differs from the times. `iterations` are those
-    of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
-    `machine_code` is a digest of its kernels' code and launches; empty if unknown.
-    `why` explains a slowdown of the candidate, if the run looked into it (--why).
-    """
-
-    name: str
-    process_medians: Mapping[str, tuple[float, ...]]
-    clock: Clock
-    counters: Mapping[str, float] = {}
-    label: str = ""
-    error: str | None = None
-    rounds: tuple[int, ...] = ()
-    pairs: tuple[Pair, ...] = ()
-    elapsed: tuple[float | None, ...] = ()
-    contradicted: bool = False
-    iterations: int = 0
-    cpu_seconds: float = 0.0
-    skipped: bool = False
-    machine_code: str = ""
-    why: Why | None = None
-    launches: Mapping[str, float] = {}
-
-    @property
-    def family(self) -> str:
-        return self.name.split("/", 1)[0]
-
-    @property
-    def seconds(self) -> float:
-        """The median over sessions of the median over processes. Only of a row without an error."""
-        return median(map(median, self.process_medians.values()))
-
-    @property
-    def fault(self) -> str:
-        """Why there are no times, in words; empty if there are."""
-        return f"skipped: {self.error}" if self.skipped else self.error or ""
 
 
 @dataclass(frozen=True)

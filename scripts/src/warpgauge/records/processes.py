@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.records.counters import GPUS_AT_ONCE, combined
-from warpgauge.records.model import Clock, Record, Row, Session, Source
+from warpgauge.records.model import PROCESSES, Clock, Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, quoted
-
-# In the context: the number of processes of a side, as in run files.
-PROCESSES = "processes"
 
 # Keys that decide whether a side may be compared at all. The files of a side must agree on them.
 _ALIKE = ("gpu_name", "build_type", "inject", GPUS_AT_ONCE)

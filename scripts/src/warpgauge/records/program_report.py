@@ -11,7 +11,7 @@ from pathlib import Path
 from warpgauge.records.document import document_of
 from warpgauge.records.fields import context_strings
 from warpgauge.records.google_benchmark import rows_of_process
-from warpgauge.records.model import Row
+from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import MAX_ERROR
-from warpgauge.records.model import Row
+from warpgauge.records.row import Row
 from warpgauge.reports import markdown_text
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import Fraction, Number, Seconds, written

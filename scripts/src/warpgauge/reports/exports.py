@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
-from warpgauge.records.model import Row, by_family
+from warpgauge.records.model import by_family
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest
 from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warpgauge.records.counters import SOURCE_LINE
-from warpgauge.records.model import PROGRAMS, Clock, Record, Source, by_family
-from warpgauge.records.processes import PROCESSES
+from warpgauge.records.model import PROCESSES, PROGRAMS, Clock, Record, Source, by_family
 from warpgauge.records.sessions import newest
 from warpgauge.reports.causes import Causes
 from warpgauge.system.errors import ExitStatus

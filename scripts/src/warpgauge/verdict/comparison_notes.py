@@ -14,7 +14,8 @@ from warpgauge.records.counters import (
     TIME_ERROR,
     is_power_limited,
 )
-from warpgauge.records.model import ISOLATED, Clock, Record, Row, Session, Source
+from warpgauge.records.model import ISOLATED, Clock, Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability

@@ -12,10 +12,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from warpgauge.records.model import Row
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import Pairing
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 # Only benchmarks that move memory have this counter. Half of the controls do.
 _MEMORY = "bytes_per_second"

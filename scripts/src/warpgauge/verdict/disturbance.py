@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from warpgauge.records.counters import (
     BEYOND_CEILING,
@@ -16,10 +16,13 @@ from warpgauge.records.counters import (
     SM_CLOCK,
     THROTTLED,
 )
-from warpgauge.records.model import Clock, Record, Row, Session
+from warpgauge.records.model import Clock, Record, Session
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import plural, quantity
 from warpgauge.verdict.override import Incompatibility, Override
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 # Those of NVML's nvmlClocksEventReasons (nvml.h) that lower the clock of a busy GPU. The bit for
 # hardware slowdown accompanies its cause and is named only if no cause is set.

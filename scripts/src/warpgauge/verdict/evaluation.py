@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpgauge.records.model import Record, Row
+from warpgauge.records.model import Record
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import paired_tests

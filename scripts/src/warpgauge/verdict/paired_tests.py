@@ -16,7 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from warpgauge.records.model import LARGEST_LOG, Pair, Record, Row, Session
+from warpgauge.records.model import Record, Session
+from warpgauge.records.row import LARGEST_LOG, Pair, Row
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE

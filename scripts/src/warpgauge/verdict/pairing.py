@@ -6,18 +6,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE
-from warpgauge.records.model import (
-    BUILD_DIR,
-    MANIFEST,
-    PROGRAMS,
-    Clock,
-    Record,
-    Row,
-    Session,
-    Source,
-)
+from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, plural, quantity
 from warpgauge.verdict import disturbance
@@ -25,6 +17,9 @@ from warpgauge.verdict.comparability import Comparability, references, same_cloc
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.note import SKIPPED, Note, sentence
 from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 # The family of the controls.
 FAMILY = "host"

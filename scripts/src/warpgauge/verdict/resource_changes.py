@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from warpgauge.records.counters import RESOURCES
-from warpgauge.records.model import Row
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict.comparison import ResourceChange
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 # Resources of which less is worse, and resources whose change is neither better nor worse.
 _LESS_IS_WORSE = frozenset(("blocks_per_sm",))

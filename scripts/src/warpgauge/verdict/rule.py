@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from warpgauge.records.model import LARGEST_LOG, Clock
+from warpgauge.records.model import Clock
+from warpgauge.records.row import LARGEST_LOG
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, paired_tests

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpgauge.records.counters import rates_of
-from warpgauge.records.model import Record, Row
+from warpgauge.records.model import Record
 from warpgauge.records.names import NUMBER, axes_of, numbers_of
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.system.errors import ExitStatus, UserError

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.model import Clock, Record, Row, Session, Source, Why
+from warpgauge.records.model import Clock, Record, Session, Source, Why
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.format import Format
 from warpgauge.reports.view import headline, nearby, worst

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Row, by_family, skips
+from warpgauge.records.model import Record, by_family, skips
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
