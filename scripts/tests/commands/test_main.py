@@ -19,7 +19,8 @@ from warpgauge.system.environment import ROOT
 
 SCRIPTS = ROOT / "scripts"
 # Of ours. Reading one takes a few milliseconds, and --help is to be there at once.
-MOST_MODULES_OF_HELP = 25
+MOST_MODULES_OF_HELP = 28
+NAMES_OF_FORMATS = ("reports", "reports.format", "reports.formats")
 ALL = [*((name,) for name in COMMANDS), *(("ci", name) for name in CI)]
 
 
@@ -39,8 +40,9 @@ def test_help_imports_no_package_of_others_and_little_of_ours(argv: tuple[str, .
     assert done.stdout.startswith(f"usage: {' '.join(('warpgauge', *argv))} ")
     *_, names = zip(*(line.split("|") for line in done.stderr.splitlines()), strict=True)
     ours = {name.strip() for name in names if name.strip().startswith("warpgauge.")}
-    work = {"execution", "baselines", "github", "history", "reports", "statistics"}
-    assert {name.split(".")[1] for name in ours}.isdisjoint(work)
+    work = {"baselines", "github", "history", "reports", "statistics"}
+    working = {name for name in ours if name.split(".")[1] in work}
+    assert working <= {f"warpgauge.{name}" for name in NAMES_OF_FORMATS}
     assert len(ours) <= MOST_MODULES_OF_HELP
 
 
