@@ -103,7 +103,7 @@ def _findings(folder: Folder, now: datetime) -> Iterator[str]:
         where = f"scripts/bench looks for it in {slug(models[0])}"
         yield f"the folder is not named after {quoted(models[0])}: {where}"
     for file in folder.files:
-        families = sorted({row.family for row in file.record.rows.values()})
+        families = sorted({row.family for row in file.rows.values()})
         if families != [file.path.stem]:
             held = ", ".join(map(quoted, families))
             yield inert(f"{file.path.name} holds the family {held}: name the file after its family")

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import os
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import isfinite
 from pathlib import Path
 
+from msgspec import structs
+
 from warpgauge.baselines.recordable import of_names, refuse, require_run
-from warpgauge.records import fields
+from warpgauge.measure.run_file import row_object
 from warpgauge.records.benchmark_filter import found
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
-from warpgauge.records.document import TIME_UNITS, read, rows_of
+from warpgauge.records.document import read
 from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
 from warpgauge.records.model import (
     BASELINES,
@@ -30,8 +30,10 @@ from warpgauge.records.model import (
     Record,
     Session,
     Source,
+    by_family,
     skips,
 )
+from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
 from warpgauge.system import interrupts
 from warpgauge.system.atomic import replace_all
@@ -91,21 +93,12 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
 
 
 @dataclass(frozen=True)
-class FamilyFile:
-    """One file: its record, and its rows by name as JSON objects."""
-
-    path: Path
-    record: Record
-    rows: Mapping[str, Object]
-
-
-@dataclass(frozen=True)
 class Folder:
     """All files of one GPU model's baseline, and their combined record."""
 
     path: Path
     whole: Record
-    files: tuple[FamilyFile, ...]
+    files: tuple[Record, ...]
 
     @property
     def gpu_names(self) -> tuple[str, ...]:
@@ -116,16 +109,12 @@ class Folder:
 
 def open_folder(path: Path) -> Folder:
     """Load the baseline in a folder, or one file of it. Raises UserError."""
-    files = []
-    for file in json_files(path):
-        document = read(file)
-        record = load_document(document)
+    files = tuple(load(file) for file in json_files(path))
+    for record in files:
         if record.source is not Source.BASELINE:
-            what = f"{file} is not a baseline but a {record.source.value}"
+            what = f"{record.path} is not a baseline but a {record.source.value}"
             raise UserError(inert(f"{what}; baseline add-session adds run files as sessions"))
-        rows = {str(row["name"]): row for _, row in rows_of(document)}
-        files.append(FamilyFile(file, record, rows))
-    return Folder(path, load(path), tuple(files))
+    return Folder(path, load(path), files)
 
 
 # Seven digits are a hundred times finer than the repeatability of any benchmark.
@@ -138,42 +127,39 @@ _NOT_KEPT = OF_THE_MOMENT.union(
     # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
     ("library_build_type",),
 )
-# A session's processes are not measured in pairs.
-_FIELDS_NOT_KEPT = OF_THE_MOMENT | {fields.ROUNDS, fields.PAIRS, fields.ELAPSED}
-
-Times = Mapping[str, Sequence[float]]  # process medians in seconds by session
 
 
-def family_text(sessions: Sequence[Session], rows: Sequence[tuple[Object, Times]]) -> str:
+def family_text(sessions: Sequence[Session], rows: Sequence[Row]) -> str:
     """Return the text of a file: one line per session, oldest first, and one per row."""
     context = {"warpgauge_format": BASELINE_FORMAT, "gpu_name": sessions[0].gpu_name or ""}
-    measured = {key for _, times in rows for key in times}
+    measured = {key for row in rows for key in row.process_medians}
     facts = {
         session.key: {k: one for k, one in session.context.items() if one and k not in _NOT_KEPT}
         for session in sessions
         if session.key in measured
     }
     session_lines = _LINES.join(f"{_json(key)}: {_json(one)}" for key, one in facts.items())
-    row_lines = _LINES.join(
-        _json(_row(row, {key: times[key] for key in facts if key in times})) for row, times in rows
-    )
+    row_lines = _LINES.join(_json(_object(row, facts)) for row in rows)
     return (
         f'{{\n"context": {_json(context)},\n"sessions": {{\n{session_lines}\n}},\n'
         f'"benchmarks": [\n{row_lines}\n]\n}}\n'
     )
 
 
-def _row(row: Object, times: Times) -> Object:
-    unit = TIME_UNITS[str(row["time_unit"])]
-    middle = statistics.median(map(statistics.median, times.values()))
-    kept = {
+def _object(row: Row, sessions: Iterable[str]) -> Object:
+    """Return the JSON of a row, without what is about pairs or the moment of the measurement."""
+    times = {key: row.process_medians[key] for key in sessions if key in row.process_medians}
+    kept = structs.replace(row, process_medians=times, rounds=(), pairs=(), elapsed=(), why=None)
+    found = {
         key: _rounded(value) if isinstance(value, float) and key not in RESOURCES else value
-        for key, value in row.items()
-        # Drop NaN, which Google Benchmark may write for an absent counter.
-        if key not in _FIELDS_NOT_KEPT and not (isinstance(value, float) and not isfinite(value))
+        for key, value in row_object(kept).items()
+        if key not in OF_THE_MOMENT
     }
-    medians = {key: [_rounded(time / unit) for time in those] for key, those in times.items()}
-    return {**kept, "real_time": _rounded(middle / unit), "process_medians": medians}
+    return {**found, "process_medians": {key: [*map(_ns, own)] for key, own in times.items()}}
+
+
+def _ns(seconds: float) -> float:
+    return _rounded(1e9 * seconds)
 
 
 def _rounded(value: float) -> float:
@@ -231,17 +217,12 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
     newest session, counters and labels are taken from it. A run dated after `now` is rejected;
     None, for a run just measured, skips this. Raises UserError.
     """
-    document = read(run_path)
-    run = load_document(document)
+    run = load_document(read(run_path))  # of one file, not of a folder
     session = require_run(run, now)
     gpu_name = session.gpu_name or ""
     at = path_of(baselines, gpu_name)
-    families: dict[str, dict[str, Object]] = {}
-    for _, row in rows_of(document):
-        measured = run.rows[str(row["name"])]
-        if not measured.skipped:
-            families.setdefault(measured.family, {})[measured.name] = row
-    names = {name for rows in families.values() for name in rows}
+    families = by_family(row for row in run.rows.values() if not row.skipped)
+    names = {row.name for rows in families.values() for row in rows}
     with alone(baselines):  # otherwise concurrent additions could be lost
         old = open_folder(at) if holds_results(at) else None
         for other in {*old.gpu_names} - {gpu_name} if old else ():
@@ -257,7 +238,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
         kept = newest_last(one for one in joined if one not in dropped)
         files = {file.path.stem: file for file in old.files} if old else {}
         texts = {
-            at / f"{family}.json": _extended(files.get(family), rows, run, session, kept)
+            at / f"{family}.json": _extended(files.get(family), rows, session, kept)
             for family, rows in families.items()
         }
         replace_all(texts, changed=interrupts.CHANGED)
@@ -271,26 +252,22 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
 
 
 def _extended(
-    file: FamilyFile | None,
-    measured: Mapping[str, Object],
-    run: Record,
-    session: Session,
-    kept: Sequence[Session],
+    file: Record | None, measured: Sequence[Row], session: Session, kept: Sequence[Session]
 ) -> str:
     """Return a family's file with the `kept` sessions, among them that of the run.
 
-    Order and counters are those of the newest session. Older ones keep the words of this file, so
-    that their lines do not change.
+    Order and counters are those of the newest session.
     """
     is_newest = kept[-1] is session
-    there = file.rows if file else {}
-    old = file.record.rows if file else {}
-    sessions = {**(file.record.sessions if file else {}), session.key: session}
+    old = file.rows if file else {}
+    new = {row.name: row for row in measured}
     rows = []
-    for name in measured if is_newest else {**there, **measured}:
-        times = old[name].process_medians if name in old else {}
-        row = there[name] if times and not is_newest else measured[name]
-        rows.append((row, {**times, **run.rows[name].process_medians}))
+    for name in new if is_newest else {**old, **new}:
+        newest = new[name] if name in new and (is_newest or name not in old) else old[name]
+        both = [side[name].process_medians for side in (old, new) if name in side]
+        times = {key: own for medians in both for key, own in medians.items()}
+        rows.append(structs.replace(newest, process_medians=times))
+    sessions = {**(file.sessions if file else {}), session.key: session}
     return family_text([sessions[one.key] for one in kept if one.key in sessions], rows)
 
 
@@ -354,10 +331,9 @@ def _without(folder: Folder, going: set[str], removed: Sequence[str], now: datet
         raise UserError(inert(f"{why}that are no longer measured with --removed"))
     texts: dict[Path, str | None] = {}
     for file in folder.files:
-        if going & file.record.sessions.keys() or file.rows.keys() & {*removed}:
-            own = [(row, file.record.rows[n].process_medians) for n, row in file.rows.items()
-                   if n not in removed]  # fmt: skip
-            ordered = newest_last(file.record.sessions.values())
+        if going & file.sessions.keys() or file.rows.keys() & {*removed}:
+            own = [row for name, row in file.rows.items() if name not in removed]
+            ordered = newest_last(file.sessions.values())
             sessions = [session for session in ordered if session.key not in going]
             texts[file.path] = family_text(sessions, own) if own else None
     # A session is removed once all its benchmarks are.

@@ -226,7 +226,7 @@ def explain(path: Path, reasons: Mapping[str, Why]) -> None:
 def text(run_context: Mapping[str, str], rows: Sequence[Row]) -> str:
     """Return the text of a run file."""
     facts = ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in run_context.items())
-    lines = ",\n".join(_json(_object(row)) for row in rows)
+    lines = ",\n".join(_json(row_object(row)) for row in rows)
     return f'{{\n"context": {{\n{facts}\n}},\n"benchmarks": [\n{lines}\n]\n}}\n'
 
 
@@ -235,7 +235,7 @@ def _ns(seconds: float) -> float:
     return float(f"{1e9 * seconds:.15g}")
 
 
-def _object(row: Row) -> dict[str, object]:
+def row_object(row: Row) -> dict[str, object]:
     """Return the JSON of a row, which any reader of Google Benchmark's JSON accepts."""
     times = [_ns(time) for of_session in row.process_medians.values() for time in of_session]
     found: dict[str, object] = {
@@ -243,7 +243,7 @@ def _object(row: Row) -> dict[str, object]:
         "run_name": row.name,
         "run_type": "iteration",
         "iterations": row.iterations,
-        "real_time": median(times) if times else 0.0,
+        "real_time": _ns(row.seconds) if times else 0.0,
         "cpu_time": _ns(row.cpu_seconds),
         "time_unit": "ns",
     }
