@@ -48,6 +48,10 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
     "a mark only": (b"\xef\xbb\xbf", "is empty"),
     "twice in context": ('{"context": {"a": "1", "a": "2"}}', ": holds the key 'a' twice"),
     "twice in a run's": (HEAD[:-1] + ', "a": 1, "a": 1}, "benchmarks": []}', "the key 'a' twice"),
+    "twice in a row, with spaces": (
+        HEAD + ', "benchmarks": [{"name" : "n", "name": "n"}]}',
+        "twice",
+    ),
     "lists twice": (HEAD + ', "benchmarks": [], "benchmarks": []}', "the key 'benchmarks' twice"),
     "twice in a row": (
         HEAD + ', "benchmarks": [{"name": "n", "a": 1, "a": 2}]}',
@@ -102,9 +106,11 @@ def aggregate(kind: str) -> Json:
 
 
 _ONE_ROUND: Json = {"process_medians": [1.0], "process_rounds": [1]}
+_TWO_ROUNDS: Json = {"process_medians": [1.0, 1.0], "process_rounds": [1, 2]}
 _WRONG_OF_A_PAIR: dict[str, tuple[object, ...]] = {
     "log_ratio": (True, "1", math.nan, math.inf, 701.0, []),
-    "look": (0, -1, 1.5, "1", None),
+    "look": (0, -1, 1.5, "1", None, 10**30),
+    "slices": (-1, 1.5, None),
     "base_first": (0, "yes", None),
 }
 _WRONG: tuple[object, ...] = (0, -1.0, True, "1", math.nan, math.inf, [])
@@ -153,6 +159,18 @@ DOCUMENTS: list[tuple[Json, str]] = [
     (run([row("a\x1b[31m", real_time=0)]), "'a\\x1b[31m'"),
     (changed(registers="40"), "row 2 ('a/b'): the counter 'registers' is a string, not a number"),
     (changed(throttled=None), "the counter 'throttled' is null, not a number"),
+    *(
+        (changed(throttled=value), "the counter 'throttled' is not finite")
+        for value in (math.nan, math.inf, 10**400)
+    ),
+    (
+        changed(**_ONE_ROUND, pairs=[{"base_first": True, "log_ratio": 0.1}]),
+        "'pairs' has a log_ratio without slices",
+    ),
+    (
+        changed(**_TWO_ROUNDS, pairs=[{"base_first": True, "look": 2}, {"base_first": True}]),
+        "'pairs' has a look before that of an earlier round",
+    ),
     (changed(host_clock=True), "the counter 'host_clock' is a boolean, not"),
     (recorded({"x": [1.0]}, local_bytes="0"), "row 1 ('a'): the counter 'local_bytes' is a string"),
     (
@@ -161,8 +179,11 @@ DOCUMENTS: list[tuple[Json, str]] = [
     ),
     (google([google_row("a", 1.0, x=None)]), "the counter 'x' is null"),
     *(
-        (changed(process_rounds=wrong), "'process_rounds' is not a list of positive integers; meas")
-        for wrong in (1, None, [0, 1], [1.5], [True], ["1"])
+        (
+            changed(process_rounds=wrong),
+            "'process_rounds' is not a list of integers from 1 to 10000",
+        )
+        for wrong in (1, None, [0, 1], [1.5], [True], ["1"], [10**30])
     ),
     (changed(process_rounds=[1, 2, 3, 4, 5, 6, 1]), "names a round twice"),
     (changed(process_rounds=[1]), "has 1 entry for 7 processes"),

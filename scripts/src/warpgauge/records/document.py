@@ -64,7 +64,9 @@ def document_of(place: Place, content: bytes) -> Document:
 
 
 def _with_raw_rows(place: Place, content: bytes) -> Document | None:
-    """Parse all but the rows. None if these are not the last key, or for a fault."""
+    """Parse all but the rows. None if these are not the last key, or for anything unusual."""
+    if any(spaced in content for spaced in (b" :", b"\t:", b"\n:", b"\r:")):
+        return None  # `quickly_parsed` would not count such keys
     begin = content.find(b"[", content.find(b'"benchmarks"'))
     end = content.rfind(b"]")
     if not 0 <= begin < end:
@@ -170,6 +172,9 @@ def failure_of(row: Object) -> Failure | None:
     Only the field `skipped` distinguishes a skip from an error. Google Benchmark has it, with its
     own message, since 1.8; a program built with an older version adds it to an errored row.
     """
+    for key in ("skipped", "error_occurred"):
+        if row.get(key) not in (None, True, False):  # 1.0 and 0.0 equal these
+            return Failure(f"its {quoted(key)} is {kind(row[key])}, neither true nor false")
     skipped = bool(row.get("skipped"))
     if not skipped and not row.get("error_occurred"):
         return None

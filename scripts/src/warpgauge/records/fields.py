@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Container
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from warpgauge.records.counters import DECISIVE
 from warpgauge.records.document import TIME_UNITS, as_object, kind, misfit
 from warpgauge.records.model import Why
-from warpgauge.records.row import Pair
+from warpgauge.records.row import MOST_ROUNDS, Pair
 from warpgauge.system.json_file import Object
 from warpgauge.system.location import Place
 from warpgauge.system.text import plural, quoted
@@ -64,7 +66,7 @@ CONTEXT_LIMIT = 128 * 1024
 NAME_LIMIT = 4096
 
 _NO_FILE = Place(Path())
-_Positive = Annotated[int, Meta(ge=1)]
+_Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 _PositiveNumber = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
 _NUMBERS = frozenset((int, float))
 _LARGEST = sys.float_info.max
@@ -112,24 +114,22 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
     raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
 
 
-def counters_of(
-    row: Object, checked: Container[str] = (), place: Place = _NO_FILE
-) -> dict[str, float]:
+def counters_of(row: Object, place: Place = _NO_FILE, *, strict: bool = False) -> dict[str, float]:
     """Return the finite counters of a row; a NaN is ignored.
 
-    Raise UserError for one of `checked` that is not a number.
+    Raise UserError for a decisive counter that is not a finite number: treated as absent, it would
+    hide spills or a lowered clock. If `strict`, also for any other that is not a number.
     """
     found = {}
     for key in _countable(tuple(row)):
         value: Any = row[key]
-        if type(value) in _NUMBERS:
-            if -_LARGEST <= value <= _LARGEST:
-                found[key] = float(value)
-        elif key in checked:
-            raise place.error(
-                f"the counter {quoted(key)} is {kind(value)}, not a number",
-                "measure again, or remove it",
-            )
+        is_number = type(value) in _NUMBERS
+        if is_number and -_LARGEST <= value <= _LARGEST:
+            found[key] = float(value)
+        elif key in DECISIVE or (strict and not is_number):
+            what = "not finite" if is_number else f"{kind(value)}, not a number"
+            fault = f"the counter {quoted(key)} is {what}"
+            raise place.error(fault, "measure again, or remove it")
     return found
 
 
@@ -176,7 +176,7 @@ def timed_by_host(row: Object) -> bool:
 
 def rounds_of(row: Object, processes: int, place: Place) -> tuple[int, ...]:
     """Return the round of each of the row's processes, () if not stated. Raise UserError."""
-    rounds: tuple[int, ...] = _each(row, ROUNDS, _Positive, processes, place)
+    rounds: tuple[int, ...] = _each(row, ROUNDS, _Round, processes, place)
     if len(set(rounds)) < len(rounds):
         raise place.error("'process_rounds' names a round twice", _MEASURE_OR_REMOVE)
     return rounds
@@ -187,13 +187,19 @@ def elapsed_of(row: Object, rounds: int, place: Place) -> tuple[float | None, ..
     return _each(row, ELAPSED, _PositiveNumber | None, rounds, place)
 
 
-def pairs_of(row: Object, rounds: int, place: Place) -> tuple[Pair, ...]:
+def pairs_of(row: Object, rounds: Sequence[int], place: Place) -> tuple[Pair, ...]:
     """Return the pair of each round, () if not stated. Raise UserError."""
-    return _each(row, PAIRS, Pair, rounds, place)
+    pairs: tuple[Pair, ...] = _each(row, PAIRS, Pair, len(rounds), place)
+    if any((pair.log_ratio is None) is not (pair.slices == 0) for pair in pairs):
+        raise place.error("'pairs' has a log_ratio without slices, or the reverse")
+    looks = [pair.look for _, pair in sorted(zip(rounds, pairs, strict=False), key=itemgetter(0))]
+    if looks != sorted(looks):
+        raise place.error("'pairs' has a look before that of an earlier round")
+    return pairs
 
 
 _WANTED = {
-    ROUNDS: "positive integers",
+    ROUNDS: f"integers from 1 to {MOST_ROUNDS}",
     ELAPSED: "positive numbers",
     PAIRS: "pairs (base_first, look, log_ratio, slices)",
 }

@@ -168,7 +168,7 @@ def _add_quickly(found: dict[str, _Benchmark], raw: msgspec.Raw) -> bool:
     if (members := quickly_parsed(raw)) is None:
         return False
     try:
-        counters = counters_of(members, members)
+        counters = counters_of(members, strict=True)
     except UserError:
         return False
     unit = TIME_UNITS[row.time_unit]
@@ -214,7 +214,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     if (failure := failure_of(row)) is not None:
         if benchmark.failure is None or benchmark.failure.skipped:  # an error outranks a skip
             benchmark.failure = failure
-        benchmark.counters.append(counters_of(row))
+        benchmark.counters.append(counters_of(row, place))
         return
     if aggregate is not None:
         # Since 1.6 some aggregates are not times: a coefficient of variation is a fraction.
@@ -226,7 +226,7 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
             return
     unit = unit_of(row, place)
     time = seconds(row.get("real_time"), unit, "real_time", place)
-    counters = counters_of(row, row, place)  # all that Google Benchmark writes are numbers
+    counters = counters_of(row, place, strict=True)  # all that Google Benchmark writes are numbers
     benchmark.label = benchmark.label or label_of(row)
     if aggregate is not None:
         if aggregate in benchmark.aggregates:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from warpgauge.records import processes
-from warpgauge.records.counters import DECISIVE, HOST_CLOCK
+from warpgauge.records.counters import HOST_CLOCK
 from warpgauge.records.document import (
     Document,
     as_object,
@@ -199,7 +199,7 @@ def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> M
         name = name_of(row, place)
         if name in rows:
             raise place.error("this benchmark is in the file twice", "remove one of them")
-        counters, label = counters_of(row, DECISIVE, place), label_of(row)
+        counters, label = counters_of(row, place), label_of(row)
         clock = Clock.HOST if counters.get(HOST_CLOCK) or timed_by_host(row) else Clock.DEVICE
         failure = failure_of(row)
         if failure is not None:
@@ -218,7 +218,7 @@ def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> M
             counters,
             label,
             rounds=rounds,
-            pairs=pairs_of(row, len(rounds), place) if in_pairs else (),
+            pairs=pairs_of(row, rounds, place) if in_pairs else (),
             elapsed=elapsed_of(row, len(rounds), place) if in_pairs else (),
             contradicted=not math.isclose(
                 summary, median(map(median, times.values())), rel_tol=_ROUNDING

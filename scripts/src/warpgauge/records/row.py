@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from warpgauge.records.model import Clock, Why
 
+MOST_ROUNDS = 10_000  # of a run
 LARGEST_LOG = 700.0  # of a ratio: exp() of more overflows
 
 
@@ -24,9 +25,9 @@ class Pair(msgspec.Struct, frozen=True, gc=False):
     """
 
     base_first: bool  # the base's process started first
-    look: Annotated[int, Meta(ge=1)] = 1
+    look: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 1
     log_ratio: Annotated[float, Meta(ge=-LARGEST_LOG, le=LARGEST_LOG)] | None = None
-    slices: int = 0
+    slices: Annotated[int, Meta(ge=0)] = 0
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
