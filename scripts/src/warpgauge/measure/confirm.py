@@ -23,7 +23,6 @@ from warpgauge.system.git import is_full, short
 from warpgauge.system.text import foreign, plural
 from warpgauge.verdict.comparability import references, same_model
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import judged
 from warpgauge.verdict.note import (
     ENTRY_UNUSED,
     HELD_BACK,
@@ -167,7 +166,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
 
 
 def _screened(screened: Comparison) -> str:
-    of = f"{len(flagged(screened))} of {plural(judged(screened), 'benchmark')} flagged"
+    of = f"{len(flagged(screened))} of {plural(screened.judged, 'benchmark')} flagged"
     return f"Screened against the baseline: {of}."
 
 
