@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from traces import WORK, call, process, range_of
-from warpgauge.why.chrome_trace import OWN, chrome_trace
 from warpgauge.why.cupti import Activity
+from warpgauge.why.trace_views import OWN, chrome_trace
 
 Events = Sequence[Mapping[str, Any]]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from traces import WORK, call, process
 from warpgauge.why.cupti import Activity, calls_of
-from warpgauge.why.trace_table import KeyAverages, key_averages, print_table
+from warpgauge.why.trace_views import KeyAverages, key_averages, print_table
 
 SQUARE = "warpgauge::kernels::square"
 
