@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from warpgauge.records.counters import KERNELS, Counters
-from warpgauge.records.model import PROGRAMS, Clock, Record, Session, Source
+from warpgauge.records.model import PROGRAMS, Clock, Session
 from warpgauge.verdict.comparison import ContextDifference
 
 # Software that by itself changes times. Sessions that differ in it are less comparable.
@@ -129,20 +129,6 @@ def references(
     near = [(comparability_of(session, candidate, clock), session) for session in sessions]
     nearest = min((comparability for comparability, _ in near), default=Comparability.UNKNOWN)
     return [session for comparability, session in near if comparability is nearest], nearest
-
-
-def same_model(baseline: Record, candidate: Session) -> list[Session]:
-    """Return the baseline's sessions on the candidate's GPU model.
-
-    A plain file that does not name its GPU matches every session.
-    """
-    return [
-        session
-        for session in baseline.sessions.values()
-        if session.gpu_name == candidate.gpu_name
-        or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
-        or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
-    ]
 
 
 def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:

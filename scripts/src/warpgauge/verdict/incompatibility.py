@@ -25,7 +25,6 @@ from warpgauge.records.counters import (
 from warpgauge.records.model import PROGRAMS, Clock, Record, Session, Source
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, plural, quantity, quoted
-from warpgauge.verdict.comparability import same_model
 
 if TYPE_CHECKING:
     from warpgauge.records.row import Row
@@ -115,6 +114,20 @@ def of_records(baseline: Record, candidate: Record) -> Collection[Incompatibilit
     for one in (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate)):
         first.setdefault(one.override, one)
     return first.values()
+
+
+def same_model(baseline: Record, candidate: Session) -> list[Session]:
+    """Return the baseline's sessions on the candidate's GPU model.
+
+    A plain file that does not name its GPU matches every session.
+    """
+    return [
+        session
+        for session in baseline.sessions.values()
+        if session.gpu_name == candidate.gpu_name
+        or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
+        or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
+    ]
 
 
 def _other_gpu(baseline: Record, candidate: Record) -> Iterator[Incompatibility]:

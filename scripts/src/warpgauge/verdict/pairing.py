@@ -13,9 +13,15 @@ from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import incompatibility
-from warpgauge.verdict.comparability import Comparability, references, same_clock, same_model
+from warpgauge.verdict.comparability import Comparability, references, same_clock
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.incompatibility import Incompatibility, Override, disturbances, unwaived
+from warpgauge.verdict.incompatibility import (
+    Incompatibility,
+    Override,
+    disturbances,
+    same_model,
+    unwaived,
+)
 
 if TYPE_CHECKING:
     from warpgauge.records.row import Row
