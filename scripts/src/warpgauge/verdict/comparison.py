@@ -42,8 +42,6 @@ class Evidence(Enum):
     LOCK_STEP = "lock_step"  # base and candidate processes that take turns, slice by slice
 
 
-IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
-
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
 # A benchmark with one of these was not measured or not comparable. It never passes.
@@ -202,7 +200,7 @@ class Verdict:
 
     @property
     def in_pairs(self) -> bool:
-        return self.evidence in IN_PAIRS
+        return self.evidence in (Evidence.PAIRED, Evidence.LOCK_STEP)
 
     @property
     def limit_fraction(self) -> float | None:

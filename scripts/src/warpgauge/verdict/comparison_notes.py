@@ -242,18 +242,15 @@ def _left_out(judged: Judged) -> Iterator[Note]:
 def _of_rows(rows: Sequence[Row]) -> Iterator[Note]:
     """Yield what a reader should know of how times came about."""
     if vary := [row.name for row in rows if row.counters.get(RESOURCES_VARY)]:
-        words = "The candidate's processes did not all run the same kernels"
-        yield Note("kernels_vary", f"{words}: {listed(vary)}.")
+        words = f"The candidate's processes did not all run the same kernels: {listed(vary)}."
+        yield Note("kernels_vary", words)
     if limited := [row.name for row in rows if is_power_limited(row.counters)]:
         words = "The power limit lowered the clock while these ran, so their times depend on the "
         yield Note("power_limited", f"{words}GPU's power and cooling: {listed(limited)}.")
     if slow := [row.name for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
-        yield Note(
-            "slow_process",
-            "An empty kernel took longer around these than when their process began, because an "
-            f"earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
-            f"{foreign('--filter')}.",
-        )
+        words = "An empty kernel took longer around these than when their process began, because an"
+        words += f" earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
+        yield Note("slow_process", f"{words}{foreign('--filter')}.")
     if by_events := [row for row in rows if row.counters.get(TIME_ERROR, 0.0) > 0.0]:
         error = duration(max(row.counters[TIME_ERROR] for row in by_events))
         words = f"Timed by events around each call, which may be off by up to {error}"

@@ -108,9 +108,6 @@ class Controls:
         return self.memory if _MEMORY in row.counters else self.calls
 
 
-NO_CONTROLS = Controls({}, {})
-
-
 def controls(pairings: Sequence[Pairing]) -> Controls:
     """Return the movements of all controls measured on both sides, except the storage one."""
     found = Controls({}, {})

@@ -285,12 +285,7 @@ class CodeChange:
             return [text for weight, text in found if weight >= least][:_MOST_LINES]
         if self.same_instructions:
             return ["the same instructions; constants or launch bounds differ"]
-        before, after = (
-            {name: one.instructions for name, one in side.items()}
-            for side in (self.before, self.after)
-        )
-        many = "as many" if before == after else "nearly as many"
-        return [f"{many} instructions of each kind, in another order or with other operands"]
+        return ["about as many instructions of each kind, in another order or with other operands"]
 
     def _weighted(self) -> Iterator[tuple[float, str]]:
         """Yield sentences, each with the cost of what it states."""
@@ -301,13 +296,8 @@ class CodeChange:
         total = sum(cost.values())
         yield from ((total + 1, str(width)) for width in self.widths)
         yield from ((total, str(unrolling)) for unrolling in self.unrolled)
-        # What a sentence of its own states, or is irrelevant to an author.
-        said = {*sass.LOCAL, sass.MOVE, sass.OTHER, *(width.access for width in self.widths)}
-        if precise := self._precise():
-            said |= {sass.SPECIAL, sass.FP32}
-            yield total, precise
-        if local := self._local():
-            yield sum(cost.get(name, 0.0) for name in sass.LOCAL), local
+        # What has a sentence of its own, or is irrelevant to an author.
+        said = {sass.MOVE, sass.OTHER, *(width.access for width in self.widths)}
         for name in [name for name in cost if name not in said]:
             old, new = self.counts(name)
             part = _LEAST_WHERE_UNROLLED if self.unrolled else _LEAST_OF_CLASS
@@ -317,33 +307,6 @@ class CodeChange:
                 place = (new if more > 0 else old).place
                 counts = f"{name}: {old.instructions} → {new.instructions} instructions"
                 yield cost[name], f"{counts} {place}".strip()
-
-    def _precise(self) -> str:
-        """Return a sentence on approximate functions that were replaced by arithmetic, or ""."""
-        old, new = self.counts(sass.SPECIAL)
-        few, many = self.counts(sass.FP32)
-        if new.instructions >= old.instructions or many.instructions <= few.instructions:
-            return ""
-        return (
-            f"approximate functions (MUFU) became arithmetic: {old.instructions} → "
-            f"{new.instructions} {old.place}, FP32 {few.instructions} → {many.instructions}"
-        )
-
-    def _local(self) -> str:
-        """Return a sentence on local memory traffic (spills, arrays with a variable index)."""
-        (old_store, store), (old_load, load) = map(self.counts, sass.LOCAL)
-        before, after = (
-            f"{stores.instructions} STL, {loads.instructions} LDL"
-            for stores, loads in ((old_store, old_load), (store, load))
-        )
-        if before == after:
-            return ""
-        place = (load if load.instructions else store).place
-        if not old_store.instructions + old_load.instructions:
-            return f"new local memory traffic: {after} {place}".strip()
-        if not store.instructions + load.instructions:
-            return f"local memory traffic removed: {before} before"
-        return f"local memory traffic: {before} → {after} {place}".strip()
 
 
 @lru_cache(maxsize=64)
@@ -379,16 +342,10 @@ def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, 
             after.scale(loop, -1 / ratio)
         if ratio != 1 and not _by_width(before.widths(old), after.widths(loop), abs(ratio)):
             found.append(Unrolling(loop.source or old.source, *rounds))
-    found += [
-        Unrolling(loop.source, 0, after.copies(loop))
-        for loop in only_after
-        if _unrolled_whole(loop, after, before)
-    ]
-    found += [
-        Unrolling(loop.source, before.copies(loop), 0)
-        for loop in only_before
-        if _unrolled_whole(loop, before, after)
-    ]
+    come = (loop for loop in only_after if _unrolled_whole(loop, after, before))
+    gone = (loop for loop in only_before if _unrolled_whole(loop, before, after))
+    found += [Unrolling(loop.source, 0, after.copies(loop)) for loop in come]
+    found += [Unrolling(loop.source, before.copies(loop), 0) for loop in gone]
     return tuple(found)
 
 
