@@ -271,15 +271,14 @@ def apply(
     if held_back := [verdict.name for verdict in verdicts if verdict.accepted]:
         words = f"Would be a regression without the minimum effect of {foreign(policy.name)}"
         notes = (Note(HELD_BACK, f"{words}: {listed(held_back)}."),)
-    entries = (*policy.expected, *policy.minimum_effects, *policy.tolerances)
-    for entry in entries:
-        used = isinstance(entry, Expected) and entry.number in needed
-        idle = not used and asked(entry.pattern.pattern)
-        if found := _state(entry, idle, any(map(entry.pattern.search, judged)), today):
+    every: list[Entry] = [*policy.expected, *policy.minimum_effects, *policy.tolerances]
+    for one in every:
+        used = isinstance(one, Expected) and one.number in needed
+        idle = not used and asked(one.pattern.pattern)
+        if found := _state(one, idle, any(map(one.pattern.search, judged)), today):
             kind, words = found
-            where = f"{foreign(policy.name)}, {entry.kind} entry {entry.number}"
-            note = Note(kind, f"{where} ({foreign(entry.pattern.pattern)}) {words}")
-            notes += (note,)
+            where = f"{foreign(policy.name)}, {one.kind} entry {one.number}"
+            notes += (Note(kind, f"{where} ({foreign(one.pattern.pattern)}) {words}"),)
     # If a pattern is a benchmark's name, this replaces its verdict; else the verdict comes last.
     judged |= {one.name: one for one in _missing(policy, judged, asked)}
     return PolicyOutcome(tuple(judged.values()), notes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -186,12 +186,22 @@ class Reason:
 
     def as_json(self) -> dict[str, object]:
         """Return this benchmark's part of the document."""
-        found = msgspec.to_builtins(replace(self, code={}, sides=None))
-        for one in found["causes"]:
+        causes = [msgspec.to_builtins(one) for one in self.causes]
+        for one in causes:
             del one["seconds"], one["rank"]
-        del found["of_program"], found["sides"]
-        sides = self.sides and [side.as_json() for side in self.sides]
-        return found | {"code": self.code_lines, "evidence": sides, "paragraph": self.paragraph}
+        return {
+            "name": self.name,
+            "slowdown": self.slowdown,
+            "may_be_chance": self.may_be_chance,
+            "unexplained": self.unexplained,
+            "paragraph": self.paragraph,
+            "causes": causes,
+            "others": msgspec.to_builtins(self.others),
+            "code": self.code_lines,
+            "same_code": self.same_code,
+            "evidence": self.sides and [side.as_json() for side in self.sides],
+            "missing": self.missing,
+        }
 
     def tables(self) -> Iterator[Sequence[tuple[str, ...]]]:
         """Yield tables that are not empty, each after its head."""
