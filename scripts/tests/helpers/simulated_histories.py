@@ -33,8 +33,8 @@ from warpgauge.history.changes import Cause
 from warpgauge.history.lines import Night, Times, standard_error
 from warpgauge.records.load import load
 from warpgauge.records.model import Clock
-from warpgauge.statistics.energy_splits import SHORTEST
-from warpgauge.statistics.samples import centre
+from warpgauge.statistics.change_points import SHORTEST
+from warpgauge.statistics.log_ratios import centre
 from warpgauge.system.environment import ROOT
 
 HISTORIES, NIGHTS, PROCESSES = size(40), 200, 7

@@ -12,7 +12,7 @@ import pytest
 from history_clone import BASE, GPU, HistoryClone
 from hosted_repository import git
 from warpgauge.history.lines import History, Ratio, Times, standard_error
-from warpgauge.statistics import samples
+from warpgauge.statistics import log_ratios
 from warpgauge.system.errors import UserError
 
 
@@ -67,7 +67,7 @@ def test_any_night_may_say_which_clock_times_a_benchmark(clone: HistoryClone) ->
 def test_the_error_is_that_of_the_centre() -> None:
     random = np.random.default_rng(21)
     for processes in (1, 3, 5, 7, 15):
-        centres = samples.centre(random.normal(0.0, 0.01, (100_000, processes)))
+        centres = log_ratios.centre(random.normal(0.0, 0.01, (100_000, processes)))
         error = standard_error(np.array([0.01]), np.array([float(processes)]))
         assert error[0] == pytest.approx(np.std(centres), rel=0.03)
 

@@ -21,7 +21,7 @@ from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.format import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.output_file import check_report
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.incompatibility import Override
 
 SAME = run([row("a/b"), row("a/c")])
 SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])

@@ -14,13 +14,10 @@ def estimates(log_ratio: float, error: float, freedom: float) -> Estimates:
     return Estimates(*(np.array([one]) for one in (log_ratio, error, freedom)))
 
 
-def test_p_interval_and_bound_are_those_of_students_t() -> None:
+def test_p_and_reach_are_those_of_students_t() -> None:
     found = estimates(0.02, 0.005, 6.0)
     assert found.p[0] == pytest.approx(2 * scipy_stats.t.sf(4.0, 6))
-    half = 0.005 * scipy_stats.t.ppf(0.975, 6)
-    told = found.found(0.01)
-    assert (told.low[0], told.high[0]) == pytest.approx((0.02 - half, 0.02 + half))
-    assert told.bound[0] == pytest.approx(0.02 + 0.005 * scipy_stats.t.ppf(0.99, 6))
+    assert found.reach(0.01)[0] == pytest.approx(0.005 * scipy_stats.t.ppf(0.99, 6))
     assumed = estimates(0.02, 0.01, np.inf)
     assert assumed.p[0] == pytest.approx(2 * scipy_stats.norm.sf(2.0), rel=1e-6)
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from warpgauge.statistics import pairs
-from warpgauge.statistics.log_ratios import Array, Found
+from warpgauge.statistics.log_ratios import Array, Found, centre
 from warpgauge.statistics.pairs import Order
-from warpgauge.statistics.samples import centre
 
 CHANCE = 0.01
 SEED = 1

@@ -28,8 +28,16 @@ from warpgauge.verdict.comparison import (
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK
-from warpgauge.verdict.policy import Entry, Expected, MinimumEffect, Policy, Required, Tolerance
-from warpgauge.verdict.policy_effects import PolicyOutcome, apply
+from warpgauge.verdict.policy import (
+    Entry,
+    Expected,
+    MinimumEffect,
+    Policy,
+    PolicyOutcome,
+    Required,
+    Tolerance,
+    apply,
+)
 
 TODAY = date(2027, 1, 1)
 LATER = TODAY + timedelta(days=100)

@@ -23,7 +23,7 @@ from warpgauge.verdict.comparability import (
     minimum_effect,
     references,
 )
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.pairing import pair
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, screen
 

@@ -18,10 +18,10 @@ import msgspec
 import pytest
 
 from counter_sets import kernel, noisy
-from warpgauge.why.causes import causes
+from warpgauge.why.causes import explanation
 from warpgauge.why.cupti import Call, Calls
-from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Instruction, Kernel
+from warpgauge.why.reason import Evidence, Reason
 
 Counters = dict[str, float]
 Sides = tuple[Evidence, Evidence]
@@ -32,6 +32,10 @@ _GIVEN = json.loads(gzip.decompress(_FILE.read_bytes()))
 PLANTED = {name: msgspec.convert(one["evidence"], Sides) for name, one in sorted(_GIVEN.items())}
 COUNTED = [name for name, (base, _) in PLANTED.items() if base.counters is not None]
 CALLED = [name for name, (base, _) in PLANTED.items() if base.host_clock]
+
+
+def causes(before: Evidence, after: Evidence, slowdown: float) -> Reason:
+    return explanation("a/b", before, after, slowdown)
 
 
 def scattered(evidence: Evidence, seed: int) -> Evidence:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from sass import built
-from warpgauge.why.causes import causes
-from warpgauge.why.evidence import Evidence
+from warpgauge.why.causes import explanation
 from warpgauge.why.machine_code import Kernel, kernels_of
+from warpgauge.why.reason import Evidence
 
 # Each kernel goes through its elements in a loop of this body; what is in AFTER(...) came later.
 _SOURCE = """
@@ -49,7 +49,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Sides:
 
 def named(both: Sides, kernel: str) -> list[str]:
     before, after = (Evidence(1.0, code={kernel: side[kernel]}) for side in both)
-    return [one.key for one in causes(before, after, 0.3).causes]
+    return [one.key for one in explanation("a/b", before, after, 0.3).causes]
 
 
 @pytest.mark.parametrize("kernel", _SHOWN)

@@ -10,9 +10,8 @@ import pytest
 from sass import built, recorded
 from warpgauge.measure import toolkit
 from warpgauge.system.errors import UserError
-from warpgauge.why.instruction_kinds import kind_of
-from warpgauge.why.machine_code import kernels_of, parsed
-from warpgauge.why.weighted_code import loops_of
+from warpgauge.why.code_change import loops_of
+from warpgauge.why.machine_code import kernels_of, kind_of, parsed
 
 _FRAMES = r"""
 	.section	.text._Z3sumv,"ax",@progbits

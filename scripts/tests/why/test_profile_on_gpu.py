@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from test_chrome_trace import require_flows, require_nested
+from test_trace_views import require_flows, require_nested
 
 from warpgauge.system.environment import ROOT
 from warpgauge.system.process import nvidia_smi

@@ -18,7 +18,7 @@ from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted
-from warpgauge.verdict import disturbance
+from warpgauge.verdict.incompatibility import disturbed
 from warpgauge.verdict.staleness import is_future, measured
 
 # Fewer processes say too little about the scatter, on which every later comparison depends.
@@ -86,8 +86,8 @@ def _of_run(run: Record, session: Session, now: datetime | None) -> _Faults:
 def _of_row(row: Row, run: Record, processes: int) -> _Faults:
     if row.error is not None:
         yield f"{row.name} failed ({row.error})", "correct it and measure again"
-    if (disturbed := disturbance.of(row, run.sessions)) is not None:
-        yield f"{row.name}: {disturbed.fault}", disturbed.remedy
+    if invalid := disturbed(row, run.sessions):
+        yield f"{row.name}: {invalid[0]}", invalid[1]
     if processes < FEWEST_PROCESSES:
         count = plural(processes, "process", "processes")
         least = f"measure again in at least {FEWEST_PROCESSES}"

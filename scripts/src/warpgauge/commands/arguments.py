@@ -25,7 +25,7 @@ from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert, typed
-from warpgauge.verdict import override
+from warpgauge.verdict import incompatibility
 
 # An option with the value "--", which argparse takes for the end of all options.
 _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
@@ -380,7 +380,7 @@ def add_comparison_options(
     """Add --fail-on, --policy and --allow."""
     add(where, "--fail-on")
     add(where, "--policy", help=f"tolerances; default: {usual_policy}")
-    override.add_argument(where)
+    incompatibility.add_argument(where)
 
 
 def add_output(where: argparse._ActionsContainer, verbose: str = "") -> None:

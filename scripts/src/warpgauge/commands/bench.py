@@ -24,7 +24,7 @@ from warpgauge.system.interrupts import name_of
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 from warpgauge.system.worker_processes import Ended, Work
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.incompatibility import Override
 
 # Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))

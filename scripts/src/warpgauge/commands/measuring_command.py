@@ -36,7 +36,7 @@ from warpgauge.system.locks import Holder, alone, alone_on
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.policy import Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides

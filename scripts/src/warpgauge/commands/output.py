@@ -23,10 +23,10 @@ from warpgauge.system.layout import print_line
 from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict import judge
-from warpgauge.verdict.comparison import Comparison, exit_status
+from warpgauge.verdict.comparison import Comparison, exit_status, skip_notes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.override import Override
-from warpgauge.verdict.pairing import pair, skip_notes
+from warpgauge.verdict.incompatibility import Override
+from warpgauge.verdict.pairing import pair
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from warpgauge.system.layout import print_line
 from warpgauge.system.output_file import check_report
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
-from warpgauge.why import chrome_trace, cupti, ncu, trace_table
+from warpgauge.why import cupti, ncu, trace_views
 from warpgauge.why.cupti import Activity
 from warpgauge.why.machine_code import architecture_of, kernels_of, listing
 
@@ -110,7 +110,7 @@ def _check(own: Namespace, reports: Mapping[Profiler, Path], baselines: Path) ->
     for profiler, path in reports.items():
         check_report(path, baselines, [], profiler.own, f"report of {profiler.name}")
     if own.trace is not None:
-        check_report(own.trace, baselines, [], chrome_trace.OWN, "trace of warpgauge profile")
+        check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge profile")
     for name in (*(("cuobjdump", "nvdisasm") if own.sass else ()), *(p.name for p in reports)):
         toolkit.tool(name)
 
@@ -147,11 +147,11 @@ class _Profiling:
             raise UserError(f"{name} runs only on the host: there is nothing to profile on a GPU")
         if own.trace is not None:
             context = {"benchmark": name, "gpu_name": self.known.get("gpu_name", "")}
-            self._write(own.trace, chrome_trace.chrome_trace(self.trace, context))
+            self._write(own.trace, trace_views.chrome_trace(self.trace, context))
         for profiler, path in reports.items():
             self._write(path, self._report(profiler))
         if own.table:
-            trace_table.print_table(trace_table.key_averages(self.trace), self.results)
+            trace_views.print_table(trace_views.key_averages(self.trace), self.results)
         if own.sass:
             kernels = cupti.kernels_in(cupti.device_of(self.trace))
             if not kernels:

@@ -28,7 +28,7 @@ from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import explain, reason
 from warpgauge.why.explain import Measured
-from warpgauge.why.reason import Reason, Reasons
+from warpgauge.why.reason import Reason
 
 _BASE = "-base.json"  # suffix of the base's run file
 
@@ -49,7 +49,9 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
         found = _Why(one, options, measuring).found()
-    return formats.deliver(found, found.exit_status, lambda: streams.write(reason.plain(found)))
+    measured = bool(found) and all(one.slowdown is not None for one in found)
+    status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
+    return formats.deliver(found, status, lambda: streams.write(reason.plain(found)))
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -74,10 +76,10 @@ class _Pair:
         sides = self.base.rows[name], self.candidate.rows[name]
         for one in self.verdicts.verdicts:
             if one.name == name and one.change is not None:
-                return Measured(*sides, one.change.ratio, one.change.low > 0.0)
+                return Measured(*sides, one.change.ratio, not one.change.low > 0.0)
         times = (sorted(chain.from_iterable(row.process_medians.values())) for row in sides)
         before, after = (each[len(each) // 2] if each else None for each in times)
-        return Measured(*sides, after / before - 1.0, False) if before and after else None
+        return Measured(*sides, after / before - 1.0, True) if before and after else None
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,14 @@ class _Why:
     options: Options
     measuring: Measuring
 
-    def found(self) -> Reasons:
+    def found(self) -> Sequence[Reason]:
         options, measuring = self.options, self.measuring
         given = self._given()
         verdicts = given.verdicts.verdicts if given else ()
         flagged = [one.name for one in verdicts if one.outcome is Outcome.REGRESSION]
         names = flagged if options.own.name is None else [options.own.name]
         if not names:
-            return Reasons(())
+            return ()
         commit = self._commit(given)
         built = measuring.built(self._targets(names))
         candidate = measuring.found(built.programs)
@@ -107,7 +109,7 @@ class _Why:
                 raise
             told = clause(str(fault))
             why = f"{told[:1].upper()}{told[1:]}. Only the machine code can be compared."
-            return Reasons(tuple(explain.by_code(name, two, why) for name, two in pairs.items()))
+            return [explain.by_code(name, two, why) for name, two in pairs.items()]
         with ExitStack() as held:
             held.enter_context(self.command.alone_in(self.command.runs))
             held.enter_context(self.command.alone_on(suite.known.get("gpu_uuid", "")))
@@ -117,7 +119,7 @@ class _Why:
             ]
         if given is None:
             measuring.tell_budget()
-        return Reasons(tuple(reasons))
+        return reasons
 
     def _targets(self, names: Sequence[str]) -> Sequence[str]:
         """Return the programs to build: without a GPU, nothing is traced, so those of `names`."""

@@ -28,7 +28,7 @@ from warpgauge.statistics.outliers import FEWEST_UNITS
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, plural, quantity
 from warpgauge.verdict.comparability import TOLERANCE
-from warpgauge.verdict.disturbance import lowered_clock
+from warpgauge.verdict.incompatibility import lowered_clock
 
 _HEALTHY = 5  # GPUs that represent the fleet's counters
 # SM clocks come in steps of 15 MHz, 0.76 % of 1.98 GHz.

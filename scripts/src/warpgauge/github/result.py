@@ -36,11 +36,10 @@ from warpgauge.system.text import clause, cut, inert
 from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict import note as notes_of
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, skip_notes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.paired_tests import rounds_of
-from warpgauge.verdict.pairing import skip_notes
 from warpgauge.verdict.policy import Policy
 
 _T = TypeVar("_T")

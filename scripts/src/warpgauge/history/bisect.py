@@ -31,9 +31,8 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import listed, percent, span
 from warpgauge.verdict import judge
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Outcome, resource_changes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.resource_changes import resource_changes
 
 _TIME_IS_UP = "the time is up"
 

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from warpgauge.history.lines import Night, Times
 from warpgauge.records.model import Clock
-from warpgauge.statistics.change_points import ChangePoint, find_all
-from warpgauge.statistics.energy_splits import SHORTEST
+from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 

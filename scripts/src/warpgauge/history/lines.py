@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from warpgauge.records.fields import NAME_LIMIT
 from warpgauge.records.model import Clock, Record
 from warpgauge.records.sessions import only_session
-from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.samples import centre
+from warpgauge.statistics.log_ratios import Array, centre
 from warpgauge.system import contract, git
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
 from warpgauge.system.text import cut, quoted, suggestion, typed
-from warpgauge.verdict import disturbance
+from warpgauge.verdict.incompatibility import disturbed
 
 # Facts that may explain a step in the times, or that identify a machine.
 FACTS = tuple(
@@ -107,8 +106,8 @@ def of(record: Record, date: str, commit: str, run: int) -> Night:
     benchmarks, unmeasured = {}, {}
     for row in record.rows.values():
         reason = row.error
-        if reason is None and (disturbed := disturbance.of(row, record.sessions)) is not None:
-            reason = disturbed.fault
+        if reason is None and (invalid := disturbed(row, record.sessions)):
+            reason = invalid[0]
         if reason is not None:
             unmeasured[row.name] = cut(reason, LONGEST_REASON)
             continue

@@ -21,9 +21,9 @@ from warpgauge.system import worktree
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import foreign, plural
-from warpgauge.verdict.comparability import references, same_model
+from warpgauge.verdict.comparability import references
 from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import judged
+from warpgauge.verdict.incompatibility import same_model
 from warpgauge.verdict.note import (
     ENTRY_UNUSED,
     HELD_BACK,
@@ -167,7 +167,7 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
 
 
 def _screened(screened: Comparison) -> str:
-    of = f"{len(flagged(screened))} of {plural(judged(screened), 'benchmark')} flagged"
+    of = f"{len(flagged(screened))} of {plural(screened.judged, 'benchmark')} flagged"
     return f"Screened against the baseline: {of}."
 
 

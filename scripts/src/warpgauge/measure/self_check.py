@@ -35,7 +35,6 @@ from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
-from warpgauge.verdict.controls import judged
 from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
@@ -322,7 +321,7 @@ def _against(screened: Comparison) -> str:
     changed = screened.count(*CHANGED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
     sessions = plural(len(screened.baseline.sessions), "session")
-    of = f"{changed} of {judged(screened)} called changed"
+    of = f"{changed} of {screened.judged} called changed"
     return f"Against the baseline ({sessions}): {of}, {unknown} unknown."
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined
 from warpgauge.records.program_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict import disturbance
+from warpgauge.verdict.incompatibility import lowered_clock
 
 # After this many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
 # expected to stay slow. One benchmark that draws too much power does not count: the others of its
@@ -62,7 +62,7 @@ class ThrottleGuard:
         """Raise PersistentThrottling if the GPU stays slow."""
         if self._programs < _IN_A_ROW:
             return
-        clock = disturbance.lowered_clock(combined(self._slow), self._full_clock)
+        clock = lowered_clock(combined(self._slow), self._full_clock)
         degrees = max(row.get("temperature_celsius", 0.0) for row in self._slow)
         at = f" at {degrees:.0f} degrees Celsius" if degrees else ""
         raise PersistentThrottling(

@@ -10,8 +10,7 @@ from functools import cached_property
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.text import cut, foreign
-from warpgauge.verdict.comparison import SAME_CODE, Comparison, ResourceChange, Verdict
-from warpgauge.verdict.resource_changes import KERNEL
+from warpgauge.verdict.comparison import KERNEL, SAME_CODE, Comparison, ResourceChange, Verdict
 
 _LONGEST_VALUE = 60  # characters of a value that differs
 

@@ -42,7 +42,6 @@ from warpgauge.verdict.comparison import (
     Verdict,
     exit_status,
 )
-from warpgauge.verdict.controls import is_quiet
 
 ACCEPTED, CONTROL, WITHIN = "accepted", "control", "within tolerance"
 
@@ -86,7 +85,7 @@ def check_word(status: ExitStatus) -> str:
 def word(verdict: Verdict) -> str:
     if verdict.is_accepted:
         return ACCEPTED
-    return CONTROL if is_quiet(verdict) else WORDS[verdict.outcome]
+    return CONTROL if verdict.is_quiet else WORDS[verdict.outcome]
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
@@ -312,7 +311,7 @@ def _bounds(comparison: Comparison) -> str:
     """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
     found: dict[Clock, float] = {}
     for one in comparison.verdicts:
-        if one.is_unchanged and one.bound is not None and not is_quiet(one):
+        if one.is_unchanged and one.bound is not None and not one.is_quiet:
             found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
     if not found:
         return ""

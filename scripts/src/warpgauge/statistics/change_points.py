@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the nights at which a benchmark's time changed.
 
-Candidates come from E-divisive means (`energy_splits`). They stand if they pass a test between
-their neighbours, as in Fleming et al. 2023, "Hunter: using change point detection to hunt for
-performance regressions". Four things differ. Each night is weighted by its own standard error.
-Neighbouring nights may be correlated, and a drift is not a step. Ranks must agree with the t test,
-because nights need not be normal: they may have two states, or outliers. And the error rate covers
-all splits together, so the expected number of false change points is known.
+Candidates come from E-divisive means (Matteson and James 2014, "A nonparametric approach for
+multiple change point analysis of multivariate data"), in windows that overlap by half. They stand
+if they pass a test between their neighbours, as in Fleming et al. 2023, "Hunter: using change point
+detection to hunt for performance regressions". Four things differ. Each night is weighted by its
+own standard error. Neighbouring nights may be correlated, and a drift is not a step. Ranks must
+agree with the t test, because nights need not be normal: they may have two states, or outliers. And
+the error rate covers all splits together, so the expected number of false change points is known.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from warpgauge.statistics.energy_splits import SHORTEST, WINDOW, candidates, quick_p
-from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.rank_sums import mann_whitney
-from warpgauge.statistics.samples import Index
+from warpgauge.statistics.log_ratios import Array, Index
 
 # How many change points, and how many alarms, a series of unchanged nights may show in 365 nights.
 FALSE_A_YEAR = 0.0005
@@ -37,6 +36,14 @@ _MOST_RESEMBLANCE = 0.95
 _SMALLEST_ERROR = 1e-6  # the resolution of a time in the history
 _TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
 _ROUNDING = 1e-6  # of a residual, in standard errors
+
+
+WINDOW = 100  # nights; their mean has a tenth of the scatter of one night
+STEP = WINDOW // 2
+# Nights on each side of a split. With fewer, ranks cannot pass even against a whole window.
+SHORTEST = 5
+_WEAK = 1e-3  # p of a candidate; not strict, as neighbours not yet found widen its scatter
+_BLOCK = 16  # windows processed at once; a table of their pairs of nights fits in the cache
 
 
 @dataclass(frozen=True)
@@ -267,3 +274,113 @@ def _resemblance(residuals: Array, at: int) -> float:
         return 0.0
     seen = (float(np.sum(products)) - float(products[at - 1])) / squares
     return min(max(seen + 2.0 / len(residuals), 0.0), _MOST_RESEMBLANCE)
+
+
+@cache
+def mann_whitney(one: int, other: int) -> Array:
+    """Return the probabilities that U is at most 0, 1, 2 … if the two samples do not differ.
+
+    U counts the pairs in which the first sample's value is larger. The number of arrangements with
+    U = u is the coefficient of q^u in the Gaussian binomial coefficient, the product of
+    (1 - q^(other + i)) / (1 - q^i) over i = 1 … one. Mann and Whitney 1947, "On a test of whether
+    one of two random variables is stochastically larger than the other".
+    """
+    few, many = sorted((one, other))
+    half = few * many // 2 + 1  # the other half mirrors it; computing it would lose digits
+    counts = np.zeros(half)
+    counts[0] = 1.0
+    for i in range(1, few + 1):
+        if many + i < half:
+            counts[many + i :] -= counts[: half - many - i].copy()
+        for start in range(min(i, half)):
+            counts[start::i] = np.cumsum(counts[start::i])
+    size = one * other + 1
+    total = np.cumsum(np.concatenate([counts, counts[: size - half][::-1]]))
+    return np.asarray(total / total[-1])
+
+
+def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[int]]:
+    """Return the splits of each series whose t test has p <= 0.001.
+
+    Windows overlap by half. A window with a split is searched again on both sides of it.
+    """
+    found: list[list[int]] = [[] for _ in values]
+    waiting = [
+        (row, start, min(start + WINDOW, len(one)))
+        for row, one in enumerate(values)
+        for start in range(0, max(len(one) - STEP // 2, 1), STEP)
+    ]
+    while waiting:
+        waiting.sort(key=lambda one: one[2] - one[1])  # windows of a block have similar lengths
+        block, waiting = waiting[-_BLOCK:], waiting[:-_BLOCK]
+        block = [one for one in block if one[2] - one[1] >= 2 * SHORTEST]
+        if not block:
+            continue
+        splits, p = _furthest(
+            _padded([values[row][start:end] for row, start, end in block]),
+            _padded([weights[row][start:end] for row, start, end in block]),
+        )
+        for (row, start, end), split, chance in zip(block, splits, p, strict=True):
+            if chance <= _WEAK:
+                at = start + int(split)
+                found[row].append(at)
+                waiting += [(row, start, at), (row, at, end)]
+    return found
+
+
+def _padded(rows: Sequence[Array]) -> Array:
+    """Return the rows as one table, padded with zeros."""
+    table = np.zeros((len(rows), max(map(len, rows))))
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table
+
+
+def _furthest(x: Array, w: Array) -> tuple[Index, Array]:
+    """Return the split of each window with the largest energy distance, and p of its t test.
+
+    The distance is the largest, over all splits t and ends k, of
+    l r / (l + r) × (2 E|X-Y| - E|X-X'| - E|Y-Y'|) for X before t and Y from t to k (Matteson and
+    James 2014, formulas 5 and 8, with exponent 1). l and r are the sums of both sides' weights, and
+    each pair of nights is weighted by the product of its weights.
+    """
+    count, size = x.shape
+    tiny = 1e-9 * np.min(w, where=w > 0.0, initial=np.inf) ** 2  # below any sum of products
+    distances = np.abs(x[:, :, None] - x[:, None, :]) * (w[:, :, None] * w[:, None, :])
+    sums = np.zeros((count, size + 1, size + 1))
+    np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
+    within = np.diagonal(sums, axis1=1, axis2=2)  # over all nights before, each pair twice
+    single, square = (_summed(part) for part in (w, w**2))
+    left, own_left = single[:, :, None], np.maximum(single**2 - square, tiny)[:, :, None]
+    right = single[:, None, :] - left
+    own_right = np.maximum(right**2 - (square[:, None, :] - square[:, :, None]), tiny)
+    across = sums - within[:, :, None]
+    apart = (within[:, None, :] - within[:, :, None] - 2.0 * across) / own_right  # E|Y-Y'|
+    product = np.maximum(left * right, tiny)
+    energy = (2.0 * across / product - within[:, :, None] / own_left - apart) * product
+    energy /= np.maximum(single[:, None, :], np.sqrt(tiny))
+    order = np.arange(size + 1)
+    allowed = (order[:, None] >= SHORTEST) & (order[None, :] - order[:, None] >= SHORTEST)
+    lengths = np.sum(w > 0.0, axis=1)
+    energy[:, ~allowed] = -np.inf
+    energy[np.broadcast_to((order > lengths[:, None])[:, None, :], energy.shape)] = -np.inf
+    best = np.argmax(energy.reshape(count, -1), axis=1)
+    split, end = np.divmod(best, size + 1)
+    return split, quick_p(x, w, split, end)
+
+
+def _summed(w: Array) -> Array:
+    return np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
+
+
+def quick_p(x: Array, w: Array, split: Index, end: Index) -> Array:
+    """Return p of Student's t test of the nights before `split` and from it to `end`, by row."""
+    row = np.arange(len(x))
+    sums = [_summed(part) for part in (w, w * x, w * x**2)]
+    left = [part[row, split] for part in sums]
+    right = [part[row, end] - one for part, one in zip(sums, left, strict=True)]
+    change = right[1] / right[0] - left[1] / left[0]
+    squares = sum(three - two**2 / one for one, two, three in (left, right))
+    freedom = end - 2.0
+    error = np.sqrt(np.maximum(squares / freedom, 0.0) * (1.0 / left[0] + 1.0 / right[0]))
+    return np.asarray(2.0 * special.stdtr(freedom, -np.abs(change) / np.maximum(error, 1e-300)))

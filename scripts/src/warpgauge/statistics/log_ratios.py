@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from warpgauge.statistics.error_rates import CONFIDENCE
-
 _NORMAL_FREEDOM = 1e9  # scipy's t then equals the normal distribution to eight digits
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,6 @@ class Estimates:
     def reach(self, chance: Array | float) -> Array:
         """Return how far the true log ratio lies above the estimate with probability `chance`."""
         return np.asarray(self.error * special.stdtrit(self._freedom, 1.0 - np.asarray(chance)))
-
-    def found(self, chance: float) -> Found:
-        """Return the result for each benchmark; `chance` is the probability to exceed its bound."""
-        half = self.reach((1.0 - CONFIDENCE) / 2)
-        bound = self.log_ratio + self.reach(chance)
-        return Found(self.log_ratio, self.log_ratio - half, self.log_ratio + half, bound, self.p)
 
     @property
     def _freedom(self) -> Array:
@@ -113,3 +106,13 @@ def combined_freedom(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
     variance = np.sum([variance for variance, _ in parts], axis=0)
     inverse = np.sum([part**2 / freedom for part, freedom in parts], axis=0)
     return variance, variance**2 / np.maximum(inverse, variance**2 / _NORMAL_FREEDOM)
+
+
+def centre(values: Array) -> Array:
+    """Return the median of the means of all pairs along the last axis, including self-pairs.
+
+    For normal values its error is hardly larger than the mean's, and two wild values of seven
+    move it little (Hodges and Lehmann 1963, "Estimates of location based on rank tests").
+    """
+    one, other = np.triu_indices(values.shape[-1])
+    return np.asarray(np.median((values[..., one] + values[..., other]) / 2.0, axis=-1))

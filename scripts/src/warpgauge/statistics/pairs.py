@@ -17,8 +17,7 @@ import numpy as np
 from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE
-from warpgauge.statistics.log_ratios import Array, Estimates, Found
-from warpgauge.statistics.samples import centre
+from warpgauge.statistics.log_ratios import Array, Estimates, Found, centre
 
 # For each pair, True if the base started, False if the candidate did.
 Order = tuple[bool, ...]

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide how comparable two sides are and which smallest change then counts."""
+"""How comparable two sessions are, and which smallest change then counts."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from enum import IntEnum
 
 from warpgauge.records.counters import KERNELS, Counters
-from warpgauge.records.model import PROGRAMS, Clock, Record, Session, Source
-from warpgauge.system.text import inert, quoted
+from warpgauge.records.model import PROGRAMS, Clock, Session
 from warpgauge.verdict.comparison import ContextDifference
-from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
 
 # Software that by itself changes times. Sessions that differ in it are less comparable.
 _SOFTWARE = ("driver_version", "cuda_driver_version", "runtime_version")
@@ -133,75 +131,12 @@ def references(
     return [session for comparability, session in near if comparability is nearest], nearest
 
 
-def refusal(baseline: Record, candidate: Record, allow: Collection[Override] = ()) -> str | None:
-    """Return a sentence that says why the records cannot be compared, or None if they can."""
-    if not (found := unwaived(incompatibilities(baseline, candidate), allow)):
-        return None
-    sentence = reason(found)
-    return f"{sentence[0].upper()}{sentence[1:]}."
-
-
-def incompatibilities(baseline: Record, candidate: Record) -> tuple[Incompatibility, ...]:
-    """Return what forbids comparing the whole records, one per override, waived or not."""
-    found = (*_other_gpu(baseline, candidate), *_unfit(baseline, candidate))
-    first = {one.override: one for one in reversed(found)}
-    return tuple(one for one in found if first[one.override] is one)
-
-
-def same_model(baseline: Record, candidate: Session) -> list[Session]:
-    """Return the baseline's sessions on the candidate's GPU model.
-
-    A plain file that does not name its GPU matches every session.
-    """
-    return [
-        session
-        for session in baseline.sessions.values()
-        if session.gpu_name == candidate.gpu_name
-        or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
-        or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
-    ]
-
-
 def same_clock(reference: Session, candidate: Session, clock: Clock) -> bool:
     """Return whether both sides timed at the same SM clock; an unknown clock counts as the same."""
     one, other = reference.sm_clock_target_hz, candidate.sm_clock_target_hz
     if clock is not Clock.DEVICE or one is None or other is None:
         return True
     return abs(one - other) <= _SAME_CLOCK * max(one, other)
-
-
-def _other_gpu(baseline: Record, candidate: Record) -> list[Incompatibility]:
-    models = {inert(one.gpu_name or "no GPU") for one in baseline.sessions.values()}
-    foreign = (one for one in candidate.sessions.values() if not same_model(baseline, one))
-    return [
-        Incompatibility(
-            Override.GPU_MODEL,
-            f"the candidate was measured on {inert(session.gpu_name or 'no GPU')} and the baseline "
-            f"on {' and '.join(sorted(models))}",
-            ", and times of different GPU models say nothing about the code",
-        )
-        for session in foreign
-    ]
-
-
-def _unfit(baseline: Record, candidate: Record) -> list[Incompatibility]:
-    found = []
-    for side, record in (("baseline", baseline), ("candidate", candidate)):
-        for session in record.sessions.values():
-            build = session.context.get("build_type")
-            ours = record.source is not Source.GOOGLE_BENCHMARK and PROGRAMS not in session.context
-            if build is None and ours:
-                fact = f"the {side} does not say how it was built"
-            elif build not in (None, "Release"):
-                fact = f"the {side} is a build of type {quoted(build)}"
-            else:
-                continue
-            found.append(Incompatibility(Override.BUILD_TYPE, fact, ", and only Release counts"))
-    for session in baseline.sessions.values():
-        if work := session.context.get("inject"):
-            fact = f"the baseline was measured with injected extra work ({inert(work)})"
-            found.append(Incompatibility(Override.INJECTION, fact, "; record it again without"))
-    return found
 
 
 def differences(

@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
+from warpgauge.records.counters import RESOURCES
 from warpgauge.records.model import Clock, Record, Source, Why
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
-from warpgauge.verdict.note import Note
+from warpgauge.system.text import inert, plural, quantity
+from warpgauge.verdict.note import SKIPPED, Note, sentence
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 
 class Outcome(Enum):
@@ -35,8 +41,6 @@ class Evidence(Enum):
     PAIRED = "paired"  # base and candidate in alternating processes on one GPU
     LOCK_STEP = "lock_step"  # base and candidate processes that take turns, slice by slice
 
-
-IN_PAIRS = (Evidence.PAIRED, Evidence.LOCK_STEP)
 
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
@@ -72,6 +76,62 @@ class ResourceChange:
 
     def __str__(self) -> str:
         return f"{self.words} {self.before} → {self.after}"
+
+
+# Resources of which less is worse, and resources whose change is neither better nor worse.
+_LESS_IS_WORSE = frozenset(("blocks_per_sm",))
+_NEUTRAL = frozenset(("shared_bytes",))
+
+# The resource that is shown in larger units than bytes.
+_LARGE = "peak_device_bytes"
+
+KERNEL = "kernel"
+
+# How many characters of a kernel's name are shown before and after the first difference.
+_BEFORE, _AFTER = 16, 30
+
+
+def resource_changes(baseline: Row, candidate: Row) -> tuple[ResourceChange, ...]:
+    """Return each resource that both sides state and that differs, then the kernel's name."""
+    before, after = baseline.counters, candidate.counters
+    changes = [
+        _change(key, words, before[key], after[key])
+        for key, words in RESOURCES.items()
+        if key in before and key in after and before[key] != after[key]
+    ]
+    if baseline.label and candidate.label and baseline.label != candidate.label:
+        kernels = _kernels(baseline.label, candidate.label)
+        changes.append(ResourceChange(KERNEL, KERNEL, *kernels, worse=True))
+    return tuple(changes)
+
+
+def same_machine_code(baseline: Row, candidate: Row) -> bool | None:
+    """Return whether both run the same kernels, launched alike; None if a side does not say."""
+    codes = baseline.machine_code, candidate.machine_code
+    return codes[0] == codes[1] if all(codes) else None
+
+
+def _change(key: str, words: str, before: float, after: float) -> ResourceChange:
+    more = after > before
+    worse = key not in _NEUTRAL and more != (key in _LESS_IS_WORSE)
+    short = [quantity(size, "B") for size in (before, after)]
+    if key == _LARGE and short[0] != short[1]:
+        return ResourceChange(key, words, short[0], short[1], worse)
+    unit = " bytes" if key == _LARGE else ""
+    return ResourceChange(key, words, f"{before:.10g}", f"{after:.10g}{unit}", worse)
+
+
+def _kernels(baseline: str, candidate: str) -> tuple[str, str]:
+    """Cut two kernel names around their first difference, because CUB's names fill a page."""
+    longest = min(len(baseline), len(candidate))
+    common = next((i for i in range(longest) if baseline[i] != candidate[i]), longest)
+    start = common - _BEFORE if common > _BEFORE + _AFTER else 0
+    before, after = (_cut(name, start, common + _AFTER) for name in (baseline, candidate))
+    return inert(before), inert(after)
+
+
+def _cut(name: str, start: int, end: int) -> str:
+    return ("…" if start else "") + name[start:end] + ("…" if end < len(name) else "")
 
 
 @dataclass(frozen=True)
@@ -124,6 +184,11 @@ class Verdict:
         return self.outcome in UNMEASURED
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether both sides measured this control; a failed or missing control is a fault."""
+        return self.control and self.outcome is Outcome.PASS
+
+    @property
     def is_accepted(self) -> bool:
         """Whether a policy accepts a change of this benchmark."""
         return bool(self.accepted) and self.outcome is Outcome.PASS
@@ -135,7 +200,7 @@ class Verdict:
 
     @property
     def in_pairs(self) -> bool:
-        return self.evidence in IN_PAIRS
+        return self.evidence in (Evidence.PAIRED, Evidence.LOCK_STEP)
 
     @property
     def limit_fraction(self) -> float | None:
@@ -184,8 +249,24 @@ class Comparison:
         """Whether a side is a Google Benchmark file that warpgauge did not write."""
         return Source.GOOGLE_BENCHMARK in (self.baseline.source, self.candidate.source)
 
+    @property
+    def judged(self) -> int:
+        """How many benchmarks were judged: not new or skipped ones, nor the host's controls."""
+        rest = self.count(Outcome.NEW, Outcome.SKIPPED)
+        return len(self.verdicts) - rest - sum(one.is_quiet for one in self.verdicts)
+
     def count(self, *outcomes: Outcome) -> int:
         return sum(verdict.outcome in outcomes for verdict in self.verdicts)
+
+
+def skip_notes(verdicts: Iterable[Verdict]) -> Iterator[Note]:
+    """Yield a note for each reason why benchmarks were skipped."""
+    skipped: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.outcome is Outcome.SKIPPED:
+            skipped.setdefault(verdict.reason, []).append(verdict.name)
+    for why, names in skipped.items():
+        yield Note(SKIPPED, f"{plural(len(names), 'benchmark')} skipped: {sentence(why)}.")
 
 
 def exit_status(comparison: Comparison) -> ExitStatus:

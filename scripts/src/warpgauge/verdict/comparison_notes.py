@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from warpgauge.records.benchmark_filter import Request
 from warpgauge.records.counters import (
@@ -18,16 +18,14 @@ from warpgauge.records.model import ISOLATED, Clock, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
-from warpgauge.verdict import comparability
+from warpgauge.verdict import comparability, incompatibility
 from warpgauge.verdict.comparability import Comparability
-from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import KERNEL, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
-from warpgauge.verdict.controls import Controls
+from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.note import SIBLINGS, Note, and_more, listed, sentence
-from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.resource_changes import KERNEL
-from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, Controls
 
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
@@ -41,12 +39,18 @@ def of(
     baseline: Record,
     candidate: Record,
     judged: Judged,
+    waived: Mapping[Override, Sequence[str]],
     request: Request,
     unasked: int,
-    moved: Controls,
+    moved: Controls | None,
     settings: ComparisonSettings,
 ) -> Iterator[Note]:
-    """Yield the notes of a comparison, most important first; `unasked` counts those left out."""
+    """Yield the notes of a comparison, most important first.
+
+    `waived` maps each override to the benchmarks that needed it, `unasked` counts the benchmarks
+    that the `request` left out.
+    """
+    yield from _overrides(baseline, candidate, waived, settings)
     contexts = [session.context for session in candidate.sessions.values()]
     for work in sorted({one["inject"] for one in contexts if one.get("inject")}):
         words = f"The candidate was measured with injected extra work ({foreign(work)})."
@@ -64,7 +68,8 @@ def of(
     yield from _left_out(judged)
     yield from _of_rows([one.candidate for one, _ in judged])
     yield from _resources(judged)
-    yield from _host(judged, moved)
+    if moved is not None:
+        yield from _host(judged, moved)
     for said in sorted({one.context.get(ISOLATED, "") for one in candidate.sessions.values()}):
         if said == "yes":
             yield Note("isolated", "The run says that it isolated the programs from its machine.")
@@ -106,15 +111,14 @@ def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:
         )
 
 
-def of_overrides(
+def _overrides(
     baseline: Record,
     candidate: Record,
     waived: Mapping[Override, Sequence[str]],
-    allow: Collection[Override],
+    settings: ComparisonSettings,
 ) -> Iterator[Note]:
-    """Yield the notes on `allow`; `waived` maps each override to the benchmarks that needed it."""
-    whole = {one.override: one.fact for one in comparability.incompatibilities(baseline, candidate)}
-    for one in (one for one in Override if one in allow):
+    whole = {one.override: one.fact for one in incompatibility.of_records(baseline, candidate)}
+    for one in (one for one in Override if one in settings.allow):
         compared = f"{foreign(f'--allow {one.word}')}: compared although {one.although}"
         if fact := whole.get(one):
             yield Note("overridden", f"{compared}: {sentence(fact)}.")
@@ -238,18 +242,15 @@ def _left_out(judged: Judged) -> Iterator[Note]:
 def _of_rows(rows: Sequence[Row]) -> Iterator[Note]:
     """Yield what a reader should know of how times came about."""
     if vary := [row.name for row in rows if row.counters.get(RESOURCES_VARY)]:
-        words = "The candidate's processes did not all run the same kernels"
-        yield Note("kernels_vary", f"{words}: {listed(vary)}.")
+        words = f"The candidate's processes did not all run the same kernels: {listed(vary)}."
+        yield Note("kernels_vary", words)
     if limited := [row.name for row in rows if is_power_limited(row.counters)]:
         words = "The power limit lowered the clock while these ran, so their times depend on the "
         yield Note("power_limited", f"{words}GPU's power and cooling: {listed(limited)}.")
     if slow := [row.name for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
-        yield Note(
-            "slow_process",
-            "An empty kernel took longer around these than when their process began, because an "
-            f"earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
-            f"{foreign('--filter')}.",
-        )
+        words = "An empty kernel took longer around these than when their process began, because an"
+        words += f" earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
+        yield Note("slow_process", f"{words}{foreign('--filter')}.")
     if by_events := [row for row in rows if row.counters.get(TIME_ERROR, 0.0) > 0.0]:
         error = duration(max(row.counters[TIME_ERROR] for row in by_events))
         words = f"Timed by events around each call, which may be off by up to {error}"

@@ -11,7 +11,7 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparability import TOLERANCE
-from warpgauge.verdict.override import Override
+from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.policy import MinimumEffect, Policy
 
 # A plain file does not show where the next process would lie. Processes of one program have been

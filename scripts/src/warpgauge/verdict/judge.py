@@ -19,15 +19,21 @@ from warpgauge.verdict import (
     comparability,
     comparison_notes,
     paired_tests,
-    policy_effects,
+    policy,
     screening,
     staleness,
 )
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.verdict.comparison import (
+    Comparison,
+    ContextDifference,
+    Outcome,
+    Verdict,
+    skip_notes,
+)
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.controls import controls
-from warpgauge.verdict.pairing import Pairing, pair, skip_notes
-from warpgauge.verdict.rule import Confirming, Screening, judged
+from warpgauge.verdict.incompatibility import of_records, reason, unwaived
+from warpgauge.verdict.pairing import Pairing, pair
+from warpgauge.verdict.rule import Rule
 
 _DEFAULT = ComparisonSettings()
 
@@ -41,8 +47,9 @@ def judge(
     names = request.covered(list(rows))
     if settings.policy is not None:
         settings.policy.require_quick([*names, *request.left_out])
-    refusal = comparability.refusal(baseline, candidate, settings.allow)
-    if refusal is not None:
+    if forbidden := unwaived(of_records(baseline, candidate), settings.allow):
+        sentence = reason(forbidden)
+        refusal = f"{sentence[0].upper()}{sentence[1:]}."
         refused = tuple(
             Verdict(name, Outcome.INVALID, rows[name].clock, reason=refusal) for name in names
         )
@@ -53,11 +60,11 @@ def judge(
         pairings, lonely = paired_tests.split(pairings)
         unpaired += lonely
         tests = paired_tests.compare(pairings, settings.bound_confidence)
-        rule: Screening = Confirming(settings)
+        rule = Rule(settings)
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
-        rule = Screening(settings, controls(pairings))
-    outcomes = judged(pairings, tests, rule)
+        rule = Rule(settings, screening.controls(pairings))
+    outcomes = rule.verdicts(pairings, tests)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *outcomes)}
     met, unasked = list(zip(pairings, outcomes, strict=True)), len(rows) - len(names)
     comparison = Comparison(
@@ -65,8 +72,9 @@ def judge(
         candidate,
         tuple(verdicts[name] for name in names),
         notes=(
-            *comparison_notes.of_overrides(baseline, candidate, waived, settings.allow),
-            *comparison_notes.of(baseline, candidate, met, request, unasked, rule.moved, settings),
+            *comparison_notes.of(
+                baseline, candidate, met, waived, request, unasked, rule.moved, settings
+            ),
             *skip_notes(verdicts.values()),
             *comparison_notes.of_systems(pairings),
             *staleness.notes(baseline, candidate, settings.today),
@@ -97,7 +105,7 @@ def _under_policy(
         in_part = several_gpus or any(map(search, request.left_out))
         return not in_part or any(map(search, names))
 
-    found = policy_effects.apply(
+    found = policy.apply(
         settings.policy,
         comparison.verdicts,
         asked,

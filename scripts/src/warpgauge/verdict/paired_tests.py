@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,14 +34,16 @@ _ELAPSED_ALIKE = 1.5
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     """Return the pairings to test, and verdicts on those with too few rounds in common."""
-    fit = [pairing for pairing in pairings if len(_common(pairing)) >= FEWEST_ROUNDS]
-    fitting = {pairing.candidate.name for pairing in fit}
-    rows = (one.candidate for one in pairings if one.candidate.name not in fitting)
+    fit, lonely = [], []
     reason = f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again"
-    return fit, [
-        Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
-        for row in rows
-    ]
+    for pairing in pairings:
+        row = pairing.candidate
+        if len(_common(pairing)) >= FEWEST_ROUNDS:
+            fit.append(pairing)
+        else:
+            found = Outcome.INVALID
+            lonely.append(Verdict(row.name, found, row.clock, reason=reason, counters=row.counters))
+    return fit, lonely
 
 
 def _common(pairing: Pairing) -> list[int]:
@@ -50,27 +52,64 @@ def _common(pairing: Pairing) -> list[int]:
     return [number for number in pairing.candidate.rounds if number in theirs]
 
 
+@dataclass(frozen=True)
+class _Rounds:
+    """What a pairing measured in some rounds.
+
+    Log seconds of both sides, log ratios (of lock-step slices where measured, else of the
+    processes), and for each whether the base started.
+    """
+
+    base: Array
+    candidate: Array
+    ratios: Sequence[float]
+    order: Order
+
+    @staticmethod
+    def of(pairing: Pairing, rounds: Sequence[int]) -> _Rounds:
+        base = _by_round(pairing.baseline, pairing.references[0])
+        cand = _by_round(pairing.candidate, pairing.session)
+        logs = np.log([[base[number], cand[number]] for number in rounds]).reshape(-1, 2)
+        known = _pairs(pairing.candidate)
+        slices = [known[number].log_ratio if known else None for number in rounds]
+        of_processes: list[float] = (logs[:, 1] - logs[:, 0]).tolist()
+        both = zip(of_processes, slices, strict=True)
+        ratios = [log if ratio is None else ratio for log, ratio in both]
+        order = (known[number].base_first if known else number % 2 == 1 for number in rounds)
+        return _Rounds(logs[:, 0], logs[:, 1], ratios, tuple(order))
+
+    @property
+    def step(self) -> float:
+        """The clock's tick as a log ratio, or 0 if no two times are equal.
+
+        Also 0 if each side shows only one time: their distance need not be a single tick.
+        """
+        base, cand = self.base, self.candidate
+        distinct = np.unique([*base, *cand])
+        ticks = 1 < len(distinct) < len(base) + len(cand) and (np.ptp(base) > 0 or np.ptp(cand) > 0)
+        return float(np.min(np.diff(distinct))) if ticks else 0.0
+
+
 def log_ratios(pairing: Pairing) -> Sequence[float]:
     """Of the candidate's times over the base's, in each round that both have."""
-    rounds = _common(pairing)
-    return _log_ratios(pairing, rounds, _logs(pairing, rounds)) if rounds else []
+    return _Rounds.of(pairing, _common(pairing)).ratios
 
 
 def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE) -> Tests:
     """Return the tests of `pairings` in their order; each needs `FEWEST_ROUNDS` common rounds."""
-    rounds = [_common(pairing) for pairing in pairings]
-    sides = [_logs(*one) for one in zip(pairings, rounds, strict=True)]
-    base, cand = (np.array([float(np.mean(side[which])) for side in sides]) for which in (0, 1))
+    sides = [_Rounds.of(one, _common(one)) for one in pairings]
     looks = [max((one.look for one in pairing.candidate.pairs), default=1) for pairing in pairings]
     share = 0.5 ** np.array(looks)
     found = pairs.found(
-        [_log_ratios(*one) for one in zip(pairings, rounds, sides, strict=True)],
-        [_order(*one) for one in zip(pairings, rounds, strict=True)],
-        np.array([_step(*both) for both in sides]),
+        [one.ratios for one in sides],
+        [one.order for one in sides],
+        np.array([one.step for one in sides]),
         (1.0 - bound_confidence) * share,
     )
     found = replace(found, p=np.minimum(found.p / share, 1.0))
-    count = np.array([float(len(numbers)) for numbers in rounds])
+    base = np.array([float(np.mean(one.base)) for one in sides])
+    cand = np.array([float(np.mean(one.candidate)) for one in sides])
+    count = np.array([float(len(one.ratios)) for one in sides])
     return Tests(found, base, cand, count, count, np.zeros_like(count))
 
 
@@ -82,12 +121,11 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
     rounds = sorted(set.intersection(*(set(_common(one)) for one in pairings)))
     if len(rounds) < FEWEST_ROUNDS:
         return None
-    sides = [_logs(one, rounds) for one in pairings]
-    ratios = [_log_ratios(one, rounds, logs) for one, logs in zip(pairings, sides, strict=True)]
+    sides = [_Rounds.of(one, rounds) for one in pairings]
     return pairs.found(
-        [np.mean(ratios, axis=0).tolist()],
-        [_order(pairings[0], rounds)],
-        np.array([np.mean([_step(*both) for both in sides])]),
+        [np.mean([one.ratios for one in sides], axis=0).tolist()],
+        [sides[0].order],
+        np.array([np.mean([one.step for one in sides])]),
         np.array([1.0 - BOUND_CONFIDENCE]),
     )
 
@@ -108,7 +146,7 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
         return ""
     base, cand = map(min, zip(*known, strict=True))  # a busy machine adds time now and then
     work, noise = ("a slice", 0.005)
-    in_lock_step = is_in_lock_step(pairing.candidate)
+    in_lock_step = any(pair.log_ratio is not None for pair in pairing.candidate.pairs)
     if not in_lock_step:
         work, noise = "what a process does not time", 0.2
     # Beyond what it reports, a process takes as long whatever it measures.
@@ -124,36 +162,8 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
     return ""
 
 
-def _order(pairing: Pairing, rounds: Sequence[int]) -> Order:
-    known = _pairs(pairing.candidate)
-    return tuple(known[number].base_first if known else number % 2 == 1 for number in rounds)
-
-
-def _logs(pairing: Pairing, rounds: Sequence[int]) -> tuple[Array, Array]:
-    """Return the logs of the times (seconds) of base and candidate in these rounds."""
-    base = _by_round(pairing.baseline, pairing.references[0])
-    cand = _by_round(pairing.candidate, pairing.session)
-    times = np.log([[base[number], cand[number]] for number in rounds])
-    return times[:, 0], times[:, 1]
-
-
 def _by_round(row: Row, session: Session) -> dict[int, float]:
     return dict(zip(row.rounds, row.process_medians[session.key], strict=True))
-
-
-def _log_ratios(
-    pairing: Pairing, rounds: Sequence[int], logs: tuple[Array, Array]
-) -> Sequence[float]:
-    """Return the log ratios: of lock-step slices where measured, else of the processes' times."""
-    alternated: list[float] = (logs[1] - logs[0]).tolist()
-    known = _pairs(pairing.candidate)
-    slices = [known[number].log_ratio if known else None for number in rounds]
-    both = zip(alternated, slices, strict=True)
-    return [log if ratio is None else ratio for log, ratio in both]
-
-
-def is_in_lock_step(row: Row) -> bool:
-    return any(pair.log_ratio is not None for pair in row.pairs)
 
 
 def _pairs(row: Row) -> dict[int, Pair]:
@@ -180,13 +190,3 @@ def rounds_of(found: Comparison) -> Rounds:
         return Rounds(looks[0], still_open=still_open)
     reopened = sum(rounds > looks[0] for rounds in last)
     return Rounds(looks[0], looks[-1], reopened, still_open)
-
-
-def _step(base: Array, cand: Array) -> float:
-    """Return the clock's tick as a log ratio, or 0 if no two times are equal.
-
-    Also 0 if each side shows only one time: their distance need not be a single tick.
-    """
-    distinct = np.unique([*base, *cand])
-    ticks = 1 < len(distinct) < len(base) + len(cand) and (np.ptp(base) > 0 or np.ptp(cand) > 0)
-    return float(np.min(np.diff(distinct))) if ticks else 0.0

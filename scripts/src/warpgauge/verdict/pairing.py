@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE
 from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
-from warpgauge.system.text import inert, plural, quantity
-from warpgauge.verdict import disturbance
-from warpgauge.verdict.comparability import Comparability, references, same_clock, same_model
+from warpgauge.system.text import inert, quantity
+from warpgauge.verdict import incompatibility
+from warpgauge.verdict.comparability import Comparability, references, same_clock
 from warpgauge.verdict.comparison import Outcome, Verdict
-from warpgauge.verdict.note import SKIPPED, Note, sentence
-from warpgauge.verdict.override import Incompatibility, Override, reason, unwaived
+from warpgauge.verdict.incompatibility import (
+    Incompatibility,
+    Override,
+    disturbances,
+    same_model,
+    unwaived,
+)
 
 if TYPE_CHECKING:
     from warpgauge.records.row import Row
@@ -72,37 +77,24 @@ def pair(
         if cand is None or any(row is not None and row.error is not None for row in (known, cand)):
             unpaired.append(_one_sided(name, base, cand, whose))
             continue
-        base = known
-        incompatibilities = matches.incompatibilities(base, cand)
-        if forbidden := unwaived(incompatibilities, allow):
+        found = matches.incompatibilities(known, cand)
+        if forbidden := unwaived(found, allow):
             unpaired.append(_invalid(cand, forbidden))
             continue
-        for override in {one.override for one in incompatibilities}:
+        for override in {one.override for one in found}:
             waived.setdefault(override, []).append(name)
-        if base is None:
+        if known is None:
             unpaired.append(matches.new(cand))
         else:
-            pairings.append(Pairing(base, cand, *matches.of(base, cand)[0]))
+            pairings.append(matches.pairing(known, cand))
     return pairings, unpaired, waived
 
 
-def skip_notes(verdicts: Iterable[Verdict]) -> Iterator[Note]:
-    """Yield a note for each reason why benchmarks were skipped."""
-    skipped: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if verdict.outcome is Outcome.SKIPPED:
-            skipped.setdefault(verdict.reason, []).append(verdict.name)
-    for why, names in skipped.items():
-        yield Note(SKIPPED, f"{plural(len(names), 'benchmark')} skipped: {sentence(why)}.")
-
-
-def _invalid(row: Row, incompatibilities: Collection[Incompatibility]) -> Verdict:
+def _invalid(row: Row, forbidden: Collection[Incompatibility]) -> Verdict:
     """Return an INVALID verdict, without the rates if these are invalid too."""
-    disturbed = any(one.override in disturbance.OVERRIDES for one in incompatibilities)
-    counters = {} if disturbed else row.counters
-    return Verdict(
-        row.name, Outcome.INVALID, row.clock, reason=reason(incompatibilities), counters=counters
-    )
+    disturbed = any(one.override in incompatibility.OF_DISTURBANCES for one in forbidden)
+    reason, counters = incompatibility.reason(forbidden), {} if disturbed else row.counters
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=counters)
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:
@@ -135,13 +127,6 @@ def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Ver
     return Verdict(name, Outcome.MISSING, base.clock, reason=reason)
 
 
-# The last three fields of a Pairing, and what forbids comparing these sessions.
-_Match = tuple[
-    tuple[tuple[Session, ...], Session, Comparability],
-    tuple[Incompatibility, ...],
-]
-
-
 class _Matches:
     """Finds the sessions to compare. Rows share few combinations, so results are cached."""
 
@@ -152,65 +137,72 @@ class _Matches:
         self._of_plain_files = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
         self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
-        self._comparable = {
-            key: frozenset(session.key for session in same_model(baseline, cand))
-            for key, cand in candidate.sessions.items()
-        }
-        self._met: dict[tuple[tuple[str, ...], tuple[str, ...], Clock], _Match] = {}
+        self._found: dict[object, tuple[_Sessions, list[Incompatibility]]] = {}
 
-    def incompatibilities(self, base: Row | None, cand: Row) -> tuple[Incompatibility, ...]:
+    def incompatibilities(self, base: Row | None, cand: Row) -> list[Incompatibility]:
         """Return what forbids comparing two rows, or calling the candidate's new, waived or not.
 
         SM clocks are compared only between sessions that may be compared at all.
         """
-        sides = {"candidate": (self._candidate, cand), "baseline": (self._baseline, base)}
-        disturbed = disturbance.incompatibilities(sides)
+        sides = ("candidate", self._candidate, cand), ("baseline", self._baseline, base)
+        found = [
+            one.on(side)
+            for side, record, row in sides
+            if row is not None
+            for one in disturbances(row, record.sessions)
+        ]
         if base is None:
-            return disturbed
-        timing = []
+            return found
         if base.clock is not cand.clock and not self._plain:
             fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
-            timing.append(Incompatibility(Override.TIMING, f"{fact}{base.clock.value} clock"))
-        return (*timing, *disturbed, *self.of(base, cand)[1])
+            fact += f"{base.clock.value} clock"
+            found.insert(0, Incompatibility(Override.TIMING, fact))
+        return found + self._match(base, cand)[1]
 
     def new(self, row: Row) -> Verdict:
         """Return the verdict on a benchmark that the baseline lacks."""
-        times = row.process_medians[max(row.process_medians, key=self._newest.__getitem__)]
-        seconds = statistics.median(times)
+        seconds = statistics.median(row.process_medians[self._newest_of(row)])
         return Verdict(
             row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
         )
 
-    def of(self, base: Row, cand: Row) -> _Match:
-        """Return the sessions to compare for a row. The candidate's is its newest."""
-        combination = (tuple(base.process_medians), tuple(cand.process_medians), cand.clock)
-        if combination not in self._met:
-            self._met[combination] = self._meet(*combination)
-        return self._met[combination]
+    def pairing(self, base: Row, cand: Row) -> Pairing:
+        """Return both rows with the sessions to compare. The candidate's is its newest."""
+        return Pairing(base, cand, *self._match(base, cand)[0])
 
-    def _meet(self, theirs: tuple[str, ...], ours: tuple[str, ...], clock: Clock) -> _Match:
-        key = max(ours, key=self._newest.__getitem__)
-        session = self._candidate.sessions[key]
+    def _newest_of(self, row: Row) -> str:
+        return max(row.process_medians, key=self._newest.__getitem__)
+
+    def _match(self, base: Row, cand: Row) -> tuple[_Sessions, list[Incompatibility]]:
+        key = (tuple(base.process_medians), self._newest_of(cand), cand.clock)
+        if key not in self._found:
+            self._found[key] = self._sessions(*key)
+        return self._found[key]
+
+    def _sessions(
+        self, theirs: tuple[str, ...], ours: str, clock: Clock
+    ) -> tuple[_Sessions, list[Incompatibility]]:
+        session = self._candidate.sessions[ours]
         everything = [self._baseline.sessions[one] for one in theirs]
-        incompatibilities = []
-        same = [one for one in everything if one.key in self._comparable[key]]
+        found = []
+        alike = same_model(self._baseline, session)
+        same = [one for one in everything if one in alike]
         if not same:
             fact = "the baseline has it only from other GPU models"
-            incompatibilities.append(Incompatibility(Override.GPU_MODEL, fact))
+            found.append(Incompatibility(Override.GPU_MODEL, fact))
             same = everything if Override.GPU_MODEL in self._allow else []
         known = [one for one in same if same_clock(one, session, clock)]
         if same and not known:
-            incompatibilities.append(_other_clock(same, session))
+            fact = f"measured at an SM clock of {_clocks([session])}, in the baseline of "
+            found.append(Incompatibility(Override.SM_CLOCK, fact + _clocks(same)))
             known = same if Override.SM_CLOCK in self._allow else []
         chosen, nearest = references(known, session, clock)
         nearness = self._of_plain_files if self._plain else nearest
-        return (tuple(chosen), session, nearness), tuple(incompatibilities)
+        return (tuple(chosen), session, nearness), found
 
 
-def _other_clock(references: Iterable[Session], session: Session) -> Incompatibility:
-    ours, theirs = map(_clocks, ([session], references))
-    fact = f"measured at an SM clock of {ours}, in the baseline of {theirs}"
-    return Incompatibility(Override.SM_CLOCK, fact)
+# The last three fields of a Pairing.
+_Sessions = tuple[tuple[Session, ...], Session, Comparability]
 
 
 def _clocks(sessions: Iterable[Session]) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
 
 from warpgauge.records.model import Clock
 from warpgauge.records.row import LARGEST_LOG
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.statistics.log_ratios import Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, paired_tests
 from warpgauge.verdict.comparability import Comparability
@@ -25,137 +25,117 @@ from warpgauge.verdict.comparison import (
     Evidence,
     Outcome,
     Verdict,
+    resource_changes,
+    same_machine_code,
 )
 from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
-from warpgauge.verdict.controls import NO_CONTROLS, Controls, Movement
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.resource_changes import resource_changes, same_machine_code
-
-if TYPE_CHECKING:  # commands that only show a comparison need no NumPy
-    from warpgauge.statistics.log_ratios import Tested, Tests
+from warpgauge.verdict.screening import Controls, Movement
 
 
 @dataclass(frozen=True)
-class Screening:
-    """The rule against a baseline's sessions: the settings, and how the host's controls moved."""
+class Rule:
+    """The rule with its settings.
+
+    `moved` is how the host's controls moved between a baseline's sessions and the candidate; None
+    for pairs, because a disturbed machine affects both sides of a pair.
+    """
 
     settings: ComparisonSettings
-    moved: Controls = NO_CONTROLS
-    fewest_of_a_change: ClassVar = 0
+    moved: Controls | None = None
 
-    def evidence(self, pairing: Pairing) -> Evidence:
-        """Return what the verdict rests on."""
-        return Evidence.SCREENED
+    def verdicts(self, pairings: Sequence[Pairing], tests: Tests) -> list[Verdict]:
+        """Return the verdicts of `pairings`, in their order."""
+        own = sum(not pairing.is_control for pairing in pairings)
+        # Bonferroni: the result of one benchmark does not depend on the results of the others.
+        each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
+        return [self._verdict(*one) for one in zip(pairings, each, strict=True)]
 
-    def minimum_effect(self, pairing: Pairing, seconds: float) -> float:
-        """Return the minimum effect for a benchmark that takes `seconds` in the baseline."""
-        asked = self.settings.asked_effect(pairing.candidate.name)
-        return self.usual_effect(pairing, seconds) if asked is None else asked
+    def _verdict(self, pairing: Pairing, tested: Tested) -> Verdict:
+        name, clock = pairing.candidate.name, pairing.candidate.clock
+        counters, pairs = pairing.candidate.counters, self.moved is None
+        if pairs and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
+            return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
+        seconds = math.exp(tested.baseline_log)
+        asked = self.settings.asked_effect(name)
+        usual = self._usual_effect(pairing, seconds)
+        minimum_effect = usual if asked is None else asked
+        tolerance = self.settings.tolerance(name, clock)
+        outcome = self._outcome(pairing, tested, minimum_effect, tolerance)
+        control, reason = self._explained(pairing, tested.log_ratio), ""
+        if outcome in CHANGED and pairs and tested.candidate_processes < FEWEST_OF_A_CHANGE:
+            outcome = Outcome.INCONCLUSIVE
+            reason = TOO_FEW_PAIRS
+        elif outcome in CHANGED and control is not None:
+            outcome = Outcome.INCONCLUSIVE
+            moved = percent(_fraction(control.log_ratio), sign=False)
+            reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
+        elif outcome is Outcome.INCONCLUSIVE and tested.assumed:
+            fewest = min(tested.baseline_processes, tested.candidate_processes)
+            reason = f"{plural(fewest, 'process', 'processes')} a side"
+        accepted = ""
+        if outcome is Outcome.PASS and control is None:
+            without = self._outcome(pairing, tested, usual, math.inf)
+            if without is Outcome.REGRESSION:  # only the policy's minimum effect prevents it
+                accepted = self.settings.excuse(name)
+        verdict = Verdict(
+            name,
+            outcome,
+            clock,
+            baseline_seconds=seconds,
+            candidate_seconds=math.exp(tested.candidate_log),
+            change=Change(*map(_fraction, (tested.log_ratio, tested.low, tested.high))),
+            p=tested.p,
+            minimum_effect=minimum_effect,
+            bound=None if pairing.is_control else _fraction(tested.bound),
+            tolerance=None if pairing.is_control else tolerance,
+            evidence=_evidence(pairing) if pairs else Evidence.SCREENED,
+            processes=(tested.baseline_processes, tested.candidate_processes),
+            reason=reason,
+            accepted=accepted,
+            resources=resource_changes(pairing.baseline, pairing.candidate),
+            same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
+            control=pairing.is_control,
+            why=pairing.candidate.why if outcome is Outcome.REGRESSION else None,
+            counters=counters,
+            baseline_counters=pairing.baseline.counters,
+        )
+        return _gated(verdict) if self.settings.fail_on_resources else verdict
 
-    def usual_effect(self, pairing: Pairing, seconds: float) -> float:
+    def _outcome(
+        self, pairing: Pairing, tested: Tested, minimum_effect: float, tolerance: float
+    ) -> Outcome:
+        if pairing.is_control:
+            return Outcome.PASS
+        ratio = _fraction(tested.log_ratio)
+        if tested.p < self.settings.alpha and abs(ratio) >= minimum_effect:
+            return Outcome.REGRESSION if ratio > 0.0 else Outcome.IMPROVED
+        return Outcome.PASS if _fraction(tested.bound) <= tolerance else Outcome.INCONCLUSIVE
+
+    def _usual_effect(self, pairing: Pairing, seconds: float) -> float:
         """Return the minimum effect without a policy or an option."""
-        nearness = pairing.comparability
-        if pairing.candidate.clock is Clock.HOST and not self.moved.of(pairing.candidate):
+        clock, nearness = pairing.candidate.clock, pairing.comparability
+        if self.moved is None:
+            return self.settings.paired_effect(pairing.candidate.name, clock)
+        if clock is Clock.HOST and not self.moved.of(pairing.candidate):
             # A disturbed machine is not recognised without controls: boots count as different.
-            nearness = max(pairing.comparability, Comparability.SAME_GPU)
+            nearness = max(nearness, Comparability.SAME_GPU)
         counters = pairing.baseline.counters  # more kernels of the candidate are no latency
-        return comparability.minimum_effect(pairing.candidate.clock, nearness, seconds, counters)
+        return comparability.minimum_effect(clock, nearness, seconds, counters)
 
-    def contradiction(self, pairing: Pairing, log_ratio: float) -> str:
-        """Return why the times are not believed, or ""."""
-        return ""
-
-    def explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
+    def _explained(self, pairing: Pairing, log_ratio: float) -> Movement | None:
         """Return a control of the host that moved at least as far as this row, if any."""
-        if pairing.candidate.clock is not Clock.HOST:
+        if self.moved is None or pairing.candidate.clock is not Clock.HOST:
             return None
         movements = self.moved.of(pairing.candidate)
         controls = (movements[s.key] for s in pairing.references if s.key in movements)
         return next((control for control in controls if abs(log_ratio) <= control.log_ratio), None)
 
 
-@dataclass(frozen=True)
-class Confirming(Screening):
-    """The rule in pairs. A disturbed machine affects both sides, so no control is needed."""
-
-    fewest_of_a_change: ClassVar = FEWEST_OF_A_CHANGE
-
-    def evidence(self, pairing: Pairing) -> Evidence:
-        pairs = pairing.candidate.pairs
-        in_lock_step = bool(pairs) and all(pair.log_ratio is not None for pair in pairs)
-        return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
-
-    def contradiction(self, pairing: Pairing, log_ratio: float) -> str:
-        return paired_tests.contradiction(pairing, log_ratio)
-
-    def usual_effect(self, pairing: Pairing, seconds: float) -> float:
-        return self.settings.paired_effect(pairing.candidate.name, pairing.candidate.clock)
-
-
-def judged(pairings: Sequence[Pairing], tests: Tests, rule: Screening) -> list[Verdict]:
-    """Return the verdicts of `pairings`, in their order."""
-    own = sum(not pairing.is_control for pairing in pairings)
-    # Bonferroni: the result of one benchmark does not depend on the results of the others.
-    each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
-    verdicts = [_verdict(*one, rule) for one in zip(pairings, each, strict=True)]
-    return [*map(_gated, verdicts)] if rule.settings.fail_on_resources else verdicts
-
-
-def _verdict(pairing: Pairing, tested: Tested, rule: Screening) -> Verdict:
-    name, clock = pairing.candidate.name, pairing.candidate.clock
-    if why := rule.contradiction(pairing, tested.log_ratio):
-        counters = pairing.candidate.counters
-        return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
-    minimum_effect = rule.minimum_effect(pairing, math.exp(tested.baseline_log))
-    tolerance = rule.settings.tolerance(name, clock)
-    outcome = _outcome(pairing, tested, minimum_effect, tolerance, rule.settings)
-    changed = outcome in CHANGED
-    control = rule.explained(pairing, tested.log_ratio) if changed else None
-    reason = ""
-    if changed and tested.candidate_processes < rule.fewest_of_a_change:
-        outcome = Outcome.INCONCLUSIVE
-        reason = TOO_FEW_PAIRS
-    elif control is not None:
-        outcome = Outcome.INCONCLUSIVE
-        moved = percent(_fraction(control.log_ratio), sign=False)
-        reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
-    elif outcome is Outcome.INCONCLUSIVE and tested.assumed:
-        fewest = min(tested.baseline_processes, tested.candidate_processes)
-        reason = f"{plural(fewest, 'process', 'processes')} a side"
-    return Verdict(
-        name,
-        outcome,
-        clock,
-        baseline_seconds=math.exp(tested.baseline_log),
-        candidate_seconds=math.exp(tested.candidate_log),
-        change=Change(*map(_fraction, (tested.log_ratio, tested.low, tested.high))),
-        p=tested.p,
-        minimum_effect=minimum_effect,
-        bound=None if pairing.is_control else _fraction(tested.bound),
-        tolerance=None if pairing.is_control else tolerance,
-        evidence=rule.evidence(pairing),
-        processes=(tested.baseline_processes, tested.candidate_processes),
-        reason=reason,
-        accepted=_accepted(pairing, tested, rule) if outcome is Outcome.PASS else "",
-        resources=resource_changes(pairing.baseline, pairing.candidate),
-        same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
-        control=pairing.is_control,
-        why=pairing.candidate.why if outcome is Outcome.REGRESSION else None,
-        counters=pairing.candidate.counters,
-        baseline_counters=pairing.baseline.counters,
-    )
-
-
-def _accepted(pairing: Pairing, tested: Tested, rule: Screening) -> str:
-    """Return the policy's reason if only its larger minimum effect prevents a regression, or ""."""
-    excuse = rule.settings.excuse(pairing.candidate.name)
-    if not excuse:
-        return ""
-    usual = rule.usual_effect(pairing, math.exp(tested.baseline_log))
-    found = _outcome(pairing, tested, usual, math.inf, rule.settings)
-    if found is not Outcome.REGRESSION or rule.explained(pairing, tested.log_ratio) is not None:
-        return ""
-    return excuse
+def _evidence(pairing: Pairing) -> Evidence:
+    pairs = pairing.candidate.pairs
+    in_lock_step = bool(pairs) and all(pair.log_ratio is not None for pair in pairs)
+    return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
 
 
 def _gated(verdict: Verdict) -> Verdict:
@@ -165,28 +145,6 @@ def _gated(verdict: Verdict) -> Verdict:
         return verdict
     reason = f"fails on its resources; judged by its time: {verdict.outcome.value}"
     return replace(verdict, outcome=Outcome.REGRESSION, by_time=verdict.outcome, reason=reason)
-
-
-def _outcome(
-    pairing: Pairing,
-    tested: Tested,
-    minimum_effect: float,
-    tolerance: float,
-    settings: ComparisonSettings,
-) -> Outcome:
-    if pairing.is_control:
-        return Outcome.PASS
-    ratio, bound = _fraction(tested.log_ratio), _fraction(tested.bound)
-    return outcome(tested.p < settings.alpha, ratio, bound, minimum_effect, tolerance)
-
-
-def outcome(
-    is_certain: bool, ratio: float, bound: float, minimum_effect: float, tolerance: float
-) -> Outcome:
-    """Judge a change of time by `ratio`; `bound` is the largest slowdown left possible."""
-    if is_certain and abs(ratio) >= minimum_effect:
-        return Outcome.REGRESSION if ratio > 0.0 else Outcome.IMPROVED
-    return Outcome.PASS if bound <= tolerance else Outcome.INCONCLUSIVE
 
 
 def _fraction(log_ratio: float) -> float:

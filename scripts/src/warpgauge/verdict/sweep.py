@@ -18,7 +18,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, typed
-from warpgauge.verdict import disturbance
+from warpgauge.verdict.incompatibility import disturbed
 
 # Characters that are special in Python's regular expressions and in POSIX extended ones, which the
 # benchmarks read.
@@ -172,8 +172,8 @@ def _split(name: str, axis: str) -> tuple[str, list[str], float]:
 def _point(row: Row, record: Record) -> Measured | Gap:
     if row.error is not None:
         return Gap(row.name, _SKIPPED if row.skipped else "ERROR", row.error)
-    if (disturbed := disturbance.of(row, record.sessions)) is not None:
-        return Gap(row.name, "INVALID", f"{disturbed.fault}: {disturbed.remedy}")
+    if invalid := disturbed(row, record.sessions):
+        return Gap(row.name, "INVALID", ": ".join(invalid))
     newest = [one.key for one in newest_last(record.sessions.values())]
     times = row.process_medians[max(row.process_medians, key=newest.index)]
     time = statistics.median(times)

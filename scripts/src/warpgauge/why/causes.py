@@ -3,21 +3,24 @@
 
 Pure functions. Each cause explains only what the causes before it leave: first what runs and how
 it is launched, then how it works, then the consequences. A change that explains little is not
-called a cause, and the unexplained rest is stated.
+called a cause, and the unexplained rest is stated. Machine code refines causes from counters; where
+there are none, it names causes without a share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warpgauge.records.counters import RESOURCES
-from warpgauge.why.code_causes import by_code, code_causes
-from warpgauge.why.cupti import kernels_in
-from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
+from warpgauge.why import machine_code as sass
+from warpgauge.why.code_change import CodeChange, Unrolling, changed
+from warpgauge.why.cupti import kernels_in, readable, without_arguments
 from warpgauge.why.host_causes import device_causes, device_counts, host_causes
-from warpgauge.why.kernel_causes import BOUND, LOCAL_MEMORY, CounterPair
+from warpgauge.why.kernel_causes import BOUND, CACHED, LOCAL_MEMORY, CounterPair
+from warpgauge.why.machine_code import Kernel
+from warpgauge.why.reason import Cause, Change, Evidence, Reason
 
 # The share of the slowdown that a cause must explain. The scatter of counters and of traced calls
 # is smaller.
@@ -39,36 +42,72 @@ _OF_RESOURCES = (
     ("spills", "local_bytes", LOCAL_MEMORY, 1),
     ("occupancy", "blocks_per_sm", "Fewer blocks fit on a multiprocessor", -1),
 )
+# Causes that lie only in the code.
+_OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
+_MORE = 1.2  # growth of a class of executed instructions
+# Share of all instructions. Rare branches of CUDA's functions have fewer, such as FP64 in sinf().
+_LEAST = 0.02
+_UNROLLED, _MOST_LOOPS = "Loops are unrolled less", 2
+_INDEX_DIFFERS = "Constant memory is read at an index that differs by thread"
+# More instructions of a class: cause, words, and the instructions.
+_GROWN = (
+    ("spills", LOCAL_MEMORY, "local loads", sass.LOCAL_LOAD),
+    ("fp64", "Arithmetic in FP64", "FP64 instructions", sass.FP64),
+    ("constants", _INDEX_DIFFERS, "such loads", sass.INDEXED_CONSTANT),
+    ("atomics", "More atomics", "global atomics", sass.GLOBAL_ATOMIC),
+)
 
 
-def causes(before: Evidence, after: Evidence, slowdown: float) -> Explanation:
+def explanation(
+    name: str,
+    before: Evidence,
+    after: Evidence,
+    slowdown: float,
+    missing: Sequence[str] = (),
+    may_be_chance: bool = False,
+) -> Reason:
     """Return what makes `after` slower by `slowdown`, a fraction.
 
     Shares need counters or, for a host time, the calls. Without them, causes have no shares.
     """
-    longer = slowdown * before.seconds
     moved = _changed_resources(before, after)
+    reason = Reason(
+        name,
+        slowdown,
+        others=moved,
+        missing=(*missing,),
+        code=code_changes(before.code, after.code),
+        sides=(before, after),
+        same_code=is_same_code(before, after),
+        may_be_chance=may_be_chance,
+    )
+    longer = slowdown * before.seconds
     if not longer > 0.0:
-        return Explanation(slowdown, others=moved)
+        return reason
     found = [*_all(before, after, longer)]
     weighed = [one for one in found if one.seconds is not None]
     counted = before.counters is not None and after.counters is not None
     called = before.host_clock and before.calls is not None and after.calls is not None
     named, left = _shared_out(weighed, longer)
-    missing: tuple[str, ...] = ()
     if not (counted or called):
         unweighed = {one.key: one for one in reversed(found) if one.seconds is None}  # each once
         named += reversed(unweighed.values())
         if before.host_clock or _may_have_kernels(before, after):
             lacking = "The host's calls" if before.host_clock else "Hardware counters"
-            missing = (f"{lacking} are missing, {_NO_SHARES if named else _NOTHING_SEEN}.",)
+            so = _NO_SHARES if named else _NOTHING_SEEN
+            missing = (f"{lacking} are missing, {so}.", *missing)
     said = {change.words for cause in named for change in cause.changes}
     keys = {cause.key for cause in named}
     small = (one.changes[0] for one in weighed if one.key not in keys and one.rank < 2)
-    others = [change for change in (*moved, *small) if change.words not in said]
+    others = (change for change in (*moved, *small) if change.words not in said)
     known = counted or called or any(cause.share is not None for cause in named)
-    unexplained = left / longer if known else None
-    return Explanation(slowdown, (*named,), unexplained, (*others,), missing)
+    return replace(
+        reason,
+        causes=(*named,),
+        unexplained=left / longer if known else None,
+        others=(*others,),
+        missing=(*missing,),
+    )
 
 
 def _all(before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
@@ -149,3 +188,99 @@ def _changed_resources(before: Evidence, after: Evidence) -> tuple[Change, ...]:
     old, new = before.resources, after.resources
     both = [key for key in RESOURCES if key in old and key in new]
     return tuple(Change(RESOURCES[k], old[k], new[k]) for k in both if old[k] != new[k])
+
+
+def code_changes(
+    before: Mapping[str, Kernel] | None, after: Mapping[str, Kernel] | None
+) -> dict[str, CodeChange]:
+    """Return the change of each kernel that both sides have, by its name in the source."""
+    if before is None or after is None:
+        return {}
+    pairs = [(before[key], after[key]) for key in before if key in after]
+    # Of kernels whose template arguments or parameters changed, those with a unique name.
+    only_before, only_after = _by_plain_name(before, after), _by_plain_name(after, before)
+    for name, old in only_before.items():
+        new = only_after.get(name, ())
+        if len(old) == len(new) == 1:
+            pairs.append((old[0], new[0]))
+    return {readable(new.name): changed(old, new) for old, new in pairs}
+
+
+def _by_plain_name(
+    side: Mapping[str, Kernel], other: Mapping[str, Kernel]
+) -> dict[str, list[Kernel]]:
+    found: dict[str, list[Kernel]] = {}
+    for key, kernel in side.items():
+        if key not in other:
+            found.setdefault(without_arguments(kernel.name), []).append(kernel)
+    return found
+
+
+def is_same_code(before: Evidence, after: Evidence) -> bool:
+    """Return whether both sides are known to run the same kernels with the same machine code."""
+    old, new = ({k: one.digest for k, one in (side.code or {}).items()} for side in (before, after))
+    return before.code_is_whole and after.code_is_whole and bool(old) and old == new
+
+
+def by_code(before: Evidence, after: Evidence, found: Sequence[Cause]) -> Iterator[Cause]:
+    """Yield `found` as the code allows: without what it excludes, and refined by what it shows."""
+    changes = code_changes(before.code, after.code).values()
+    loops = [_of_loop(loop) for change in changes for loop in change.unrolled if loop.is_less]
+    is_known, is_same = before.code_is_whole and after.code_is_whole, is_same_code(before, after)
+    is_spill = any(line.is_spill for side in (after.code or {}).values() for line in side.code)
+    both = CounterPair(before.counters or {}, after.counters or {})
+    # Where a GPU does not count branches separately, the instructions that control a loop may count
+    # as arithmetic, as IMAD.MOV does.
+    is_loop = loops and "unrolling" not in {one.key for one in found} and both.same_work(CACHED)
+    for one in found:
+        if one.key == "instructions" and is_loop:
+            moved = (*loops[:_MOST_LOOPS], *one.changes)
+            yield replace(one, key="unrolling", words=_UNROLLED, changes=moved, rank=1)
+        if one.key == "unrolling" and is_known and not loops:
+            words = "More branches around the same arithmetic and memory accesses"
+            yield replace(one, key="branches", words=words)
+        elif one.key == "spills" and is_spill and not is_same:
+            yield replace(one, words="Registers are spilled to local memory")
+        elif not (is_same and one.key in _OF_CODE):
+            yield one
+
+
+def code_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
+    """Yield changes of the code that usually make a kernel slower, by an unknown time."""
+    for change in code_changes(before.code, after.code).values():
+        if not change.is_same:
+            yield from _of_change(change)
+
+
+def _of_change(change: CodeChange) -> Iterator[Cause]:
+    def cause(key: str, words: str, *changes: Change) -> Cause:
+        return Cause(key, words, changes, None, 0)
+
+    everything = sum(one.weighted for one in change.after.values())
+    for key, words, what, kind in _GROWN:
+        old, new = change.counts(kind)
+        more = new.weighted - old.weighted
+        if new.weighted > old.weighted * _MORE and more >= _LEAST * everything:
+            yield cause(key, words, Change(what, old.instructions, new.instructions))
+    # Narrower accesses with more conversions come from a smaller element type.
+    old, new = change.counts(sass.CONVERSION)
+    for width in change.widths:
+        (wide, before), (narrow, after) = width.before, width.after
+        if narrow < wide and old.weighted >= new.weighted:
+            moved = Change(f"bits of a {width.access}", wide, narrow)
+            words = f"{width.access.capitalize()}s are narrower"
+            yield cause("narrower", words, moved, Change(f"{width.access}s", before, after))
+    for loop in change.unrolled:
+        if loop.is_less:
+            yield cause("unrolling", _UNROLLED, _of_loop(loop))
+    few, many = change.counts(sass.SPECIAL)
+    old, new = change.counts(sass.FP32)
+    if many.weighted < few.weighted and new.weighted > old.weighted * _MORE:
+        words = "A precise function instead of an approximate one"
+        moved = Change("FP32 instructions", old.instructions, new.instructions)
+        yield cause("precise", words, moved)
+
+
+def _of_loop(loop: Unrolling) -> Change:
+    words = f"unrolling at {loop.source}" if loop.source else "unrolling of a loop"
+    return Change(words, loop.before, loop.after)

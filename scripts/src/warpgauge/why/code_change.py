@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed between two builds of a kernel, from its machine code, and in words."""
+"""What changed between two builds of a kernel, from its machine code, and in words.
+
+Instructions are weighted by how often they run: each loop is assumed to run ten times.
+"""
 
 from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from warpgauge.why import instruction_kinds as kinds
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from warpgauge.why import machine_code as sass
 from warpgauge.why.machine_code import Instruction, Kernel
-from warpgauge.why.weighted_code import Count, Loop, WeightedCode, ratio_of
 
 _CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
 # Longer code is compared without common instructions as anchors, which is faster.
@@ -29,6 +35,192 @@ _MOST_LINES = 10
 _LEAST_OF_CLASS, _LEAST_OF_CHANGE = 0.05, 0.01
 # With unrolling, smaller changes are only the loop's overhead and remainders.
 _LEAST_WHERE_UNROLLED = 0.25
+
+_ENDS = frozenset(("EXIT", "RET", "KILL", "BRX", "JMX", "BRXU", "JMXU"))
+_BRANCHES = frozenset(("BRA", "JMP"))
+# Assumed iterations of a loop; only ratios of both sides are used.
+_TRIPS = 10.0
+# The work of a loop; the rest of its body supports the work.
+_WORK = frozenset(
+    (
+        *(sass.FP16, sass.FP32, sass.FP64, sass.SPECIAL, sass.TENSOR, sass.CONVERSION),
+        *sass.TRANSFERS,
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A natural loop, with the loops inside it and without those around it."""
+
+    head: int  # address
+    body: tuple[int, ...]  # numbers of instructions, ascending
+    depth: int  # 1 for an outermost loop
+    source: str  # the line of its condition, or ""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Instructions of a class: in the code, and as executed if each loop runs ten times.
+
+    In a loop unrolled `n` times more than on the other side, each instruction counts 1/`n`.
+    """
+
+    instructions: int = 0
+    weighted: float = 0.0
+    place: str = ""  # the innermost loop with most of the weight, or the line, or ""
+
+
+class WeightedCode:
+    """The code of one side, with its loops and how often each instruction runs.
+
+    `own` are the instructions of a loop that are not in a loop inside it, and `work` what these do.
+    """
+
+    def __init__(self, code: Sequence[Instruction]) -> None:
+        self.code = code
+        self.kinds = [sass.kind_of(one) for one in code]
+        loops = loops_of(code)
+        self.innermost = {number: loop for loop in loops for number in loop.body}
+        self.weights = [1.0] * len(code)
+        for loop in loops:
+            self.scale(loop, _TRIPS)
+        self.own: dict[Loop, list[int]] = {loop: [] for loop in loops}
+        for number, loop in sorted(self.innermost.items(), key=lambda item: item[0]):
+            self.own[loop].append(number)
+        self.work = {loop: self.work_of(numbers) for loop, numbers in self.own.items()}
+        # The loops that do work, largest first; remainders of unrolled loops run once.
+        self.main_loops: list[Loop] = []
+        for loop in sorted(loops, key=lambda one: (one.depth, -len(one.body))):
+            same = [
+                self.work[one]
+                for one in self.main_loops
+                if (one.source, one.depth) == (loop.source, loop.depth)
+            ]
+            if any(ratio_of(work, self.work[loop]) >= 2 for work in same):
+                self.scale(loop, 1 / _TRIPS)
+            elif self.work[loop]:
+                self.main_loops.append(loop)
+
+    def scale(self, loop: Loop, factor: float) -> None:
+        for number in loop.body:
+            self.weights[number] *= factor
+
+    def work_of(self, numbers: Sequence[int]) -> Counter[str]:
+        """Return operations by class, and bits moved, which do not depend on access widths."""
+        found: Counter[str] = Counter()
+        for number in numbers:
+            kind = self.kinds[number]
+            if kind.name in _WORK:
+                found[kind.name] += kind.bits or 1
+        return found
+
+    def widths(self, loop: Loop) -> dict[str, int]:
+        """Return the widest access to each kind of memory, in bits."""
+        found = sorted(self.kinds[number] for number in self.own[loop])
+        return {kind.name: kind.bits for kind in found if kind.bits}
+
+    def copies(self, loop: Loop) -> int:
+        """Return how many equal rounds its body may have, from the repetition of its lines."""
+        repeated = Counter(
+            (self.code[number].opcode, self.code[number].source)
+            for number in self.own[loop]
+            if self.kinds[number].name in _WORK
+        )
+        return math.gcd(*repeated.values()) if repeated else 1
+
+    def counts(self) -> dict[str, Count]:
+        """Return the instructions by class."""
+        found: dict[str, list[int]] = {}
+        for number, kind in enumerate(self.kinds):
+            found.setdefault(kind.name, []).append(number)
+        return {
+            name: Count(len(some), sum(self.weights[n] for n in some), self._place(some))
+            for name, some in found.items()
+        }
+
+    def _place(self, numbers: Sequence[int]) -> str:
+        places: Counter[str] = Counter()
+        for number in numbers:
+            loop = self.innermost.get(number)
+            source = loop.source if loop else self.code[number].source
+            called = f"in the loop at {source}" if source else "in a loop"
+            place = called if loop else f"at {source}" if source else ""
+            places[place] += int(self.weights[number])
+        return places.most_common(1)[0][0]
+
+
+def ratio_of(before: Counter[str], after: Counter[str]) -> int:
+    """Return how many times more work a round of `before` does, negative for `after`; else 1."""
+    common = before.keys() & after.keys()
+    for one, other, sign in ((before, after, 1), (after, before, -1)):
+        ratios = Counter(one[name] / other[name] for name in common)
+        ratio, votes = max(ratios.items(), key=lambda item: item[1], default=(1.0, 0))
+        if ratio >= 2 and ratio == int(ratio) and 2 * votes > len(common):
+            return sign * int(ratio)
+    return 1
+
+
+def loops_of(code: Sequence[Instruction]) -> list[Loop]:
+    """Return all loops of a kernel, outer loops before inner ones.
+
+    A loop is a cycle of basic blocks. It is entered at its head, and without the edges back to the
+    head, the cycles that are left are the loops inside it.
+    """
+    blocks, followers = _control_flow(code)
+    loops = []
+    waiting = [(1, [(block, other) for block, others in enumerate(followers) for other in others])]
+    while waiting:
+        depth, edges = waiting.pop()
+        for body in _cycles(edges):
+            entered = {other for block, other in edges if other in body and block not in body}
+            head = min(entered, default=min(body))
+            back = (block for block, other in edges if other == head and block in body)
+            sources = (code[blocks[block][-1]].source for block in sorted(back, reverse=True))
+            numbers = sorted(number for block in body for number in blocks[block])
+            start = code[blocks[head].start].address
+            loops.append(Loop(start, tuple(numbers), depth, next(filter(None, sources), "")))
+            inside = [(a, b) for a, b in edges if a in body and b in body and b != head]
+            waiting.append((depth + 1, inside))
+    return sorted(loops, key=lambda loop: (loop.depth, loop.head))
+
+
+def _cycles(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
+    """Return the largest sets of blocks of which each reaches each."""
+    if not edges:
+        return []
+    rows, columns = zip(*edges, strict=True)
+    size = max(*rows, *columns) + 1
+    graph = coo_array(([1] * len(edges), (rows, columns)), shape=(size, size))
+    _, labels = connected_components(graph, connection="strong")
+    found: dict[int, set[int]] = {}
+    for block, other in edges:
+        if labels[block] == labels[other]:
+            found.setdefault(labels[block], set()).update((block, other))
+    return [*found.values()]
+
+
+def _control_flow(code: Sequence[Instruction]) -> tuple[list[range], list[list[int]]]:
+    """Return the basic blocks, and the blocks that may follow each. Calls return."""
+    numbers = {f"{one.address:#x}": number for number, one in enumerate(code)}
+    names = [one.opcode.partition(".")[0] for one in code]
+    targets = [
+        numbers.get(one.operands[-1]) if one.operands and name in (*_BRANCHES, "CALL") else None
+        for one, name in zip(code, names, strict=True)
+    ]
+    ends = {n + 1 for n, name in enumerate(names) if name in _BRANCHES | _ENDS}
+    starts = sorted({0, len(code), *ends, *(one for one in targets if one is not None)})
+    blocks = [range(a, b) for a, b in itertools.pairwise(starts)]
+    block_at = {block.start: number for number, block in enumerate(blocks)}
+    followers: list[list[int]] = []
+    for number, block in enumerate(blocks):
+        last, name, target = code[block[-1]], names[block[-1]], targets[block[-1]]
+        follows = [block_at[target]] if name in _BRANCHES and target is not None else []
+        always = name in _ENDS or (name in _BRANCHES and len(last.operands) == 1)
+        if (last.predicate or not always) and number + 1 < len(blocks):
+            follows.append(number + 1)
+        followers.append(follows)
+    return blocks, followers
 
 
 @dataclass(frozen=True)
@@ -70,7 +262,7 @@ class Width:
 
 @dataclass(frozen=True)
 class CodeChange:
-    """How the machine code of a kernel changed. Counts are by the names of instruction_kinds."""
+    """How the machine code of a kernel changed. Counts are by the names of instruction_sass."""
 
     is_same: bool  # including constants and launch bounds
     same_instructions: bool
@@ -93,29 +285,19 @@ class CodeChange:
             return [text for weight, text in found if weight >= least][:_MOST_LINES]
         if self.same_instructions:
             return ["the same instructions; constants or launch bounds differ"]
-        before, after = (
-            {name: one.instructions for name, one in side.items()}
-            for side in (self.before, self.after)
-        )
-        many = "as many" if before == after else "nearly as many"
-        return [f"{many} instructions of each kind, in another order or with other operands"]
+        return ["about as many instructions of each kind, in another order or with other operands"]
 
     def _weighted(self) -> Iterator[tuple[float, str]]:
         """Yield sentences, each with the cost of what it states."""
         cost = {}
         for name in {**self.before, **self.after}:
             old, new = self.counts(name)
-            cost[name] = kinds.COST[name] * abs(new.weighted - old.weighted)
+            cost[name] = sass.COST[name] * abs(new.weighted - old.weighted)
         total = sum(cost.values())
         yield from ((total + 1, str(width)) for width in self.widths)
         yield from ((total, str(unrolling)) for unrolling in self.unrolled)
-        # What a sentence of its own states, or is irrelevant to an author.
-        said = {*kinds.LOCAL, kinds.MOVE, kinds.OTHER, *(width.access for width in self.widths)}
-        if precise := self._precise():
-            said |= {kinds.SPECIAL, kinds.FP32}
-            yield total, precise
-        if local := self._local():
-            yield sum(cost.get(name, 0.0) for name in kinds.LOCAL), local
+        # What has a sentence of its own, or is irrelevant to an author.
+        said = {sass.MOVE, sass.OTHER, *(width.access for width in self.widths)}
         for name in [name for name in cost if name not in said]:
             old, new = self.counts(name)
             part = _LEAST_WHERE_UNROLLED if self.unrolled else _LEAST_OF_CLASS
@@ -125,33 +307,6 @@ class CodeChange:
                 place = (new if more > 0 else old).place
                 counts = f"{name}: {old.instructions} → {new.instructions} instructions"
                 yield cost[name], f"{counts} {place}".strip()
-
-    def _precise(self) -> str:
-        """Return a sentence on approximate functions that were replaced by arithmetic, or ""."""
-        old, new = self.counts(kinds.SPECIAL)
-        few, many = self.counts(kinds.FP32)
-        if new.instructions >= old.instructions or many.instructions <= few.instructions:
-            return ""
-        return (
-            f"approximate functions (MUFU) became arithmetic: {old.instructions} → "
-            f"{new.instructions} {old.place}, FP32 {few.instructions} → {many.instructions}"
-        )
-
-    def _local(self) -> str:
-        """Return a sentence on local memory traffic (spills, arrays with a variable index)."""
-        (old_store, store), (old_load, load) = map(self.counts, kinds.LOCAL)
-        before, after = (
-            f"{stores.instructions} STL, {loads.instructions} LDL"
-            for stores, loads in ((old_store, old_load), (store, load))
-        )
-        if before == after:
-            return ""
-        place = (load if load.instructions else store).place
-        if not old_store.instructions + old_load.instructions:
-            return f"new local memory traffic: {after} {place}".strip()
-        if not store.instructions + load.instructions:
-            return f"local memory traffic removed: {before} before"
-        return f"local memory traffic: {before} → {after} {place}".strip()
 
 
 @lru_cache(maxsize=64)
@@ -187,16 +342,10 @@ def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, 
             after.scale(loop, -1 / ratio)
         if ratio != 1 and not _by_width(before.widths(old), after.widths(loop), abs(ratio)):
             found.append(Unrolling(loop.source or old.source, *rounds))
-    found += [
-        Unrolling(loop.source, 0, after.copies(loop))
-        for loop in only_after
-        if _unrolled_whole(loop, after, before)
-    ]
-    found += [
-        Unrolling(loop.source, before.copies(loop), 0)
-        for loop in only_before
-        if _unrolled_whole(loop, before, after)
-    ]
+    come = (loop for loop in only_after if _unrolled_whole(loop, after, before))
+    gone = (loop for loop in only_before if _unrolled_whole(loop, before, after))
+    found += [Unrolling(loop.source, 0, after.copies(loop)) for loop in come]
+    found += [Unrolling(loop.source, before.copies(loop), 0) for loop in gone]
     return tuple(found)
 
 
@@ -235,7 +384,7 @@ def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool
 
 def _widths(before: WeightedCode, after: WeightedCode) -> tuple[Width, ...]:
     found = []
-    for access in (*kinds.TRANSFERS, *kinds.LOCAL):
+    for access in (*sass.TRANSFERS, *sass.LOCAL):
         old, new = (_usual_width(side, access) for side in (before, after))
         if old and new and old[0] != new[0]:
             found.append(Width(access, old, new))
@@ -249,7 +398,7 @@ def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
         if kind.name == access:
             traffic[kind.bits] += kind.bits * weight
     bits = max(traffic, key=lambda one: traffic[one], default=0)
-    return (bits, side.kinds.count(kinds.Kind(access, bits))) if bits else None
+    return (bits, side.kinds.count(sass.Kind(access, bits))) if bits else None
 
 
 def normalised(instruction: Instruction) -> str:
@@ -273,7 +422,7 @@ def _hunk(before: WeightedCode, after: WeightedCode) -> tuple[str, ...]:
             continue
         for sign, side, numbers in (("-", before, range(a, b)), ("+", after, range(c, d))):
             for n in numbers:
-                cost = side.weights[n] * kinds.COST[side.kinds[n].name]
+                cost = side.weights[n] * sass.COST[side.kinds[n].name]
                 lines.append((cost, f"{sign} {_shown(side.code[n])}"))
     if not any(cost for cost, _ in lines):
         return ()

@@ -76,16 +76,6 @@ class _Head(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Range:
-    """A benchmark, one of its phases, or a part of one, as marked by the engine."""
-
-    name: str
-    start_ns: int
-    end_ns: int
-    thread: int
-
-
-@dataclass(frozen=True)
 class Call:
     """How often an operation does something, and how many seconds that takes it in all."""
 
@@ -212,7 +202,7 @@ def totals(named: Iterable[tuple[str, Activity]], operations: int = 1) -> Calls:
     }
 
 
-def device_work(around: Iterable[Range], trace: Iterable[Activity]) -> list[Activity]:
+def device_work(around: Iterable[Activity], trace: Iterable[Activity]) -> list[Activity]:
     """Return the device's work for the calls in these ranges."""
     everything = list(trace)
     calls = inside(around, (one for one in everything if one.kind in API))
@@ -234,10 +224,11 @@ def outer_first(one: Activity) -> tuple[int, int, bool]:
     return one.start_ns, -one.end_ns, one.kind == "driver"
 
 
-def ranges(trace: Iterable[Activity], name: str = "") -> Sequence[Range]:
-    """Return ranges by start, optionally only those of a name.
+def ranges(trace: Iterable[Activity], name: str = "") -> Sequence[Activity]:
+    """Return the engine's ranges by start, optionally only those of a name.
 
-    A start without an end, as in a failed process, is left out.
+    They are benchmarks, their phases, and parts of these. A start without an end, as in a failed
+    process, is left out.
     """
     starts: dict[int, Activity] = {}
     found = []
@@ -245,14 +236,14 @@ def ranges(trace: Iterable[Activity], name: str = "") -> Sequence[Range]:
         if one.kind == "range_start":
             starts[one.correlation] = one
         elif one.kind == "range_end" and (start := starts.pop(one.correlation, None)):
-            found.append(Range(start.name, start.start_ns, one.end_ns, start.thread))
+            found.append(msgspec.structs.replace(start, end_ns=one.end_ns))
     found.sort(key=lambda one: (one.start_ns, -one.end_ns))
     return [one for one in found if not name or one.name == name]
 
 
-def inside(around: Iterable[Range], activities: Iterable[Activity]) -> Iterator[Activity]:
+def inside(around: Iterable[Activity], activities: Iterable[Activity]) -> Iterator[Activity]:
     """Yield those of `activities` that lie in a range of their thread, which must not overlap."""
-    of_thread: dict[int, list[Range]] = {}
+    of_thread: dict[int, list[Activity]] = {}
     for one in sorted(around, key=lambda one: one.start_ns):
         of_thread.setdefault(one.thread, []).append(one)
     for activity in activities:

@@ -28,13 +28,11 @@ from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.text import clause, duration, inert
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, machine_code, ncu
-from warpgauge.why.causes import causes
-from warpgauge.why.chrome_trace import chrome_trace
-from warpgauge.why.code_causes import code_changes, is_same_code
+from warpgauge.why.causes import code_changes, explanation
 from warpgauge.why.cupti import Activity
-from warpgauge.why.evidence import Evidence
 from warpgauge.why.machine_code import Kernel
-from warpgauge.why.reason import Reason
+from warpgauge.why.reason import Evidence, Reason
+from warpgauge.why.trace_views import chrome_trace
 
 Pair = tuple[Binary, Binary]  # base and candidate, each with the one benchmark
 _T = TypeVar("_T")
@@ -54,7 +52,7 @@ class Measured:
     base: Row
     candidate: Row
     slowdown: float
-    is_shown: bool = True  # whether the slowdown is beyond chance
+    may_be_chance: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,15 +175,8 @@ def explained(
     )
     base = gathering.side(pair[0], name, found.base, "base")
     candidate = gathering.side(pair[1], name, found.candidate, "candidate")
-    return Reason(
-        name,
-        causes(base, candidate, found.slowdown),
-        code_changes(base.code, candidate.code),
-        (base, candidate),
-        is_same_code(base, candidate),
-        tuple(dict.fromkeys(missing)),
-        is_shown=found.is_shown,
-    )
+    every = [*dict.fromkeys(missing)]
+    return explanation(name, base, candidate, found.slowdown, every, found.may_be_chance)
 
 
 def by_code(name: str, pair: Pair, why: str) -> Reason:
@@ -197,11 +188,11 @@ def by_code(name: str, pair: Pair, why: str) -> Reason:
         before = machine_code.kernels_of(pair[0].path, [*differ, *gone][:_MOST_KERNELS])
         after = machine_code.kernels_of(pair[1].path, [*differ, *come][:_MOST_KERNELS])
     except (UserError, OSError) as fault:
-        return Reason(name, None, {}, missing=(why, f"{_words(fault)}."))
+        return Reason(name, missing=(why, f"{_words(fault)}."))
     changes = code_changes(before, after)
     renamed = len(changes) - len(before.keys() & after.keys())
     counts = len(differ) + renamed, len(gone) + len(come) - 2 * renamed
-    return Reason(name, None, changes, of_program=counts, missing=(why,))
+    return Reason(name, code=changes, of_program=counts, missing=(why,))
 
 
 def of_regressions(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from warpgauge.why.cupti import COPY, Call, Calls
-from warpgauge.why.evidence import Cause, Change, Evidence
+from warpgauge.why.reason import Cause, Change, Evidence
 
 _GRAPH = re.compile(r"cu(?:da)?GraphLaunch")
 _SINGLE = re.compile(r"cu(?:da)?(?:Launch|Memcpy|Memset)")

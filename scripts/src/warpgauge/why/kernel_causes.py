@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from warpgauge.why.evidence import Cause, Change
 from warpgauge.why.ncu import COUNTERS
+from warpgauge.why.reason import Cause, Change
 
 COUNTED = 0.02  # noise of counts that are exact except for effects of the order of blocks
 CACHED = 0.05  # noise of counts that depend on the contents of caches

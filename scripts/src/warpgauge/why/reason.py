@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation for people and programs: the paragraph, a table, and the change of the code."""
+"""Why a benchmark is slower: the evidence of both sides, the causes, and both in words."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
-from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
 from warpgauge.why.code_change import CodeChange
-from warpgauge.why.cupti import Call
-from warpgauge.why.evidence import Cause, Change, Evidence, Explanation
+from warpgauge.why.cupti import Call, Calls
+from warpgauge.why.machine_code import Kernel
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
@@ -25,21 +24,85 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why one benchmark is slower. Without a measurement there is only the `code`, by kernel.
+class Evidence:
+    """One side's evidence for one operation. None means unknown.
 
-    The code then covers all kernels of two programs. `of_program` counts the changed kernels and
-    those of only one program; None if their machine code could not be compared.
+    `seconds` is the time of an operation as the benchmark measures it; `host_clock` tells whether
+    the host's clock took it. `resources` are the row's counters. `counters` are those of
+    ncu.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
+    by name. `device` is all work of the device by kind: kernels, memsets, and copies by their
+    memory. `calls` are the host's. `code` is the machine code of its kernels found in the program;
+    `code_is_whole` tells whether all were found.
+    """
+
+    seconds: float
+    host_clock: bool = False
+    resources: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, float] | None = None
+    kernels: Mapping[str, float] | None = None
+    device: Calls | None = None
+    calls: Calls | None = None
+    code: Mapping[str, Kernel] | None = None
+    code_is_whole: bool = False
+
+    def as_json(self) -> object:
+        """Return all of it as JSON, which `msgspec.convert` reads for judging it elsewhere."""
+        return msgspec.to_builtins(self, enc_hook=dict)  # for read-only mappings
+
+
+@dataclass(frozen=True)
+class Change:
+    """One quantity on both sides."""
+
+    words: str
+    before: float
+    after: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A possible cause of a slower operation; `key` identifies it for programs.
+
+    `seconds` is the part of the slowdown that it can explain, None if unknown; `share` what it does
+    explain beside the others. `rank` 0 changes what runs and how it is launched, 1 how it works; 2
+    is a consequence of these or has no other name. Time explained by a lower rank is not explained
+    again.
+    """
+
+    key: str
+    words: str
+    changes: tuple[Change, ...]
+    seconds: float | None = None
+    rank: int = 1
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one benchmark is slower by `slowdown`, a fraction, None if it was not measured.
+
+    The `causes` have the largest share first; `unexplained` is the remaining share, None if
+    unknown. `others` changed too, but explain no time. `missing` has a sentence for each
+    unavailable source of evidence.
+
+    `code` is the change of each kernel's machine code. Without a measurement it covers all kernels
+    of two programs: `of_program` then counts the changed kernels and those of only one program, or
+    is None if they could not be compared. `same_code` tells whether both sides are known to run the
+    same machine code. `may_be_chance` if the slowdown is not beyond chance.
     """
 
     name: str
-    explanation: Explanation | None
-    code: Mapping[str, CodeChange]
+    slowdown: float | None = None
+    causes: tuple[Cause, ...] = ()
+    unexplained: float | None = None
+    others: tuple[Change, ...] = ()
+    missing: tuple[str, ...] = ()
+    code: Mapping[str, CodeChange] = field(default_factory=dict)
     sides: tuple[Evidence, Evidence] | None = None
     same_code: bool = False
-    missing: tuple[str, ...] = ()
     of_program: tuple[int, int] | None = None
-    is_shown: bool = True  # whether the slowdown is beyond chance
+    may_be_chance: bool = False
 
     @property
     def changed_code(self) -> dict[str, CodeChange]:
@@ -48,14 +111,12 @@ class Reason:
     @property
     def table(self) -> list[tuple[str, str, str, str]]:
         """What moved, the causes first: cause, what, before, after."""
-        if self.explanation is None:
-            return []
         rows = []
-        for cause in self.explanation.causes:
+        for cause in self.causes:
             words = cause.words if cause.share is None else f"{cause.words}: {_share(cause.share)}"
             for number, change in enumerate(cause.changes):
                 rows.append(("" if number else inert(words), *_row(change)))
-        return rows + [("also changed", *_row(change)) for change in self.explanation.others]
+        return rows + [("also changed", *_row(change)) for change in self.others]
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
@@ -82,7 +143,8 @@ class Reason:
     @property
     def paragraph(self) -> str:
         """What changed, how much of the slowdown it explains, and what is unexplained."""
-        sentences = self._without_time() if self.explanation is None else self._with_time()
+        size = self.slowdown
+        sentences = self._without_time() if size is None else self._with_time(size)
         return " ".join(map(inert, (*sentences, *self.missing)))
 
     def _without_time(self) -> Iterator[str]:
@@ -100,72 +162,63 @@ class Reason:
         if alone:
             yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} only on one side."
 
-    def _with_time(self) -> Iterator[str]:
-        found = self.explanation or Explanation(0.0)
-        size = percent(abs(found.slowdown), sign=False)
-        chance = "" if self.is_shown else ", which may be chance"
-        if not found.slowdown > 0.0:
-            faster = f"{size} faster" if found.slowdown < 0.0 else "not slower"
+    def _with_time(self, slowdown: float) -> Iterator[str]:
+        size = percent(abs(slowdown), sign=False)
+        chance = ", which may be chance" if self.may_be_chance else ""
+        if not slowdown > 0.0:
+            faster = f"{size} faster" if slowdown < 0.0 else "not slower"
             yield f"{self.name} is {faster}{chance}. There is nothing to explain."
             return
         yield f"{self.name} is {size} slower{chance}."
-        left = found.unexplained
-        if not found.causes:
+        left = self.unexplained
+        if not self.causes:
             enough = "" if left is None else ": nothing changed enough to explain the time"
             yield f"The cause of the slowdown is unknown{enough}."
             if left is None:
                 for name, change in [*self.code.items()][:_MOST_NAMED]:
                     if not change.is_same:
                         yield f"The machine code of {name} changed: {change.lines()[0]}."
-        yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(found.causes))
+        yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(self.causes))
         if self.same_code:
             yield "The machine code is the same: the cause is the call, or outside the kernel."
-        if found.causes and left is not None:
+        if self.causes and left is not None:
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
-        yield from found.missing
 
     def as_json(self) -> dict[str, object]:
         """Return this benchmark's part of the document."""
-        found = self.explanation
-        causes = [msgspec.to_builtins(one) for one in (found.causes if found else ())]
+        causes = [msgspec.to_builtins(one) for one in self.causes]
         for one in causes:
             del one["seconds"], one["rank"]
         return {
             "name": self.name,
-            "slowdown": found and found.slowdown,
-            "may_be_chance": not self.is_shown,
-            "unexplained": found and found.unexplained,
+            "slowdown": self.slowdown,
+            "may_be_chance": self.may_be_chance,
+            "unexplained": self.unexplained,
             "paragraph": self.paragraph,
             "causes": causes,
-            "others": msgspec.to_builtins(found.others) if found else [],
+            "others": msgspec.to_builtins(self.others),
             "code": self.code_lines,
             "same_code": self.same_code,
             "evidence": self.sides and [side.as_json() for side in self.sides],
-            "missing": [*self.missing, *(found.missing if found else ())],
+            "missing": self.missing,
         }
 
-
-@dataclass(frozen=True)
-class Reasons:
-    """The reasons of all requested benchmarks."""
-
-    reasons: tuple[Reason, ...]
-
-    @property
-    def exit_status(self) -> ExitStatus:
-        """0 if every slowdown was measured."""
-        measured = all(one.explanation is not None for one in self.reasons)
-        return ExitStatus.OK if measured and self.reasons else ExitStatus.NOT_MEASURED
+    def tables(self) -> Iterator[Sequence[tuple[str, ...]]]:
+        """Yield tables that are not empty, each after its head."""
+        if self.table:
+            yield [("cause", "what moved", "before", "after"), *self.table]
+        if self.calls:
+            yield [("call of an operation", "before", "after"), *self.calls]
 
 
-def plain(found: Reasons) -> str:
+def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
-    return "\n\n".join("\n".join(_plain(one)) for one in found.reasons) + "\n"
+    return "\n\n".join("\n".join(_plain(one)) for one in found) + "\n"
 
 
 def _plain(one: Reason) -> Iterator[str]:
     yield f"{TITLE}: {inert(one.name)}"
-    for table in _tables(one):
+    for table in one.tables():
         yield ""
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row in table:
@@ -176,14 +229,14 @@ def _plain(one: Reason) -> Iterator[str]:
     yield from ("", one.paragraph)
 
 
-def markdown(found: Reasons) -> str:
+def markdown(found: Sequence[Reason]) -> str:
     """Return Markdown for a comment or a report."""
-    return "\n\n".join("\n".join(_markdown(one)) for one in found.reasons) + "\n"
+    return "\n\n".join("\n".join(_markdown(one)) for one in found) + "\n"
 
 
 def _markdown(one: Reason) -> Iterator[str]:
     yield from (f"### {TITLE}: {_escaped(one.name)}", "", _escaped(one.paragraph))
-    for head, *rows in _tables(one):
+    for head, *rows in one.tables():
         yield ""
         for row in (head, ("---",) * len(head), *rows):
             yield f"| {' | '.join(map(_escaped, row))} |"
@@ -193,18 +246,9 @@ def _markdown(one: Reason) -> Iterator[str]:
         yield from ("", "</details>")
 
 
-def _tables(one: Reason) -> Iterator[Sequence[tuple[str, ...]]]:
-    """Yield tables that are not empty, each after its head."""
-    if one.table:
-        yield [("cause", "what moved", "before", "after"), *one.table]
-    if one.calls:
-        yield [("call of an operation", "before", "after"), *one.calls]
-
-
-def document(found: Reasons) -> str:
+def document(found: Sequence[Reason]) -> str:
     """Return the reasons as JSON."""
-    benchmarks = [one.as_json() for one in found.reasons]
-    return json.dumps({"format": FORMAT, "benchmarks": benchmarks}, indent=1)
+    return json.dumps({"format": FORMAT, "benchmarks": [one.as_json() for one in found]}, indent=1)
 
 
 def _sentence(cause: Cause, is_first: bool) -> str:

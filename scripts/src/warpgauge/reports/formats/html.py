@@ -54,8 +54,7 @@ from warpgauge.reports.view import (
     side,
 )
 from warpgauge.system import text
-from warpgauge.verdict.comparison import Comparison, Verdict, exit_status
-from warpgauge.verdict.resource_changes import KERNEL
+from warpgauge.verdict.comparison import KERNEL, Comparison, Verdict, exit_status
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"

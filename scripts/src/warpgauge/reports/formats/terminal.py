@@ -34,8 +34,8 @@ from warpgauge.reports.view import (
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
-from warpgauge.verdict import disturbance
 from warpgauge.verdict.comparison import Change, Comparison
+from warpgauge.verdict.incompatibility import disturbed
 
 # The longest note shown without --verbose, in characters: two lines.
 _LONGEST_NOTE = 200
@@ -242,8 +242,8 @@ def render_values(record: Record, console: Console) -> None:
             print_text(console, columns.line(cells[row.name]))
             if row.error is not None:
                 print_text(console, inert(row.error), indent=6, style="yellow")
-            if (disturbed := disturbance.of(row, record.sessions)) is not None:
-                fault = f"no result: {disturbed.fault}: {disturbed.remedy}"
+            if invalid := disturbed(row, record.sessions):
+                fault = f"no result: {': '.join(invalid)}"
                 print_text(console, fault, indent=6, style="yellow")
     for line in skips(record.rows.values()):
         print_text(console, f"\n{inert(line)}")

@@ -16,13 +16,13 @@ from builders import Json, baseline, context, failed, google, google_row, row, r
 from warpgauge.records.model import Clock, Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import foreign
-from warpgauge.verdict import comparison_notes as notes_of
-from warpgauge.verdict import override
-from warpgauge.verdict.comparability import TOLD_KEYS, WIDENING_KEYS, Comparability, refusal
+from warpgauge.verdict import incompatibility
+from warpgauge.verdict.comparability import TOLD_KEYS, WIDENING_KEYS, Comparability
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, exit_status
+from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import Note
-from warpgauge.verdict.override import Override
 from warpgauge.verdict.pairing import Pairing, pair
 
 ROWS = [row("a/b"), row("a/c")]
@@ -64,8 +64,12 @@ def paired(
 
 
 def notes(base: Record, cand: Record, allow: Collection[Override]) -> list[Note]:
-    _, _, waived = pair(base, cand, list(cand.rows), allow)
-    return list(notes_of.of_overrides(base, cand, waived, allow))
+    found = judge(base, cand, ComparisonSettings(allow=frozenset(allow))).notes
+    return [note for note in found if note.kind in ("overridden", "override_unused")]
+
+
+def refusal(base: Record, cand: Record, allow: Collection[Override] = ()) -> str | None:
+    return judge(base, cand, ComparisonSettings(allow=frozenset(allow))).refusal
 
 
 def unused(one: Override) -> Note:
@@ -205,7 +209,7 @@ def test_the_command_line_takes_several_words_and_names_the_known_ones_for_anoth
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = argparse.ArgumentParser()
-    override.add_argument(parser)
+    incompatibility.add_argument(parser)
     assert parser.parse_args([]).allow == []
     two = parser.parse_args(["--allow", "gpu-model", "--allow", "timing"]).allow
     assert two == [Override.GPU_MODEL, Override.TIMING]
