@@ -21,10 +21,9 @@ import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
 from reports import reported
 from warpgauge.measure import discovery, runner
-from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, TurnResult
-from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
+from warpgauge.measure.runner import PersistentThrottling, ThrottleGuard
 from warpgauge.records.program_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -242,17 +241,3 @@ def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) ->
     with pytest.raises(PersistentThrottling, match="the SM clock was lowered"):
         run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
     assert processes(tmp_path) == 6
-
-
-def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
-    def outcome(time: float, *names: str) -> TurnResult:
-        row = {"run_type": "iteration", "real_time": time, "time_unit": "s", "iterations": 1}
-        report = reported([{**row, "name": name} for name in names])
-        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0)
-
-    once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
-    found = runner.with_repeated(once, again)
-    assert found.report.rows == {"a": once.report.rows["a"], "b": again.report.rows["b"]}
-    assert runner.with_repeated(once, outcome(2.0)).report == once.report
-    row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
-    assert runner.disturbed([reported([row])]) == ()

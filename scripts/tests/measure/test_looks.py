@@ -16,12 +16,12 @@ from conftest import Loader
 import builders
 from warpgauge.measure import ab_run
 from warpgauge.measure.ab_run import Looks, Side
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import (
     FIRST_LOOK,
     LAST_LOOK,
+    Budget,
     schedule,
 )
 from warpgauge.measure.plan import Lane, TurnResult

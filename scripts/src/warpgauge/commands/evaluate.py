@@ -13,9 +13,9 @@ from warpgauge.commands.measuring_command import MeasuringCommand, Options, opti
 from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
-from warpgauge.measure.discovery import Probe, Suite
+from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.variants import Axes, Variant
+from warpgauge.measure.variants import Axes
 from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
@@ -110,7 +110,7 @@ class _EvaluateCommand(MeasuringCommand):
         kernels: ExternalKernels | None,
         built: Built,
         measuring: Measuring,
-    ) -> Variant:
+    ) -> Binary:
         """Return a side's benchmarks under common names. Raises UserError if there are none."""
         scratch = measuring.scratch
         if kernels is None:
@@ -121,7 +121,7 @@ class _EvaluateCommand(MeasuringCommand):
         return variants.of_program(program, variants.variant_of(kernels.cases[0].name), scratch)
 
     def _evaluated(
-        self, found: Comparison, both: Sequence[Variant], common: Sequence[Variant]
+        self, found: Comparison, both: Sequence[Binary], common: Sequence[Binary]
     ) -> Evaluation:
         base, candidate = (
             [variants.point_of(name) for name in whole.names if name not in part.names]

@@ -21,7 +21,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import LAST_LOOK
 from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.measure.run_file import Content
-from warpgauge.measure.throttle_guard import PersistentThrottling
+from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE

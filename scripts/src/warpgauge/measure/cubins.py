@@ -153,29 +153,17 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     """Return a program's cubins, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
         return [Cubin(program, 0)]
-    _read("-xelf", "all", program=program, folder=folder)
+    try:
+        output_of([tool("cuobjdump"), "-xelf", "all", str(program.resolve())], folder)
+    except UserError:  # it also fails if all kernels are in libraries
+        names = {section.name for section in sections(program.read_bytes())}
+        if not names or not names.isdisjoint(FATBINS):
+            raise
     found = []
     for path in sorted(folder.glob("*.cubin")):
         architecture = re.search(r"\.sm_(\d+)\w*\.cubin$", path.name)
         found.append(Cubin(path, int(architecture[1]) if architecture else 0))
     return found
-
-
-def ptx(program: Path) -> bytes:
-    """Return a program's PTX without build-specific names. Raises UserError."""
-    return UNIQUE.sub(rb"_\1", _read("-ptx", program=program))
-
-
-def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
-    """Run cuobjdump, which fails if all kernels are in libraries; return b"" in that case."""
-    command = [tool("cuobjdump"), *options, str(program.resolve())]
-    try:
-        return output_of(command, folder)
-    except UserError:
-        names = {section.name for section in sections(program.read_bytes())}
-        if names and names.isdisjoint(FATBINS):
-            return b""
-        raise
 
 
 def stable_name(kernel: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import time
@@ -24,12 +25,10 @@ from warpgauge.measure import (
     runner,
     selection,
 )
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.gpu_watch import GpuWatch
-from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal
-from warpgauge.measure.options import MeasurementOptions
+from warpgauge.measure.options import Budget, MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
@@ -42,6 +41,42 @@ from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, typed
 
 _COOLING_S = 3.0
+
+
+# Inode, size, modification time and change time. It changes when a file is replaced, written or
+# touched, even by a copy that preserves the modification time. None if there is no file.
+_Stamp = tuple[int, int, int, int] | None
+
+
+@dataclass
+class InputFiles:
+    """The files of a run, as they were when the run first used them."""
+
+    _first: dict[Path, _Stamp] = field(default_factory=dict)
+
+    def digest(self, path: Path) -> str:
+        """Return the digest of a file's content; empty if it cannot be read."""
+        self.require_unchanged([path])
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+    def require_unchanged(self, paths: Iterable[Path]) -> None:
+        """Raise UserError for a file that was replaced, written or touched since its first use."""
+        for path in paths:
+            now = _stamp(path)
+            if self._first.setdefault(path, now) != now:
+                fault = f"{path} was replaced while it was measured"
+                raise UserError(f"{fault}: measure again", ExitStatus.NOT_MEASURED)
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @dataclass(frozen=True)
@@ -96,15 +131,16 @@ class Measuring:
             machine_context.require_committed(tree)
         if self.options.build:
             environment.provide(environment.BUILD, self.note)
-            machine_context.forget(self.root)
         with_driver = [*targets, drive_lines.TARGET] if targets else ()
         folder = self.programs(self.root, targets=with_driver)
         if machine_context.source(self.root) != tree:  # edited during the build
             tree |= {"dirty": "true"}
-        source = self._source_of_programs(tree, is_whole=not targets)
         if self.options.record:
-            machine_context.require_committed(source)
-        return Built(folder, source)
+            machine_context.require_committed(tree)
+        if not self.options.build:
+            at = f"commit {short(tree['commit'])}" if tree["commit"] else "this tree"
+            self.note(f"--no-build: {os.path.relpath(folder)} is taken to be built from {at}.")
+        return Built(folder, tree)
 
     def _elsewhere(self, folder: Path) -> Built:
         """Return another project's programs, assumed to be built from its sources as they are."""
@@ -166,17 +202,6 @@ class Measuring:
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         selection.require_drivable(found, shown)
         return found
-
-    def _source_of_programs(self, tree: dict[str, str], *, is_whole: bool) -> dict[str, str]:
-        """Return the tree's source; with --no-build, that of the existing programs if known."""
-        if self.options.build:
-            if is_whole:  # otherwise programs of an older build may lie beside the new ones
-                machine_context.keep(self.root, tree)
-            return tree
-        programs = machine_context.known(self.root)
-        if note := machine_context.note(programs, tree):
-            self.note(note)
-        return programs or tree
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""

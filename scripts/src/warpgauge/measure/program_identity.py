@@ -8,7 +8,6 @@ code may have other addresses. Digests are evidence for a cause; they never turn
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -72,53 +71,27 @@ def _machine_code(program: Path) -> bytes:
 
 
 _DIGITS = 16  # hexadecimal digits of a row's digest in a file
-_PLAN = ".plan"  # such files hold paths of this machine, and no code
-_DEADLINE_S = 30.0
 
 
 def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
     """Return the digest of a row's kernels, given how each is launched (`fields.launches_of`).
 
-    `launches` has mangled names. Empty if the row has no kernels or cuobjdump is missing.
+    `launches` has mangled names. Empty if the code of one is neither in the program nor in a cubin
+    that it loads, or cuobjdump is missing.
     """
-    if not launches:
-        return ""
     try:
-        program = _program(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
-    except (UserError, OSError, subprocess.SubprocessError):
+        codes = _codes(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
+    except (UserError, OSError):
         return ""
     names = {kernel: cubins.stable_name(kernel) for kernel in launches}
-    parts = [(name, launches[kernel], program.code_of(name)) for kernel, name in names.items()]
+    if not names or not codes.keys() >= {*names.values()}:
+        return ""
+    parts = [(name, launches[kernel], codes[name]) for kernel, name in names.items()]
     return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_DIGITS]
 
 
-class _Program(NamedTuple):
-    digests: Mapping[str, str]  # by kernel
-    ptx: bytes
-    around: str  # digest of the files that may hold other kernels
-
-    def code_of(self, kernel: str) -> str:
-        """Return a kernel's digest, or a substitute if its code is not in the program."""
-        if kernel in self.digests:
-            return self.digests[kernel]
-        compiled = hashlib.sha256(self.ptx if kernel.encode() in self.ptx else b"")
-        return compiled.hexdigest() + self.around
-
-
 @lru_cache(maxsize=128)
-def _program(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> _Program:
-    """Read a program once per build.
-
-    Other kernels come from input files, loaded or compiled at run time, and from libraries. A
-    library is identified by its name, which has the version, and its size.
-    """
-    around = hashlib.sha256()
-    for file in inputs:
-        if file.suffix != _PLAN:
-            around.update(hashlib.sha256(file.read_bytes()).digest())
-    command = ["ldd", str(path)]
-    asked = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=True)
-    places = (line.partition("=>")[2].rpartition("(")[0] for line in asked.stdout.splitlines())
-    for library in sorted(Path(place.strip()).resolve() for place in places if place.strip()):
-        around.update(f"{library.name} {library.stat().st_size}\n".encode())
-    return _Program(cubins.digests(path), cubins.ptx(path), around.hexdigest())
+def _codes(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> Mapping[str, str]:
+    """Return the digests of the kernels of a program and of cubins that it loads."""
+    loaded = [file for file in inputs if file.suffix == ".cubin"]
+    return {name: code for file in (*loaded, path) for name, code in cubins.digests(file).items()}

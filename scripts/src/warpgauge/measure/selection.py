@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from warpgauge.measure import discovery
-from warpgauge.measure.discovery import AnyBinary, Binary, Probe
+from warpgauge.measure.discovery import Binary, Probe
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.records.names import FULL_SUITE
@@ -31,9 +31,7 @@ def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def chosen(
-    everything: Iterable[AnyBinary], filter: str, option: str = "--filter"
-) -> list[AnyBinary]:
+def chosen(everything: Iterable[Binary], filter: str, option: str = "--filter") -> list[Binary]:
     """Return the programs with the benchmarks that `filter` selects; may be empty.
 
     A program that cannot be listed stays, since its benchmarks are unknown.

@@ -8,8 +8,8 @@ which together give a point of its axes.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -30,19 +30,7 @@ _POINT = re.compile(r"(?:/[^/:]+:[^/:]+)*")
 Axes = Mapping[str, Sequence[str]]  # the values of each axis, as spelled in names
 
 
-@dataclass(frozen=True)
-class Variant(Binary):
-    """A program with the benchmarks of one variant; each name is COMMON and the point."""
-
-    @property
-    def family(self) -> str:
-        return COMMON
-
-    def only(self, names: Collection[str]) -> Variant:
-        return replace(self, names=tuple(name for name in self.names if name in names))
-
-
-def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
+def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Binary:
     """Return the variant `name` from the build folder `folder`, at the values of `axes`.
 
     Raises UserError if there is no such variant or axis.
@@ -65,7 +53,7 @@ def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Variant:
     return of_program(msgspec.structs.replace(found, arguments=given), name, scratch)
 
 
-def of_program(program: Program, name: str, scratch: Path) -> Variant:
+def of_program(program: Program, name: str, scratch: Path) -> Binary:
     """Return the variant `name` of a program. Raises UserError if it cannot be found."""
     [binary] = discovery.listed([discovery.unlisted(program)], scratch, FULL_SUITE)
     if binary.fault is not None:
@@ -78,21 +66,17 @@ def of_program(program: Program, name: str, scratch: Path) -> Variant:
         variants = dict.fromkeys(variant_of(one) for one in binary.names)
         told = hint(name, variants) or f"; it has {listed([*variants])}"
         raise UserError(f"{inert(name)}: {program.path.name} has no such variant{told}")
-    return Variant(
-        binary.path,
-        tuple(f"{COMMON}{point}" for point in points),
-        driven=binary.driven,
-        total=binary.total,
+    return replace(
+        binary,
+        called=COMMON,
+        names=tuple(f"{COMMON}{point}" for point in points),
         arguments=(*binary.arguments, f"--rename={name}={COMMON}"),
-        needs_gpu=binary.needs_gpu,
-        gpus=binary.gpus,
-        inputs=binary.inputs,
     )
 
 
-def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
+def in_common(base: Binary, candidate: Binary) -> tuple[Binary, Binary]:
     """Return both variants with their common points. Raises UserError if there is none."""
-    names = [name for name in base.names if name in candidate.names]
+    names = tuple(name for name in base.names if name in candidate.names)
     if not names:
         points = (point_of(side.names[0]) for side in (base, candidate))
         one, other = (quoted(point) if point else "no axis" for point in points)
@@ -100,7 +84,8 @@ def in_common(base: Variant, candidate: Variant) -> tuple[Variant, Variant]:
             f"the two have no point of their axes in common (the base has {one}, the candidate "
             f"{other}): give both the same axes in the same order, with common values"
         )
-    return base.only(names), candidate.only(names)
+    others = tuple(name for name in candidate.names if name in names)
+    return replace(base, names=names), replace(candidate, names=others)
 
 
 def point_of(name: str) -> str:
