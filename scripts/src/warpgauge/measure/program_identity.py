@@ -79,12 +79,14 @@ def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
     `launches` has mangled names. Empty if the code of one is neither in the program nor in a cubin
     that it loads, or cuobjdump is missing.
     """
+    if not launches:
+        return ""
     try:
         codes = _codes(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
     except (UserError, OSError):
         return ""
     names = {kernel: cubins.stable_name(kernel) for kernel in launches}
-    if not names or not codes.keys() >= {*names.values()}:
+    if not codes.keys() >= {*names.values()}:
         return ""
     parts = [(name, launches[kernel], codes[name]) for kernel, name in names.items()]
     return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_DIGITS]
