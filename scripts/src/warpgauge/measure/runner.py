@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import replace
+from itertools import chain, groupby
 from typing import Protocol
 
 from warpgauge.measure import drive
@@ -23,6 +22,21 @@ Asked = Sequence[tuple[Turn, Names]]
 
 # Repetition stops after this many consecutive repetitions that did not help.
 _MOST_IN_VAIN = 3
+
+
+# After this many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
+# expected to stay slow. One benchmark that draws too much power does not count: the others of its
+# program run at full clock.
+_SLOW_IN_A_ROW = 3
+
+
+class PersistentThrottling(UserError):
+    """The GPU stays at a lowered clock. Earlier results are kept."""
+
+    def after(self, shown: ExitStatus) -> PersistentThrottling:
+        """Return this error for a run that showed its results: a regression keeps its status."""
+        regressed = shown is ExitStatus.REGRESSION
+        return PersistentThrottling(str(self), shown if regressed else self.status)
 
 
 class Observer(Protocol):
@@ -48,9 +62,10 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
     Raises UserError if the journal cannot be written, and PersistentThrottling if the GPU stays
     slow: a resumed run measures those rounds anew.
     """
-    rounds, journal, throttle_guard = order(plan), plan.journal, ThrottleGuard()
+    rounds, journal = order(plan), plan.journal
     to_repeat, in_vain = sum(map(len, rounds)) // 2, 0
     failed: dict[tuple[str, str], set[str]] = defaultdict(set)
+    slow: list[list[Mapping[str, float]]] = []  # of consecutive programs at a lowered clock
     rested = 0  # length of journal.used before the first round in which the GPU is slow
 
     def asked(turn: Turn) -> tuple[Turn, Names]:
@@ -63,13 +78,15 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
         programs = [[*map(asked, of_program)] for _, of_program in by_program]
         measured = _measured(plan, programs, observer)
         for program in programs:
-            if throttle_guard.is_rested:
-                rested = before
-            try:
-                throttle_guard.require_rested()
-            except PersistentThrottling:
+            rested = rested if slow else before
+            if len(slow) == _SLOW_IN_A_ROW:
                 journal.forget(rested)
-                raise
+                clock = disturbance.lowered_clock(combined([*chain(*slow)]), None)
+                raise PersistentThrottling(
+                    f"the GPU stays slow: the SM clock was lowered{clock} in {len(slow)} programs "
+                    "in a row, repetitions included; let it cool or lift the power limit",
+                    ExitStatus.NOT_MEASURED,
+                )
             outcomes = next(measured)
             names = _disturbed(outcomes)
             if names and to_repeat > 0 and in_vain < _MOST_IN_VAIN:
@@ -79,7 +96,8 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
             for outcome in outcomes:
                 failed[outcome.side, outcome.binary.family].update(outcome.failures)
             yield from outcomes
-            throttle_guard.look(outcome.report for outcome in outcomes)
+            if (lowered := _lowered(outcomes)) is not None:
+                slow = [*slow, lowered] if lowered else []
 
 
 def _disturbed(outcomes: Iterable[TurnResult]) -> Names:
@@ -163,61 +181,12 @@ def _merged(outcome: TurnResult, again: TurnResult) -> TurnResult:
     )
 
 
-# After this many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
-# expected to stay slow. One benchmark that draws too much power does not count: the others of its
-# program run at full clock.
-_IN_A_ROW = 3
+def _lowered(outcomes: Iterable[TurnResult]) -> list[Mapping[str, float]] | None:
+    """Return the counters of rows at a lowered clock, if most of a program, over both sides, are.
 
-
-class PersistentThrottling(UserError):
-    """The GPU stays at a lowered clock. Earlier results are kept."""
-
-    def after(self, shown: ExitStatus) -> PersistentThrottling:
-        """Return this error for a run that showed its results: a regression keeps its status."""
-        regressed = shown is ExitStatus.REGRESSION
-        return PersistentThrottling(str(self), shown if regressed else self.status)
-
-
-@dataclass
-class ThrottleGuard:
-    """Counts consecutive programs that ran at a lowered clock."""
-
-    _programs: int = 0  # consecutive slow programs
-    _slow: list[Mapping[str, float]] = field(default_factory=list)  # counters at a lowered clock
-    _full_clock: float = 0.0  # Hz; 0 if unknown
-
-    def look(self, reports: Iterable[Report]) -> None:
-        """Count a program as slow if most of its rows, over both sides, ran at a lowered clock."""
-        rows = list[Mapping[str, float]]()
-        for report in reports:
-            context = report.context
-            target = context.get("sm_clock_target_hz") or context.get("max_sm_clock_hz", "")
-            with suppress(ValueError):
-                self._full_clock = float(target)
-            rows += [row.counters for row in report.rows.values() if row.error is None]
-        rows = [row for row in rows if SM_CLOCK in row or THROTTLED in row]
-        if not rows:
-            return  # host benchmarks say nothing about the GPU
-        slow = [row for row in rows if row.get(THROTTLED)]
-        if 2 * len(slow) > len(rows):
-            self._programs, self._slow = self._programs + 1, [*self._slow, *slow]
-        else:
-            self._programs, self._slow = 0, []
-
-    @property
-    def is_rested(self) -> bool:
-        """Whether the last program on the GPU ran at full clock."""
-        return self._programs == 0
-
-    def require_rested(self) -> None:
-        """Raise PersistentThrottling if the GPU stays slow."""
-        if self._programs < _IN_A_ROW:
-            return
-        clock = disturbance.lowered_clock(combined(self._slow), self._full_clock)
-        degrees = max(row.get("temperature_celsius", 0.0) for row in self._slow)
-        at = f" at {degrees:.0f} degrees Celsius" if degrees else ""
-        raise PersistentThrottling(
-            f"the GPU stays slow: the SM clock was lowered{clock}{at} in {self._programs} programs "
-            "in a row, repetitions included; let it cool or lift the power limit",
-            ExitStatus.NOT_MEASURED,
-        )
+    None if the program says nothing about the GPU, as those of the host.
+    """
+    rows = [row for one in outcomes for row in one.report.rows.values() if row.error is None]
+    timed = [row.counters for row in rows if {SM_CLOCK, THROTTLED} & row.counters.keys()]
+    slow = [counters for counters in timed if counters.get(THROTTLED)]
+    return (slow if 2 * len(slow) > len(timed) else []) if timed else None
