@@ -10,7 +10,7 @@ import pytest
 
 import shell
 from hand_made_cubin import cubin
-from warpgauge.measure import build, program_identity
+from warpgauge.measure import build, cubins
 from warpgauge.measure.discovery import Binary
 
 SUM, LOADED = "_Z3sumv", "_Z3maxv"
@@ -39,42 +39,40 @@ def test_the_same_code_launched_alike_has_the_same_digest_in_another_folder(
     tmp_path: Path,
 ) -> None:
     launches = {SUM: 12.0, LOADED: 3.0}
-    one, other = (
-        program_identity.of_row(program(tmp_path / name), launches) for name in ("one", "other")
-    )
+    one, other = (cubins.of_row(program(tmp_path / name), launches) for name in ("one", "other"))
     assert one == other != ""
 
 
 def test_other_code_and_another_launch_have_other_digests(tmp_path: Path) -> None:
     base = program(tmp_path / "base")
-    known = program_identity.of_row(base, {SUM: 12.0})
-    assert program_identity.of_row(base, {SUM: 13.0}) != known
-    assert program_identity.of_row(program(tmp_path / "code", "CODE"), {SUM: 12.0}) != known
+    known = cubins.of_row(base, {SUM: 12.0})
+    assert cubins.of_row(base, {SUM: 13.0}) != known
+    assert cubins.of_row(program(tmp_path / "code", "CODE"), {SUM: 12.0}) != known
 
 
 def test_a_cubin_that_is_loaded_counts_for_its_kernels(tmp_path: Path) -> None:
     base, code = program(tmp_path / "base"), program(tmp_path / "code", "CODE")
-    known = program_identity.of_row(base, {LOADED: 1.0})
-    assert program_identity.of_row(code, {LOADED: 1.0}) == known != ""
+    known = cubins.of_row(base, {LOADED: 1.0})
+    assert cubins.of_row(code, {LOADED: 1.0}) == known != ""
     other = program(tmp_path / "other", loaded="IMAGE")
-    assert program_identity.of_row(other, {LOADED: 1.0}) != known
-    assert program_identity.of_row(other, {SUM: 1.0}) == program_identity.of_row(base, {SUM: 1.0})
+    assert cubins.of_row(other, {LOADED: 1.0}) != known
+    assert cubins.of_row(other, {SUM: 1.0}) == cubins.of_row(base, {SUM: 1.0})
 
 
 def test_a_program_that_was_built_anew_is_read_anew(tmp_path: Path) -> None:
-    first = program_identity.of_row(program(tmp_path / "it"), {SUM: 1.0})
+    first = cubins.of_row(program(tmp_path / "it"), {SUM: 1.0})
     again = program(tmp_path / "it", "CODE")
     os.utime(again.path, ns=(1, 1))
-    assert program_identity.of_row(again, {SUM: 1.0}) != first
+    assert cubins.of_row(again, {SUM: 1.0}) != first
 
 
 def test_a_row_without_kernels_and_a_program_that_cannot_be_read_tell_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readable = program(tmp_path / "it")
-    assert program_identity.of_row(readable, {}) == ""
+    assert cubins.of_row(readable, {}) == ""
     other = program(tmp_path / "other")
-    assert program_identity.of_row(other, {SUM: 1.0, "of_a_library": 1.0}) == ""
-    assert program_identity.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
+    assert cubins.of_row(other, {SUM: 1.0, "of_a_library": 1.0}) == ""
+    assert cubins.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
     monkeypatch.setenv("PATH", "")
-    assert program_identity.of_row(readable, {SUM: 1.0}) == ""
+    assert cubins.of_row(readable, {SUM: 1.0}) == ""

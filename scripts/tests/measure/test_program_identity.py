@@ -11,8 +11,8 @@ import pytest
 
 import shell
 from hand_made_cubin import cubin
-from warpgauge.measure import build, program_identity, toolkit
-from warpgauge.measure.program_identity import Identity
+from warpgauge.measure import build, cubins, toolkit
+from warpgauge.measure.cubins import Identity
 
 SHORT, LONG = "1a2b3c4", "v1.2-3-g1a2b3c4"
 # A short string is moved by the code itself, half by half; a long one lies in a section.
@@ -41,7 +41,7 @@ def built(folder: Path, commit: str, factor: int = 1, more: str = "") -> Path:
 
 
 def identity(program: Path, commit: str) -> Identity:
-    return program_identity.of([program], (commit, program.parent.name))
+    return cubins.identity_of([program], (commit, program.parent.name))
 
 
 @pytest.mark.parametrize("commit", [SHORT, LONG])
@@ -98,5 +98,5 @@ def test_any_other_file_counts_as_it_is(tmp_path: Path, content: bytes) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_bytes(content)
     other.write_bytes(content + b"!")
-    told = [program_identity.of([path], ()).host for path in (one, one, other)]
+    told = [cubins.identity_of([path], ()).host for path in (one, one, other)]
     assert told[0] == told[1] != told[2]

@@ -20,7 +20,7 @@ from msgspec import structs
 from warpgauge.measure import drive_lines, selection
 from warpgauge.measure.discovery import BAD_USAGE, NOT_MEASURABLE, Binary, Names
 from warpgauge.measure.drive_lines import Begin, End, Fault, Line, Lines, Ratio
-from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command, of_round
+from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
 from warpgauge.records.document import Failure
@@ -255,10 +255,9 @@ class _Program:
     @property
     def by_hand(self) -> list[list[str]]:
         """The commands that measure what is asked outside the driver."""
-        plan, device = self.plan, self.plan.gpu_arguments
+        device, turns = self.plan.gpu_arguments, [side.turn for side in self.sides]
         return [
-            [*command(turn.lane, turn.binary, device, self.asked), *of_round(plan, turn)]
-            for turn in (side.turn for side in self.sides)
+            [*command(turn.lane, turn.binary, device, self.asked), *turn.options] for turn in turns
         ]
 
     @property
@@ -266,8 +265,7 @@ class _Program:
         """What the driver must know to measure what is asked."""
         plan, turns, is_driven = self.plan, [side.turn for side in self.sides], self.binary.driven
         driven = [
-            [*called(turn.lane, turn.binary, plan.gpu_arguments), *of_round(plan, turn)]
-            for turn in turns
+            [*called(turn.lane, turn.binary, plan.gpu_arguments), *turn.options] for turn in turns
         ]
         cores = sorted(os.sched_getaffinity(0))
         # The GPU is part of the seed: GPUs measured at once must not share one core.

@@ -12,7 +12,7 @@ from statistics import median
 
 from msgspec import structs, to_builtins
 
-from warpgauge.measure import program_identity
+from warpgauge.measure import cubins
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import TurnResult
 from warpgauge.records import fields
@@ -116,7 +116,7 @@ def _merged(
     throttled = sum(bool(row.counters.get(THROTTLED)) for row in rows)
     counts = {LEFT_OUT: float(len(measured) - len(kept)), THROTTLED: float(throttled)}
     elapsed = tuple([row.elapsed[0] if row.elapsed else None for row in rows])
-    codes = {program_identity.of_row(one.binary, row.launches) for one, row in kept}
+    codes = {cubins.of_row(one.binary, row.launches) for one, row in kept}
     in_pairs = looks is not None
     is_candidate = in_pairs and kept[0][0].side == CANDIDATE
     return Row(
@@ -172,17 +172,6 @@ def context(
     several = _OF_GPUS if "," in fallbacks.get("gpu_uuid", "") else ()
     known = {key: one for key, one in fallbacks.items() if key in several or key not in merged}
     return {**merged, **known, **facts, "warpgauge_format": RUN_FORMAT}
-
-
-def document(
-    binaries: Sequence[Binary],
-    outcomes: Sequence[TurnResult],
-    facts: Mapping[str, str],
-    fallbacks: Mapping[str, str],
-    looks: Sequence[int] | None = None,
-) -> Content:
-    """Return what `write` takes; see `context` and `rows`."""
-    return context(binaries, outcomes, facts, fallbacks), rows(binaries, outcomes, looks)
 
 
 def write(files: Mapping[Path, Content]) -> None:

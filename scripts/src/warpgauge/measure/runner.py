@@ -11,7 +11,7 @@ from typing import Protocol
 
 from warpgauge.measure import drive
 from warpgauge.measure.discovery import Names
-from warpgauge.measure.plan import Plan, Turn, TurnResult, order, sequence
+from warpgauge.measure.plan import Plan, Turn, TurnResult, order
 from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined, is_disturbed
 from warpgauge.records.program_report import Report
 from warpgauge.system.errors import ExitStatus, UserError
@@ -70,7 +70,7 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
 
     def asked(turn: Turn) -> tuple[Turn, Names]:
         gone = failed[turn.lane.side, turn.binary.family]
-        return turn, tuple(name for name in sequence(plan, turn) if name not in gone)
+        return turn, tuple(name for name in turn.binary.names if name not in gone)
 
     for turns in rounds:
         before = len(journal.used)
