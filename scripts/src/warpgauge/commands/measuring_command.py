@@ -23,8 +23,8 @@ from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
-from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.options import Budget, MeasurementOptions
+from warpgauge.measure.measuring import Budget, Measuring
+from warpgauge.measure.options import MeasurementOptions
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.system import command_log, output_file, streams
