@@ -24,8 +24,8 @@ from warpgauge.measure.plan import Plan, Turn, TurnResult, called, command
 from warpgauge.records import program_report
 from warpgauge.records.counters import NOT_TRIED
 from warpgauge.records.document import Failure
-from warpgauge.records.model import Pair, Row
 from warpgauge.records.program_report import Report
+from warpgauge.records.row import Pair, Row
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import NOT_EXECUTABLE, Ending
