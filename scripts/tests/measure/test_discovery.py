@@ -39,6 +39,11 @@ def test_a_folder_without_programs_says_to_build(tmp_path: Path, listed: bool) -
 KINDS: dict[str, tuple[dict[str, Any], bool, str | None]] = {
     "ours": ({}, True, None),
     "somebody else's": ({"plain": True}, False, None),
+    "of an older commit": (
+        {"old": True},
+        False,
+        "was built with a warpgauge from before 0.2: rebuild it with this one",
+    ),
     "of a later protocol": (
         {"protocol": 2},
         False,

@@ -188,12 +188,17 @@ def listed(
 
     endings = ask(own, "--describe")
     found = [_described(one, ending, suite) for one, ending in zip(own, endings, strict=True)]
-    # The others list their names; without any, they print only what they always do.
+    # The others list their names; without any, they print only what they always do. An option of
+    # warpgauge before 0.2 shows which of them use that.
     others = [number for number, program in enumerate(found) if program is None]
     plain = [own[number] for number in others]
-    said = ask(plain), ask(plain, "--benchmark_filter=^$")
-    for number, listing, talk in zip(others, *said, strict=True):
-        found[number] = _listed(own[number], listing, talk)
+    said = ask(plain), ask(plain, "--benchmark_filter=^$"), ask(plain, "--shuffle=0")
+    for number, listing, talk, old in zip(others, *said, strict=True):
+        if endings[number].status == BAD_USAGE and old.status == 0:
+            why = "was built with a warpgauge from before 0.2"
+            found[number] = _of_other(own[number], why)
+        else:
+            found[number] = _listed(own[number], listing, talk)
     return [program for program in found if program is not None]
 
 
@@ -206,7 +211,7 @@ def _described(program: Binary, ending: Ending, suite: str) -> Binary | None:
         if head.protocol != PROTOCOL:
             made = f"was built with warpgauge {inert(head.warpgauge)}"
             why = f"{made}, which has protocol {head.protocol} and not {PROTOCOL}"
-            return replace(program, fault=f"{why}: rebuild it with this one", not_driven=why)
+            return _of_other(program, why)
         benchmarks = msgspec.json.decode(text, type=_Description).benchmarks
     except ValueError:
         has_failed = ending.status < 0 or ending.ended_for
@@ -227,6 +232,11 @@ def _listed(program: Binary, listing: Ending, talk: Ending) -> Binary:
     lines = Counter(line for line in listing.stdout.splitlines() if line.strip())
     names = tuple((lines - Counter(talk.stdout.splitlines())).elements())
     return _checked(replace(program, names=names, total=len(names)), names)
+
+
+def _of_other(program: Binary, why: str) -> Binary:
+    """Return a program that uses another warpgauge."""
+    return replace(program, fault=f"{why}: rebuild it with this one", not_driven=why)
 
 
 def _not_listed(program: Binary, ending: Ending) -> Binary:
