@@ -14,6 +14,7 @@ import msgspec
 
 from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
+from warpgauge.measure.gpu_watch import joined
 from warpgauge.records import program_report
 from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK
 from warpgauge.records.fields import is_name
@@ -390,18 +391,13 @@ def gpus(binaries: Sequence[Binary], scratch: Path, *, isolate: bool = False) ->
 
 
 def together(probes: Sequence[Probe]) -> Probe:
-    """Combine several GPUs into one model, ``NVIDIA H200 x2``. Raises UserError."""
+    """Combine several GPUs into one model. Raises UserError."""
     faults = tuple(fault for one in probes for fault in one.faults)
-    models = [one.context.get("gpu_name", "") for one in probes]
-    uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
-    if "" in uuids or len(uuids) < len(probes):
-        why = "; ".join(faults) or "the driver reports no UUID of one, or one is named twice"
+    known = [(one.context.get("gpu_uuid", ""), one.context.get("gpu_name", "")) for one in probes]
+    if not all(uuid for uuid, _ in known):
+        why = "; ".join(faults) or "the driver reports no UUID of one"
         raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
-    if len({*models}) > 1:
-        different = " and ".join(sorted({*models}))
-        raise UserError(f"GPUs of different models cannot be measured together: {different}")
-    own = {"gpu_uuid": ",".join(uuids), "gpu_name": f"{models[0]} x{len(probes)}"}
-    return Probe({**probes[0].context, **own}, faults=faults, gpus=len(probes))
+    return Probe({**probes[0].context, **joined(known)}, faults=faults, gpus=len(probes))
 
 
 def probe(
