@@ -131,25 +131,25 @@ def _measured(
 
     def ignored(*_: Turn) -> None: ...
 
-    pairs = [(program, names) for program in programs if (names := _together(plan, program))]
+    together = [_together(plan, program) for program in programs]
     begins = ignored if is_repeated else observer.begins
-    asked = [([turn for turn, _ in program], names) for program, names in pairs]
+    asked = [
+        ([turn for turn, _ in program], names)
+        for program, names in zip(programs, together, strict=True)
+        if names
+    ]
     paired = iter(drive.measured(plan, asked, begins, observer.runs))
-    for program in programs:
-        outcomes = [_nothing(turn) for turn, _ in program]
-        if together := _together(plan, program):
-            outcomes = next(paired)
+    for program, common in zip(programs, together, strict=True):
+        outcomes = next(paired) if common else [_nothing(turn) for turn, _ in program]
         whole = []
         for (turn, names), first in zip(program, outcomes, strict=True):
             outcome = replace(first, binary=replace(turn.binary, names=names))
             if left := outcome.missing:
                 [[alone]] = drive.measured(plan, [([turn], left)], begins, observer.runs)
                 outcome = _merged(outcome, alone)
-            elif not names and not is_repeated:
-                observer.begins(turn)
             whole.append(outcome)
         rows = (row for outcome in whole for row in outcome.report.rows.values())
-        plan.apart.update({*together}.difference(row.name for row in rows if row.pairs))
+        plan.apart.update({*common}.difference(row.name for row in rows if row.pairs))
         for outcome in whole:
             (observer.repeated if is_repeated else observer.ended)(outcome)
         yield whole
