@@ -6,6 +6,7 @@ In lock-step both processes are alive, and one works at a time.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import mean
 
 from msgspec import structs
 
@@ -183,6 +185,10 @@ class _Side:
             if row.name in names and not is_untried:
                 self.rows[row.name] = row
 
+    def note_elapsed(self, names: Names, seconds: float) -> None:
+        for name in self.rows.keys() & {*names}:
+            self.rows[name] = structs.replace(self.rows[name], elapsed=(seconds,))
+
     @property
     def lacks(self) -> str:
         """Why a benchmark that was measured has no row."""
@@ -292,8 +298,7 @@ class _Program:
             base_first = self.turns[0] is self.sides[0].turn
             self.pairs[name] = Pair(base_first, log_ratio=line.log_ratio, slices=line.slices)
             for side, elapsed in zip(self.sides, line.elapsed, strict=True):
-                if name in side.rows:
-                    side.rows[name] = structs.replace(side.rows[name], elapsed=(elapsed,))
+                side.note_elapsed((name,), elapsed)
         elif isinstance(line, Fault):
             self._take_fault(line)
             self._begin_processes()
@@ -340,6 +345,8 @@ class _Program:
     def _take_end(self, end: End) -> None:
         self.is_ended = True
         self.seconds += end.seconds
+        if not self.binary.driven and end.status == [0]:
+            self._note_elapsed(end.seconds)
         path = str(self.binary.path)
         for side, status in zip(self.sides, end.status, strict=True):
             if status == 1 and side.of_process and not side.has_error:
@@ -348,6 +355,21 @@ class _Program:
         if end.left_behind:
             self.remarks.append(f"{self.binary.path.name} left a process behind, which was killed")
             self.bad = self.bad or Ending((path,), 0, "", "", end.seconds)
+
+    def _note_elapsed(self, seconds: float) -> None:
+        """Note how long the process of a plain program took beyond what it reports.
+
+        That can be compared only if one process of each side measured the same benchmarks.
+        """
+        side, everything = self.sides[0], (one for lane in self.plan.lanes for one in lane.binaries)
+        of_lanes = {one.names for one in everything if one.family == self.binary.family}
+        if self.asked == self.names == tuple(side.of_process) and of_lanes == {self.names}:
+            reported = math.fsum(
+                row.iterations * mean(times)
+                for row in side.rows.values()
+                for times in row.process_medians.values()
+            )
+            side.note_elapsed(self.names, max(seconds - reported, 1e-6))
 
     def lose(self, ending: Ending) -> None:
         """Take that the driver ended too early in this program."""

@@ -165,7 +165,7 @@ def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
     checks: dict[str, Path] = {}
     found = []
     for folder in folders:
-        if not all(path.is_file() for path in _files(folder)):
+        if not _files(folder)[0].is_file():
             raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
         base, run = map(load.load, _files(folder))
         for side, record in {BASE: base, CANDIDATE: run}.items():

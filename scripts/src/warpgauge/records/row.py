@@ -36,8 +36,8 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     the times of its repetitions, and `launches` how each kernel is launched, by its mangled name.
     `rounds` numbers the processes if they ran in pairs with the other side's; `pairs`, of a
     candidate, has an entry for each of them.
-    `elapsed` are, by round, the seconds that a slice in lock-step took by the driver's clock; None
-    where unknown.
+    `elapsed` are, by round, the seconds that a slice (in lock-step), or the process of a plain
+    program beyond what it reports, took by the driver's clock; None where unknown.
     `error` says why there are no times. If `skipped`, the machine cannot run it, which is no fault.
     `contradicted` means that the file's own summary differs from the times. `iterations` are those
     of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
