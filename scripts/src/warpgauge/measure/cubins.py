@@ -159,8 +159,9 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     """Return a program's cubins, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
         return [Cubin(program, 0)]
+    command = [tool("cuobjdump"), "-xelf", "all", str(program.resolve())]
     try:
-        output_of([tool("cuobjdump"), "-xelf", "all", str(program.resolve())], folder)
+        output_of(command, folder)
     except UserError:  # it also fails if all kernels are in libraries
         names = {section.name for section in sections(program.read_bytes())}
         if not names or not names.isdisjoint(FATBINS):
