@@ -16,7 +16,7 @@ from driver_runs import DriverRuns
 from warpgauge.commands import measuring_command
 from warpgauge.commands.bench import parse
 from warpgauge.commands.measuring_command import RunPaths
-from warpgauge.measure.budget import Budget
+from warpgauge.measure.measuring import Budget
 from warpgauge.measure.options import schedule
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError

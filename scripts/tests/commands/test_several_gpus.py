@@ -122,7 +122,7 @@ def test_all_gpus_are_only_together_where_nothing_is_for_one(machine: BenchProce
         ([f"--device=0,{uuid(3)}"], f"there is no {uuid(3)} here"),
         (
             [f"--device=0,{GPUS[0]}"],
-            "cannot be measured together: the driver reports no UUID",
+            "cannot be measured together: one is named twice",
         ),
     ],
 )
@@ -145,7 +145,7 @@ def test_each_of_several_gpus_is_waited_for(machine: BenchProcess) -> None:
 
 def test_gpus_of_different_models_are_not_measured_together() -> None:
     probes = [Probe({"gpu_uuid": uuid(n), "gpu_name": name}) for n, name in enumerate("AB")]
-    with pytest.raises(UserError, match="different models cannot be measured together: A and B"):
+    with pytest.raises(UserError, match="cannot be measured together: they are A and B"):
         discovery.together(probes)
 
 

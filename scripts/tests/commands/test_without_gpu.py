@@ -12,7 +12,7 @@ from clone import HOST_TIMES, GitRepository
 from fidelity import command as fidelity
 from manifests import write_manifest
 from warpgauge.commands import bench, bisect, evaluate, profile, sweep, why
-from warpgauge.measure import build, machine_context, toolkit
+from warpgauge.measure import build, toolkit
 from warpgauge.measure.drive_lines import TARGET
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
@@ -134,19 +134,3 @@ def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> 
     with pytest.raises(BuildBegan) as caught:
         why.main(["sync/idle", "--against=HEAD~1"], tree.root)
     assert caught.value.args == (["bench_sync", TARGET],)
-
-
-def test_a_build_of_some_programs_does_not_say_of_which_commit_all_are(
-    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a GPU again, --no-build would take older programs for those of this commit."""
-    monkeypatch.setattr(build, "build", clone.build)
-    (clone.root / "benchmarks").mkdir()
-    (clone.root / "benchmarks" / "host.cpp").touch()
-    clone.commit({"host": HOST_TIMES})
-    assert clone.bench("--quick") is ExitStatus.NOT_MEASURED
-    assert machine_context.known(clone.root) is not None
-    monkeypatch.setattr(process, "GPU_DEVICES", ())
-    monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
-    assert clone.bench("--quick") is ExitStatus.NOT_MEASURED
-    assert machine_context.known(clone.root) is None

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import shell
-from warpgauge.measure import build
-from warpgauge.system.errors import UserError
+from warpgauge.measure import build, toolkit
+from warpgauge.system.errors import ExitStatus, UserError
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +112,17 @@ def test_no_compiler_outlives_an_interrupted_build(
     compiler = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
     # Gone, or dead and waiting for somebody to count it.
     assert not compiler.exists() or compiler.read_text().split()[2] == "Z"
+
+
+def test_the_nearest_tool_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, toolkits, packages = (tmp_path / name for name in ("path", "toolkit", "packages"))
+    monkeypatch.setenv("PATH", str(path))
+    monkeypatch.setattr(build, "cuda_compiler", lambda: str(toolkits / "nvcc"))
+    monkeypatch.setattr(toolkit, "packaged", lambda: packages)
+    with pytest.raises(UserError, match="cuobjdump is missing: install") as caught:
+        toolkit.tool("cuobjdump")
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+    for folder in (packages, toolkits, path):
+        folder.mkdir()
+        (folder / "cuobjdump").touch(0o755)
+        assert toolkit.tool("cuobjdump") == str(folder / "cuobjdump")

@@ -147,4 +147,4 @@ def test_a_program_without_kernels_of_its_own_has_none(tmp_path: Path) -> None:
     except UserError as absent:
         pytest.skip(str(absent))
     program = Path(shutil.which("true") or "")
-    assert (cubins.digests(program), cubins.ptx(program)) == ({}, b"")
+    assert cubins.digests(program) == {}

@@ -19,13 +19,10 @@ from test_runner import Seen, errors, merged
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, Repository
-from reports import reported
 from warpgauge.measure import discovery, runner
-from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Lane, Plan, TurnResult
-from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
-from warpgauge.records.program_report import Report
+from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {
@@ -35,51 +32,6 @@ SLOW = {
     "temperature_celsius": 88.0,
 }
 FULL = {"sm_clock_hz": 1.98e9}
-
-
-def report(*rows: dict[str, float], target: str = "1980000000") -> Report:
-    time = {"run_type": "iteration", "real_time": 1.0, "time_unit": "s", "iterations": 1}
-    named = [{"name": str(index), **time, **row} for index, row in enumerate(rows)]
-    return reported(named, sm_clock_target_hz=target)
-
-
-def test_three_slow_programs_in_a_row_are_a_tired_gpu_and_why_is_said() -> None:
-    guard = ThrottleGuard()
-    for _ in range(3):
-        guard.require_rested()
-        guard.look([report({**SLOW, "temperature_celsius": 80.0}, SLOW, FULL)])
-    said = (
-        "the GPU stays slow: the SM clock was lowered to 1.200 GHz of 1.980 GHz "
-        r"\(temperature\) at 88 degrees Celsius in 3 programs in a row"
-    )
-    with pytest.raises(PersistentThrottling, match=said) as caught:
-        guard.require_rested()
-    assert caught.value.status is ExitStatus.NOT_MEASURED
-    guard = ThrottleGuard()  # of a GPU that tells nothing
-    for _ in range(3):
-        guard.look([report({"throttled": 1.0}, target="")])
-    with pytest.raises(PersistentThrottling, match="the SM clock was lowered in 3 programs"):
-        guard.require_rested()
-
-
-@pytest.mark.parametrize(
-    ("between", "rested"),
-    [
-        ([FULL], True),
-        ([SLOW, FULL], True),
-        # Rows without a clock tell neither.
-        ([{"host_clock": 1.0}], False),
-        ([{**FULL, "error_occurred": True}], False),
-    ],
-)
-def test_only_a_program_at_full_clock_in_between_shows_that_the_gpu_can(
-    between: list[dict[str, float]], rested: bool
-) -> None:
-    guard = ThrottleGuard()
-    for rows in ([SLOW], [SLOW], between, [SLOW]):
-        guard.look([report(*rows)])
-    with nullcontext() if rested else pytest.raises(PersistentThrottling):
-        guard.require_rested()
 
 
 @pytest.fixture
@@ -97,7 +49,7 @@ def tired(repository: Repository) -> Repository:
 
 def test_a_tired_gpu_ends_the_run_and_what_is_complete_is_shown(tired: Repository) -> None:
     out = tired.root / "run.json"
-    said = r"^the GPU stays slow: .* to 1.200 GHz \(temperature\) at 88 degrees Celsius"
+    said = r"^the GPU stays slow: .* to 1.200 GHz \(temperature\) in 3 programs in a row"
     with pytest.raises(UserError, match=said) as caught:
         tired.bench("--out", str(out))
     assert caught.value.status is ExitStatus.NOT_MEASURED
@@ -238,21 +190,32 @@ def test_what_is_not_helped_is_told_and_no_more_than_half_of_a_run_repeated(
         assert all(row[counter] == said for row in rows(plan, outcomes).values())
 
 
+@pytest.mark.parametrize(
+    ("between", "counters", "rested"),
+    [
+        ("gemm", FULL, True),
+        ("gemm", {"throttled": 0.0}, True),
+        ("host", {}, False),  # rows without a clock tell neither
+    ],
+)
+def test_only_a_program_at_full_clock_in_between_shows_that_the_gpu_can(
+    tmp_path: Path, between: str, counters: dict[str, float], rested: bool
+) -> None:
+    slow = {str(number): SLOW for number in range(1, 20)}
+    binaries = []
+    for number, family in enumerate(("copy", "gemm", "sync")):
+        is_between = family == "gemm"
+        own = {str(n): counters for n in range(1, 20)} if is_between else slow
+        folder = tmp_path / str(number)
+        name = between if is_between else family
+        fake_binary.make(folder, name, {f"{name}/a": 1000.0}, counters=own)
+        binaries += discovery.find(folder, folder)
+    plan = Plan((Lane(tuple(binaries)),), range(1, 3), 1, Journal(tmp_path / "runs"))
+    with nullcontext() if rested else pytest.raises(PersistentThrottling):
+        list(runner.run(plan, Seen()))
+
+
 def test_a_gpu_that_stays_slow_is_spared_the_remaining_rounds(tmp_path: Path) -> None:
     with pytest.raises(PersistentThrottling, match="the SM clock was lowered"):
         run(tmp_path, {"all": {"throttled": 1.0}}, rounds=7)
     assert processes(tmp_path) == 6
-
-
-def test_only_rows_measured_again_are_replaced_and_no_errored_one_is_disturbed() -> None:
-    def outcome(time: float, *names: str) -> TurnResult:
-        row = {"run_type": "iteration", "real_time": time, "time_unit": "s", "iterations": 1}
-        report = reported([{**row, "name": name} for name in names])
-        return TurnResult(Binary(Path("bench_x"), names), 1, report, {}, 1.0)
-
-    once, again = outcome(1.0, "a", "b"), outcome(2.0, "b")
-    found = runner.with_repeated(once, again)
-    assert found.report.rows == {"a": once.report.rows["a"], "b": again.report.rows["b"]}
-    assert runner.with_repeated(once, outcome(2.0)).report == once.report
-    row = {"name": "a", "error_occurred": True, "error_message": "wrong", "throttled": 1.0}
-    assert runner.disturbed([reported([row])]) == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.measure.input_files import InputFiles
+from warpgauge.measure.measuring import InputFiles
 from warpgauge.system.errors import UserError
 
 

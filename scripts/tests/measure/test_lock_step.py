@@ -24,11 +24,12 @@ from test_runner import SIDES, Seen, errors, plan
 
 import driver_of_tests
 import fake_binary
+import shell
 from kills import left_running
 from reports import written
 from warpgauge.measure import drive_lines, runner
 from warpgauge.measure.ab_run import Side
-from warpgauge.measure.drive_lines import Fault, Report
+from warpgauge.measure.drive_lines import End, Fault, Ratio, Report
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Plan, TurnResult
 from warpgauge.system import process
@@ -170,7 +171,7 @@ def test_what_goes_wrong_in_one_program_costs_the_other_nothing(folder: Path, fa
         ("crash in a slice", "bench_gemm was killed by SIGSEGV: an illegal memory access"),
         ("killed", "bench_gemm was killed by SIGKILL, e.g. because memory ran out"),
         ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
-        ("lost row", "bench_gemm did not report it"),
+        ("lost row", "bench_gemm left no readable report"),
         ("garbage", "bench_gemm left no readable report"),
         ("garbage in a slice", "out of turn and was killed"),
         ("two answers", "out of turn and was killed"),
@@ -204,6 +205,56 @@ def test_a_driver_that_finds_no_room_on_the_disk_is_no_fault_of_a_benchmark(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(UserError, match="TMPDIR"):
         list(runner.run(once, Seen()))
+
+
+@pytest.mark.parametrize(("sides", "whose"), [(("",), ""), (SIDES, "candidate: ")])
+def test_an_end_between_two_benchmarks_costs_none_and_is_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sides: tuple[str, ...], whose: str
+) -> None:
+    last, both = len(sides) - 1, range(len(sides))
+    for side in sides:
+        fake_binary.make(folder / (side or "bin"), "gemm", {"gemm/a": 1.0, "gemm/b": 1.0})
+    once, seen = plan(folder, processes=1, sides=sides), Seen()
+    row = {"run_type": "iteration", "real_time": 1, "time_unit": "s"}
+    lines: list[object] = []
+    for name in ("gemm/a", "gemm/b"):
+        text = json.dumps({"context": {}, "benchmarks": [{"name": name, **row}]})
+        lines += [Report(0, name, side, text) for side in both]
+        lines += [Ratio(0, name, 0.0, 3, (1.0, 1.0))] * last
+        if name == "gemm/a":
+            lines.append(Fault(0, [], last, "run", "ended", -11, "", "an illegal access\n"))
+    lines.append(End(0, 1.0, left_behind=False, status=[0 for _ in both]))
+    (folder / "lines").write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
+    driver = shell.script(folder / "warpgauge_drive", f"cat {folder}/lines")
+    monkeypatch.setenv(drive_lines.VARIABLE, str(driver))
+    *_, outcome = runner.run(once, seen)
+    assert outcome.report.rows.keys() == {"gemm/a", "gemm/b"}
+    assert outcome.faults == {}
+    said = "bench_gemm was killed by SIGSEGV between two benchmarks: an illegal access"
+    assert [*outcome.remarks] == [f"{whose}{said}; the rest ran in another process"]
+
+
+@pytest.mark.parametrize("ceilings", [True, False])
+def test_a_command_by_hand_has_all_options_of_the_driven_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ceilings: bool
+) -> None:
+    make(folder)
+    once = plan(folder, processes=2, sides=SIDES)
+    once = replace(once, gpu_arguments=("--device=0",))
+    if not ceilings:
+        once = replace(once, rounds=range(2, 3))
+    asked, usual = list[tuple[Any, Any]](), process.run
+
+    def seen(command: Any, *given: Any, by_hand: Any, **more: Any) -> Ending:  # noqa: ANN401
+        [program] = json.loads(Path(command[1]).read_text())["programs"]
+        asked.append((program["sides"], by_hand))
+        return usual(command, *given, by_hand=by_hand, **more)
+
+    monkeypatch.setattr(process, "run", seen)
+    next(runner.run(once, Seen()))
+    [(driven, by_hand)] = asked
+    assert driven == by_hand
+    assert all(("--no-ceilings" in words) is not ceilings for words in driven)
 
 
 @pytest.mark.parametrize("guilty", SIDES)

@@ -16,9 +16,8 @@ from conftest import Loader
 import builders
 from warpgauge.measure import ab_run
 from warpgauge.measure.ab_run import Looks, Side
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import (
     FIRST_LOOK,
     LAST_LOOK,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from reports import reported, written
-from warpgauge.measure import program_identity
+from warpgauge.measure import cubins
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import TurnResult
 from warpgauge.records.counters import LEFT_OUT, OTHER_PROCESSES, RESOURCES_VARY, THROTTLED
@@ -245,7 +245,7 @@ def test_the_machine_code_is_told_where_all_processes_run_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        program_identity,
+        cubins,
         "of_row",
         lambda binary, launches: f"{binary.family} {launches}" if launches else "",
     )

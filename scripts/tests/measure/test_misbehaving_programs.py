@@ -78,7 +78,7 @@ ALWAYS = [
     ("killed", "bench_gemm was killed by SIGKILL, e.g. because memory ran out"),
     ("early exit", "bench_gemm exited with status 1: an exception that nobody caught"),
     ("garbage", "bench_gemm left no readable report"),
-    ("lost row", "bench_gemm did not report it"),
+    ("lost row", "bench_gemm left no readable report"),
     ("wrong", "wrong \x01 result"),
     ("wrong, and status 0", "wrong \x01 result"),
     ("broken context", "cudaErrorIllegalAddress"),
@@ -186,7 +186,7 @@ def test_a_plain_program_that_measured_nothing_and_says_that_it_cannot_is_given_
 def test_what_a_plain_process_did_report_is_kept_where_it_lacks_a_row(folder: Path) -> None:
     path = make(folder, ill={"gemm/b": "lost row"}, plain=True)
     run = measured(folder)
-    assert run.errors == {"gemm/b": "in round 1: bench_gemm did not report it"}
+    assert run.errors == {"gemm/b": "in round 1: bench_gemm left no readable report"}
     run.require_right(TIMES.keys() - {"gemm/b"})
     assert Path(f"{path}.count").read_text() == "x" * (1 + ROUNDS)
 

@@ -10,19 +10,19 @@ import pytest
 
 from reports import reported
 from two_folders import TwoFolders
-from warpgauge.measure import discovery, program_folder
-from warpgauge.measure.program_folder import PlainProgram
+from warpgauge.measure import discovery
+from warpgauge.measure.discovery import Binary
 from warpgauge.records.model import Clock
 from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 
 
-def found(folders: TwoFolders, side: str = "base") -> dict[str, PlainProgram]:
+def found(folders: TwoFolders, side: str = "base") -> dict[str, Binary]:
     """The programs of one folder, beside itself, by the names of their files."""
     there = Path(side)
     scratch = folders.root / "scratch"
     scratch.mkdir(exist_ok=True)
-    programs, _ = program_folder.both((there, there), scratch, {}, "")
+    programs, _ = discovery.of_folders((there, there), scratch, {}, "")
     return {one.family: one for one in programs}
 
 
@@ -113,7 +113,7 @@ def test_a_folder_whose_programs_cannot_be_told_is_one_sentence(folders: TwoFold
     for side, fault in {
         "gone": "gone: cannot be read",
         "base": "base: holds no program, only 'bin'; give the folder of",
-        "odd": "the path is not UTF-8: rename it",
+        "odd": "the path is not UTF-8: rename the folder",
     }.items():
         with pytest.raises(UserError, match=fault):
             found(folders, side)
@@ -130,7 +130,7 @@ def aggregate(kind: str, time: float, name: str = "BM_x") -> dict[str, object]:
 
 
 def rows_of(*rows: dict[str, object], prefix: str = "") -> list[Row]:
-    program = program_folder.PlainProgram(Path("bench"), prefix=prefix)
+    program = Binary(Path("bench"), called="bench", of_folder=True, prefix=prefix)
     return [*reported(rows, program).rows.values()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two builds are equal when nothing that runs differs, whatever they are called."""
+"""Two builds, or a row of them, are equal when nothing that runs differs, whatever their names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 import shell
 from hand_made_cubin import cubin
-from warpgauge.measure import build, program_identity, toolkit
-from warpgauge.measure.program_identity import Identity
+from warpgauge.measure import build, cubins, toolkit
+from warpgauge.measure.cubins import Identity
+from warpgauge.measure.discovery import Binary
 
 SHORT, LONG = "1a2b3c4", "v1.2-3-g1a2b3c4"
 # A short string is moved by the code itself, half by half; a long one lies in a section.
@@ -41,7 +42,7 @@ def built(folder: Path, commit: str, factor: int = 1, more: str = "") -> Path:
 
 
 def identity(program: Path, commit: str) -> Identity:
-    return program_identity.of([program], (commit, program.parent.name))
+    return cubins.identity_of([program], (commit, program.parent.name))
 
 
 @pytest.mark.parametrize("commit", [SHORT, LONG])
@@ -98,5 +99,75 @@ def test_any_other_file_counts_as_it_is(tmp_path: Path, content: bytes) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_bytes(content)
     other.write_bytes(content + b"!")
-    told = [program_identity.of([path], ()).host for path in (one, one, other)]
+    told = [cubins.identity_of([path], ()).host for path in (one, one, other)]
     assert told[0] == told[1] != told[2]
+
+
+SUM, LOADED = "_Z3sumv", "_Z3maxv"
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cuobjdump for programs that lie in a folder with their cubin."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    shell.script(folder / "cuobjdump", 'cp "$3.cubin" x.1.sm_90.cubin')
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(build, "cuda_compiler", lambda: None)
+
+
+def of_build(folder: Path, code: str = "code", loaded: str = "image") -> Binary:
+    folder.mkdir(exist_ok=True)
+    path, image = folder / "bench_sum", folder / "loaded.cubin"
+    path.write_text("a program")
+    Path(f"{path}.cubin").write_bytes(cubin({f".text.{SUM}": code.encode()}))
+    image.write_bytes(cubin({f".text.{LOADED}": loaded.encode()}))
+    return Binary(path, (), inputs=(image,))
+
+
+@pytest.mark.usefixtures("tools")
+def test_the_same_code_launched_alike_has_the_same_digest_in_another_folder(
+    tmp_path: Path,
+) -> None:
+    launches = {SUM: 12.0, LOADED: 3.0}
+    one, other = (cubins.of_row(of_build(tmp_path / name), launches) for name in ("one", "other"))
+    assert one == other != ""
+
+
+@pytest.mark.usefixtures("tools")
+def test_other_code_and_another_launch_have_other_digests(tmp_path: Path) -> None:
+    base = of_build(tmp_path / "base")
+    known = cubins.of_row(base, {SUM: 12.0})
+    assert cubins.of_row(base, {SUM: 13.0}) != known
+    assert cubins.of_row(of_build(tmp_path / "code", "CODE"), {SUM: 12.0}) != known
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_cubin_that_is_loaded_counts_for_its_kernels(tmp_path: Path) -> None:
+    base, code = of_build(tmp_path / "base"), of_build(tmp_path / "code", "CODE")
+    known = cubins.of_row(base, {LOADED: 1.0})
+    assert cubins.of_row(code, {LOADED: 1.0}) == known != ""
+    other = of_build(tmp_path / "other", loaded="IMAGE")
+    assert cubins.of_row(other, {LOADED: 1.0}) != known
+    assert cubins.of_row(other, {SUM: 1.0}) == cubins.of_row(base, {SUM: 1.0})
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_program_that_was_built_anew_is_read_anew(tmp_path: Path) -> None:
+    first = cubins.of_row(of_build(tmp_path / "it"), {SUM: 1.0})
+    again = of_build(tmp_path / "it", "CODE")
+    os.utime(again.path, ns=(1, 1))
+    assert cubins.of_row(again, {SUM: 1.0}) != first
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_row_without_kernels_and_a_program_that_cannot_be_read_tell_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readable = of_build(tmp_path / "it")
+    assert cubins.of_row(readable, {}) == ""
+    other = of_build(tmp_path / "other")
+    assert cubins.of_row(other, {SUM: 1.0, "of_a_library": 1.0}) == ""
+    assert cubins.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
+    monkeypatch.setenv("PATH", "")
+    assert cubins.of_row(readable, {SUM: 1.0}) == ""

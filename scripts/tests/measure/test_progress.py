@@ -35,20 +35,6 @@ def outcome(
     return TurnResult(binary, 1, Report(), faults or {}, seconds, remarks=remarks)
 
 
-def test_the_time_left_is_what_benchmarks_took_so_far() -> None:
-    left = progress.TimeLeft(PLAN)
-    assert left.processes == 4
-    assert left.seconds() is None
-    left.ended(outcome(SMALL, seconds=2.0))
-    assert left.seconds() == pytest.approx(10.0)  # a second a benchmark, and a start a process
-    left.ended(outcome(LARGE, seconds=7.0))
-    assert left.seconds() == pytest.approx(6 * 9.0 / 6)
-    left.ended(outcome(replace(SMALL, names=()), seconds=0.0))  # says nothing of the others
-    assert left.seconds() == pytest.approx(4 * 9.0 / 6)
-    left.ended(outcome(LARGE, seconds=4.0))
-    assert left.seconds() == 0
-
-
 def test_a_long_build_says_when_it_begins_and_how_long_it_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

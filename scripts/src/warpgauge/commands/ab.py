@@ -12,7 +12,7 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.commands.output import Conclusion
-from warpgauge.measure import gpu_watch, machine_context, program_folder, selection
+from warpgauge.measure import discovery, gpu_watch, machine_context, selection
 from warpgauge.measure.ab_run import AbRun, Looks, Side
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
@@ -92,7 +92,7 @@ class _AbCommand(MeasuringCommand):
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         where = (self.folders, measuring.scratch, environment)
         measuring.provide_driver()
-        found = program_folder.both(*where, self.options.programs, isolate=measuring.isolates)
+        found = discovery.of_folders(*where, self.options.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side for name in one.names]

@@ -11,11 +11,11 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import Kernel, refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external.program import ExternalKernels, manifest_values
-from warpgauge.measure import gpu_watch, machine_context, manifest, selection, variants
+from warpgauge.measure import gpu_watch, machine_context, manifest, selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
-from warpgauge.measure.discovery import Probe, Suite
+from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.variants import Axes, Variant
+from warpgauge.measure.selection import Axes
 from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports import evaluation as report
@@ -76,7 +76,7 @@ class _EvaluateCommand(MeasuringCommand):
                 self._variant(*one, built, measuring)
                 for one in zip((BASE, CANDIDATE), self.sides, external_kernels, strict=True)
             ]
-            common = variants.in_common(*both)
+            common = selection.in_common(*both)
             if any(one.needs_gpu for one in common):
                 gpu = gpu or gpu_watch.chosen(0)
                 given = Probe({}, gpus=len(gpu["gpu_uuid"].split(",")))
@@ -110,21 +110,21 @@ class _EvaluateCommand(MeasuringCommand):
         kernels: ExternalKernels | None,
         built: Built,
         measuring: Measuring,
-    ) -> Variant:
+    ) -> Binary:
         """Return a side's benchmarks under common names. Raises UserError if there are none."""
         scratch = measuring.scratch
         if kernels is None:
-            return variants.of_family(built.programs, kernel.name, self.axes, scratch)
+            return selection.of_family(built.programs, kernel.name, self.axes, scratch)
         # Keep the plan until the next evaluation, so that logged commands can be repeated.
         folder = self.root / "build" / "external" / f"evaluate-{side}"
         (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
-        return variants.of_program(program, variants.variant_of(kernels.cases[0].name), scratch)
+        return selection.of_program(program, selection.variant_of(kernels.cases[0].name), scratch)
 
     def _evaluated(
-        self, found: Comparison, both: Sequence[Variant], common: Sequence[Variant]
+        self, found: Comparison, both: Sequence[Binary], common: Sequence[Binary]
     ) -> Evaluation:
         base, candidate = (
-            [variants.point_of(name) for name in whole.names if name not in part.names]
+            [selection.point_of(name) for name in whole.names if name not in part.names]
             for whole, part in zip(both, common, strict=True)
         )
         one, other = (kernel.typed for kernel in self.sides)

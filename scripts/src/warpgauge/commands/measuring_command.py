@@ -20,11 +20,10 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.measure import run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
-from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.format import FORMATS, Format

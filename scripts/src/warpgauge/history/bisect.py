@@ -20,10 +20,9 @@ import msgspec
 
 from warpgauge.history.commit_builds import CommitBuilds
 from warpgauge.measure.ab_run import AbRun, Side
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Suite
 from warpgauge.measure.journal import Journal
-from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.selection import exactly
 from warpgauge.records import load
 from warpgauge.records.model import Record

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.measure import program_identity, selection
+from warpgauge.measure import cubins, selection
+from warpgauge.measure.cubins import Identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.program_identity import Identity
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git, worktree
 from warpgauge.system.errors import UserError
@@ -148,4 +148,4 @@ class CommitBuilds:
         root = worktree.folder_of(self.measuring.root, commit)
         files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
-        return program_identity.of(files, (described, short(commit)))
+        return cubins.identity_of(files, (described, short(commit)))

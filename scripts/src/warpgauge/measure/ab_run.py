@@ -21,7 +21,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.options import LAST_LOOK
 from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.measure.run_file import Content
-from warpgauge.measure.throttle_guard import PersistentThrottling
+from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE
@@ -141,7 +141,8 @@ class AbRun:
             "filter": options.filter,
             **measuring.isolation,
         }
-        return run_file.document(side.binaries, outcomes, facts, self.suite.known), tired
+        context = run_file.context(side.binaries, outcomes, facts, self.suite.known)
+        return (context, run_file.rows(side.binaries, outcomes)), tired
 
     def compared(
         self,
@@ -196,7 +197,10 @@ def written(
     for name, side in sides.items():
         rounds = len({outcome.round for outcome in side.outcomes})
         own = {"processes": str(rounds), **side.facts, **facts, PAIR_KEY: pair, PAIR_SIDE: name}
-        contents[files[name]] = run_file.document(side.binaries, side.outcomes, own, known, looks)
+        contents[files[name]] = (
+            run_file.context(side.binaries, side.outcomes, own, known),
+            run_file.rows(side.binaries, side.outcomes, looks),
+        )
     run_file.write(contents)
     return {name: load.load(files[name]) for name in sides}
 

@@ -156,19 +156,15 @@ def combined(screened: Comparison, both: Looks[Comparison]) -> Comparison:
     if paired.refusal is not None:
         return unconfirmed(screened, paired.refusal)
     merged, replaced = _merged(screened, paired, flags)
-    counts = Counter(_COUNTED.get(row.outcome, "") for row in replaced if not row.is_accepted)
-    counts["accepted"] = sum(row.is_accepted for row in replaced)
-    counts[_NOT_SO] = len(flags) - sum(counts[words] for words in (*_COUNTED.values(), "accepted"))
+    counts = Counter(
+        "accepted" if row.is_accepted else _COUNTED.get(row.outcome, _NOT_SO) for row in replaced
+    )
+    counts[_NOT_SO] += len(flags) - len(replaced)
     order = (*_COUNTED.values(), "accepted", _NOT_SO)
     found = ", ".join(f"{counts[words]} {words}" for words in order if counts[words])
     words = f"Measured again in pairs with its commit {_commit(paired)}: {both.rounds}."
     words += f" Of these, {found}." if found else ""
     return replace(merged, method=Note("confirmed", f"{_screened(screened)} {words}"))
-
-
-def _screened(screened: Comparison) -> str:
-    of = f"{len(flagged(screened))} of {plural(screened.judged, 'benchmark')} flagged"
-    return f"Screened against the baseline: {of}."
 
 
 def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
@@ -182,13 +178,17 @@ def unscreened(alone: Comparison, both: Looks[Comparison]) -> Comparison:
         return alone
     if paired.refusal is not None:
         return unconfirmed(alone, paired.refusal)
-    left = (row for row in alone.verdicts if row.outcome not in _OF_THE_BASELINE)
+    rows = [r for r in alone.verdicts if r.outcome not in _OF_THE_BASELINE and not r.control]
     notes = tuple(note for note in alone.notes if note.kind not in _SUPERSEDED)
-    rows = [row for row in left if not row.control]
     merged, _ = _merged(replace(alone, notes=notes), paired, rows)
     words = "The baseline has no session of this GPU. Measured in pairs with its commit"
     words += f" {_commit(paired)}: {both.rounds}."
     return replace(merged, method=Note("unscreened", words))
+
+
+def _screened(screened: Comparison) -> str:
+    of = f"{len(flagged(screened))} of {plural(screened.judged, 'benchmark')} flagged"
+    return f"Screened against the baseline: {of}."
 
 
 def _commit(paired: Comparison) -> str:
@@ -203,22 +203,16 @@ def _merged(
     A verdict of the pair replaces another unless the pair could not measure the benchmark.
     """
     of_pair = {row.name: row for row in paired.verdicts}
-    found = {
-        row.name: of_pair[row.name]
-        for row in rows
-        if row.name in of_pair and _replaces(of_pair[row.name], row)
-    }
-    acquitted = [
-        row.name
-        for row in screened.verdicts
-        if row.outcome in CHANGED
-        and (new := found.get(row.name)) is not None
-        and new.outcome is Outcome.PASS
-        and not new.is_accepted
-    ]
+    found, acquitted = dict[str, Verdict](), list[str]()
+    for row in rows:
+        new = of_pair.get(row.name)
+        if new is None or not _replaces(new, row):
+            continue
+        found[row.name] = new
+        if row.outcome in CHANGED and new.outcome is Outcome.PASS and not new.is_accepted:
+            acquitted.append(row.name)
     own = [not_the_code(acquitted)] if acquitted else []
-    # Do not repeat the pair's notes.
-    others = [note for note in screened.notes if note not in paired.notes]
+    others = [note for note in screened.notes if note not in paired.notes]  # repeat none
     verdicts = tuple(found.get(row.name, row) for row in screened.verdicts)
     notes = (*own, *paired.notes, *others)
     return replace(screened, verdicts=verdicts, notes=notes), [*found.values()]

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of ELF files, the machine code (cubins) in a program, and a digest per kernel."""
+"""The machine code (cubins) in a program, and whether two builds run the same code.
+
+Digests are of a kernel, of the kernels of a row, and of a whole program. Equal ones show that
+everything that runs is the same. Different ones show nothing, because equal code may have other
+addresses. Digests are evidence for a cause; they never turn into a pass.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,13 @@ import hashlib
 import re
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from warpgauge.measure.discovery import Binary
 from warpgauge.measure.toolkit import output_of, tool
 from warpgauge.system.errors import UserError
 
@@ -153,29 +159,18 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     """Return a program's cubins, extracted to an empty `folder`. Raises UserError, OSError."""
     if program.suffix == ".cubin":
         return [Cubin(program, 0)]
-    _read("-xelf", "all", program=program, folder=folder)
+    command = [tool("cuobjdump"), "-xelf", "all", str(program.resolve())]
+    try:
+        output_of(command, folder)
+    except UserError:  # it also fails if all kernels are in libraries
+        names = {section.name for section in sections(program.read_bytes())}
+        if not names or not names.isdisjoint(FATBINS):
+            raise
     found = []
     for path in sorted(folder.glob("*.cubin")):
         architecture = re.search(r"\.sm_(\d+)\w*\.cubin$", path.name)
         found.append(Cubin(path, int(architecture[1]) if architecture else 0))
     return found
-
-
-def ptx(program: Path) -> bytes:
-    """Return a program's PTX without build-specific names. Raises UserError."""
-    return UNIQUE.sub(rb"_\1", _read("-ptx", program=program))
-
-
-def _read(*options: str, program: Path, folder: Path | None = None) -> bytes:
-    """Run cuobjdump, which fails if all kernels are in libraries; return b"" in that case."""
-    command = [tool("cuobjdump"), *options, str(program.resolve())]
-    try:
-        return output_of(command, folder)
-    except UserError:
-        names = {section.name for section in sections(program.read_bytes())}
-        if names and names.isdisjoint(FATBINS):
-            return b""
-        raise
 
 
 def stable_name(kernel: str) -> str:
@@ -226,3 +221,85 @@ def _sha256(*parts: bytes) -> str:
     for part in parts:
         made.update(b"%d:" % len(part) + part)
     return made.hexdigest()
+
+
+# Sections with the kernels, which have their own digest, and with their names and addresses.
+_NO_CODE = (*FATBINS, b".nvFatBinSegment", b"__nv_module_id")
+
+
+class Identity(NamedTuple):
+    """Digests of what runs on the GPU, and of what runs on the host."""
+
+    kernels: str
+    host: str
+
+
+def identity_of(files: Iterable[Path], names: Sequence[str]) -> Identity:
+    """Return the digests of a program with all `files` that affect what it does. Raises OSError.
+
+    `names` come from the build itself: its commit and its folder. The program contains them, but
+    they do not count.
+    """
+    kernels, host = hashlib.sha256(), hashlib.sha256()
+    masks = [name.encode() for name in names if name]
+    # Compilers store the ends of short strings in the code.
+    masks += [name[part] for name in masks for n in (8, 4) for part in (slice(n), slice(-n, None))]
+    masks.sort(key=len, reverse=True)
+    for path in files:
+        content, fatbin = path.read_bytes(), b""
+        loaded = [
+            section
+            for section in sections(content)
+            if section.kind == PROGRAM_BITS and section.flags & ALLOCATED
+        ]
+        if not loaded:  # not a program
+            host.update(hashlib.sha256(content).digest())
+        for section in loaded:
+            if section.name in FATBINS:
+                fatbin += section.content
+            elif section.name not in _NO_CODE:
+                code = section.content
+                for mask in masks:
+                    code = code.replace(mask, b"\0" * len(mask))
+                code = UNIQUE.sub(b"", code)
+                host.update(section.name + hashlib.sha256(code).digest())
+        kernels.update(hashlib.sha256(fatbin and (_machine_code(path) or fatbin)).digest())
+    return Identity(kernels.hexdigest(), host.hexdigest())
+
+
+def _machine_code(program: Path) -> bytes:
+    """Return the kernels' stable names and digests; empty if cuobjdump is missing or fails."""
+    try:
+        found = digests(program)
+    except UserError:
+        return b""
+    return repr(sorted(found.items())).encode() if found else b""
+
+
+_DIGITS = 16  # hexadecimal digits of a row's digest in a file
+
+
+def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
+    """Return the digest of a row's kernels, given how each is launched (`fields.launches_of`).
+
+    `launches` has mangled names. Empty if the code of one is neither in the program nor in a cubin
+    that it loads, or cuobjdump is missing.
+    """
+    if not launches:
+        return ""
+    try:
+        codes = _codes(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
+    except (UserError, OSError):
+        return ""
+    names = {kernel: stable_name(kernel) for kernel in launches}
+    if not codes.keys() >= {*names.values()}:
+        return ""
+    parts = [(name, launches[kernel], codes[name]) for kernel, name in names.items()]
+    return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_DIGITS]
+
+
+@lru_cache(maxsize=128)
+def _codes(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> Mapping[str, str]:
+    """Return the digests of the kernels of a program and of cubins that it loads."""
+    loaded = [file for file in inputs if file.suffix == ".cubin"]
+    return {name: code for file in (*loaded, path) for name, code in digests(file).items()}

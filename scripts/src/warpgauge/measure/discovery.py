@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
+from warpgauge.measure.gpu_watch import joined
 from warpgauge.records import program_report
-from warpgauge.records.counters import HOST_CLOCK
+from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK
 from warpgauge.records.fields import is_name
 from warpgauge.records.model import Clock
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
@@ -23,6 +24,7 @@ from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, plural, quoted
+from warpgauge.system.text import listed as several
 
 LISTING_DEADLINE_S = 60.0
 PROTOCOL = 1  # of the driver and of the programs that it drives
@@ -38,7 +40,11 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Binary:
-    """The program of one family, with its benchmarks in order of registration."""
+    """A program with its benchmarks in order of registration.
+
+    A program that is measured under another name than its file's has `called`: a plain one of
+    another project, whose `names` begin with `prefix`, or a variant that is compared with another.
+    """
 
     path: Path
     names: tuple[str, ...] = ()
@@ -48,36 +54,36 @@ class Binary:
     total: int = 0  # benchmarks that it lists; `names` are those of them that are selected
     left_out: tuple[str, ...] = ()  # its benchmarks that only the full suite has
     arguments: tuple[str, ...] = ()  # for every call; they select which benchmarks exist
-    needs_gpu: bool = True
+    needs_gpu: bool = True  # or may use one
     gpus: int = 1  # number needed, if any
     skipped: str | None = None  # why none of its benchmarks runs here
     inputs: tuple[Path, ...] = ()  # files that affect what is measured
+    called: str = ""
+    prefix: str = ""
+    of_folder: bool = False  # of another project: it may not state which clock it uses
 
     @property
     def family(self) -> str:
-        return self.path.name.removeprefix("bench_")
+        return self.called or self.path.name.removeprefix("bench_")
 
     @property
     def runs(self) -> bool:
         """Whether a process can run its benchmarks."""
         return self.fault is None and self.skipped is None
 
-    @property
-    def claims(self) -> tuple[str, ...]:
-        """The names of its rows."""
-        return self.names
-
     def own(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return `names` as the program itself spells them."""
-        return tuple(names)
+        return tuple(name.removeprefix(self.prefix) for name in names)
 
     def own_row(self, row: Row) -> Row:
-        """Return a row of a process's report with our name and clock."""
-        clock = Clock.HOST if row.counters.get(HOST_CLOCK) else Clock.DEVICE
-        return msgspec.structs.replace(row, clock=clock)
+        """Return a row of a process's report with our name and clock.
 
-
-AnyBinary = TypeVar("AnyBinary", bound=Binary)
+        The source of a time in another project's row is unknown, under UseManualTime, too: its
+        clock is the host's unless the row reports an SM clock.
+        """
+        on_device = SM_CLOCK in row.counters if self.of_folder else not row.counters.get(HOST_CLOCK)
+        clock = Clock.DEVICE if on_device else Clock.HOST
+        return msgspec.structs.replace(row, name=self.prefix + row.name, clock=clock)
 
 
 @dataclass(frozen=True)
@@ -157,13 +163,13 @@ def unlisted(program: manifest.Program) -> Binary:
 
 
 def listed(
-    programs: Sequence[AnyBinary],
+    programs: Sequence[Binary],
     scratch: Path,
     suite: str = DEFAULT_SUITE,
     environment: Mapping[str, str] | None = None,
     *,
     isolate: bool = False,
-) -> list[AnyBinary]:
+) -> list[Binary]:
     """Return the programs with their benchmarks of the suite, or the faults that prevent listing.
 
     A program that does not use warpgauge has no suites. Raises UserError.
@@ -173,7 +179,7 @@ def listed(
         for one in programs
     ]
 
-    def ask(programs: Sequence[AnyBinary], *options: str) -> list[Ending]:
+    def ask(programs: Sequence[Binary], *options: str) -> list[Ending]:
         commands = [
             [str(p.path), "--benchmark_list_tests", *p.arguments, *options] for p in programs
         ]
@@ -187,19 +193,17 @@ def listed(
     # warpgauge before 0.2 shows which of them use that.
     others = [number for number, program in enumerate(found) if program is None]
     plain = [own[number] for number in others]
-    options: list[list[str]] = [[], ["--benchmark_filter=^$"], ["--shuffle=0"]]
-    said = [ask(plain, *option) for option in options]
+    said = ask(plain), ask(plain, "--benchmark_filter=^$"), ask(plain, "--shuffle=0")
     for number, listing, talk, old in zip(others, *said, strict=True):
-        is_old = endings[number].status == BAD_USAGE and old.status == 0
-        found[number] = (
-            _of_other(own[number], "was built with a warpgauge from before 0.2")
-            if is_old
-            else _listed(own[number], listing, talk)
-        )
+        if endings[number].status == BAD_USAGE and old.status == 0:
+            why = "was built with a warpgauge from before 0.2"
+            found[number] = _of_other(own[number], why)
+        else:
+            found[number] = _listed(own[number], listing, talk)
     return [program for program in found if program is not None]
 
 
-def _described(program: AnyBinary, ending: Ending, suite: str) -> AnyBinary | None:
+def _described(program: Binary, ending: Ending, suite: str) -> Binary | None:
     """Return a program by its description; None if it may not use warpgauge."""
     document = _DOCUMENT.search(ending.stdout)
     text = document[0] if document else ending.stdout
@@ -222,7 +226,7 @@ def _described(program: AnyBinary, ending: Ending, suite: str) -> AnyBinary | No
     return _checked(program, [one.name for one in benchmarks])
 
 
-def _listed(program: AnyBinary, listing: Ending, talk: Ending) -> AnyBinary:
+def _listed(program: Binary, listing: Ending, talk: Ending) -> Binary:
     """Return a program by the names that it lists, one per line, beside what it always prints."""
     if listing.status or listing.ended_for:
         return _not_listed(program, listing)
@@ -231,16 +235,16 @@ def _listed(program: AnyBinary, listing: Ending, talk: Ending) -> AnyBinary:
     return _checked(replace(program, names=names, total=len(names)), names)
 
 
-def _of_other(program: AnyBinary, why: str) -> AnyBinary:
+def _of_other(program: Binary, why: str) -> Binary:
     """Return a program that uses another warpgauge."""
     return replace(program, fault=f"{why}: rebuild it with this one", not_driven=why)
 
 
-def _not_listed(program: AnyBinary, ending: Ending) -> AnyBinary:
+def _not_listed(program: Binary, ending: Ending) -> Binary:
     return replace(program, fault=f"cannot list its benchmarks: {ending.described()}")
 
 
-def _checked(program: AnyBinary, names: Sequence[str]) -> AnyBinary:
+def _checked(program: Binary, names: Sequence[str]) -> Binary:
     """Return a program that lists `names` as it is, or with what is wrong with them."""
     bad = next((name for name in names if not _is_name(name)), None)
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -272,20 +276,23 @@ def families_left_out(build: Path, found: Iterable[Binary]) -> str:
     return "/".join(one.family for one in gone)
 
 
-def owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
-    """Return the names of the programs that have each benchmark."""
+def _owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
+    """Return the names of the programs that have each benchmark.
+
+    A program that cannot be listed has one row, named after it.
+    """
     found: dict[str, set[str]] = {}
     for binary in binaries:
-        for name in binary.claims:
+        for name in binary.names or (binary.family,):
             found.setdefault(name, set()).add(binary.path.name)
     return found
 
 
-def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
+def with_own_names(binaries: Sequence[Binary]) -> list[Binary]:
     """Set a fault on programs that share a benchmark name: a row would be ambiguous."""
-    claimed = owners(binaries)
+    claimed = _owners(binaries)
 
-    def checked(binary: AnyBinary) -> AnyBinary:
+    def checked(binary: Binary) -> Binary:
         for name in binary.names:
             if others := claimed[name] - {binary.path.name}:
                 fault = f"has the benchmark {quoted(name)}, which {min(others)} also has"
@@ -293,6 +300,72 @@ def with_own_names(binaries: Sequence[AnyBinary]) -> list[AnyBinary]:
         return binary
 
     return [*map(checked, binaries)]
+
+
+def of_folders(
+    folders: tuple[Path, Path],
+    scratch: Path,
+    environment: Mapping[str, str],
+    asked: str,
+    *,
+    isolate: bool = False,
+) -> tuple[list[Binary], list[Binary]]:
+    """Return another project's programs in two folders that `asked`, a REGEX, selects.
+
+    If two programs of one folder share a benchmark name, all benchmarks of both get their
+    program's name as a prefix, on both sides. Raises UserError, also if a folder has none.
+    """
+    paths = [_paths(folder, asked) for folder in folders]
+    programs = [
+        Binary(path, called=path.name, of_folder=True) for of_one in paths for path in of_one
+    ]
+    programs = listed(programs, scratch, environment=environment, isolate=isolate)
+    sides = programs[: len(paths[0])], programs[len(paths[0]) :]
+    claims = [names for side in sides for names in _owners(side).values()]
+    shared = {program for names in claims if len(names) > 1 for program in names}
+
+    def own(program: Binary) -> Binary:
+        if program.family not in shared:
+            return program
+        prefix = f"{program.family}/"
+        names = tuple(f"{prefix}{name}" for name in program.names)
+        return replace(program, names=names, prefix=prefix)
+
+    base, candidate = (with_own_names([*map(own, side)]) for side in sides)
+    return base, candidate
+
+
+def _paths(folder: Path, asked: str) -> list[Path]:
+    """Return every program in `folder` that is asked for, sorted by name. Raises UserError."""
+    # Absolute, because a bare name like `bench` would be looked up in PATH.
+    there = folder.absolute()
+    try:
+        files = sorted(file for file in there.iterdir() if not file.name.startswith("."))
+        found = [file for file in files if _is_program(file)]
+    except OSError as fault:
+        why = fault.strerror or fault
+        raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
+    if found:
+        names = manifest.named([file.name for file in found], asked, folder)
+        found = [file for file in found if file.name in names]
+    if not found:
+        others = [file.name for file in files]
+        holds = f", only {several(others)}" if others else ""
+        raise UserError(f"{folder}: holds no program{holds}; give the folder of the executables")
+    return found
+
+
+def _is_program(path: Path) -> bool:
+    """Return whether this is an executable, or was one before its mode or link target was lost."""
+    if path.is_symlink() and not path.exists():
+        return True
+    # Libraries are executable files, too: libgemm.so, libgemm.so.1.2.
+    if not path.is_file() or {".so", ".o"} & {*path.suffixes}:
+        return False
+    if os.access(path, os.X_OK):
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def left_out(binaries: Iterable[Binary]) -> list[str]:
@@ -318,18 +391,13 @@ def gpus(binaries: Sequence[Binary], scratch: Path, *, isolate: bool = False) ->
 
 
 def together(probes: Sequence[Probe]) -> Probe:
-    """Combine several GPUs into one model, ``NVIDIA H200 x2``. Raises UserError."""
+    """Combine several GPUs into one model. Raises UserError."""
     faults = tuple(fault for one in probes for fault in one.faults)
-    models = [one.context.get("gpu_name", "") for one in probes]
-    uuids = sorted({one.context.get("gpu_uuid", "") for one in probes})
-    if "" in uuids or len(uuids) < len(probes):
-        why = "; ".join(faults) or "the driver reports no UUID of one, or one is named twice"
+    known = [(one.context.get("gpu_uuid", ""), one.context.get("gpu_name", "")) for one in probes]
+    if not all(uuid for uuid, _ in known):
+        why = "; ".join(faults) or "the driver reports no UUID of one"
         raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
-    if len({*models}) > 1:
-        different = " and ".join(sorted({*models}))
-        raise UserError(f"GPUs of different models cannot be measured together: {different}")
-    own = {"gpu_uuid": ",".join(uuids), "gpu_name": f"{models[0]} x{len(probes)}"}
-    return Probe({**probes[0].context, **own}, faults=faults, gpus=len(probes))
+    return Probe({**probes[0].context, **joined(known)}, faults=faults, gpus=len(probes))
 
 
 def probe(

@@ -80,6 +80,15 @@ class Plan(msgspec.Struct):
     version: int = 1
 
 
+def encoded(plan: Plan) -> bytes:
+    """Return a plan as the driver reads it. Raises UserError."""
+    try:
+        return msgspec.json.encode(plan)
+    except UnicodeEncodeError:  # JSON cannot hold it
+        paths = ", ".join(sorted({inert(one.sides[0][0]) for one in plan.programs}))
+        raise UserError(f"{paths}: the path is not UTF-8: rename the folder") from None
+
+
 class _Line(msgspec.Struct, frozen=True, tag_field="line", tag=str.lower):
     program: int  # index in Plan.programs
 
@@ -180,11 +189,7 @@ def answers(
     provide()
     with tempfile.TemporaryDirectory(dir=folder) as own:
         plan, lines = Path(own, "plan"), Path(own, "lines")
-        try:
-            plan.write_bytes(msgspec.json.encode(Plan("", deadline_s, [*programs], isolate)))
-        except UnicodeEncodeError:  # JSON cannot hold it
-            paths = ", ".join(inert(one.sides[0][0]) for one in programs)
-            raise UserError(f"{paths}: the path is not UTF-8: rename it") from None
+        plan.write_bytes(encoded(Plan("", deadline_s, [*programs], isolate)))
         ending = process.run(
             [str(driver()), str(plan)],
             4 * deadline_s + 120.0,  # for each line; the driver itself ends late programs

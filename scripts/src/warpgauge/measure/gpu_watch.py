@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -115,9 +115,8 @@ def _name_of(pid: int) -> str:
 def chosen(device: int | str | None) -> Mapping[str, str]:
     """Return UUID and name of `device` (nvidia-smi index or UUID), under context keys.
 
-    Several devices (``0,1``) are named as one model, as in `discovery.together`. Without `device`,
-    return the only GPU that programs see, or nothing if there is not exactly one. Raises UserError
-    for a device that is not there, one named twice, and different models.
+    Several devices (``0,1``) are `joined`. Without `device`, return the only GPU that programs see,
+    or nothing if there is not exactly one. Raises UserError, also for a device that is not there.
     """
     gpus = all_gpus()
     if device is None:
@@ -127,12 +126,20 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
         (device,) = seen
     by_index = dict(enumerate(gpus))
     named = str(device).split(",")
-    uuids = sorted({by_index.get(int(one), one) if one.isdigit() else one for one in named})
-    if missing := [one for one in uuids if one not in gpus]:
+    uuids = [by_index.get(int(one), one) if one.isdigit() else one for one in named]
+    if missing := sorted({*uuids} - gpus.keys()):
         fault = f"there is no GPU {inert(missing[0])} here: the driver shows "
         raise UserError(fault + plural(len(gpus), "GPU"), ExitStatus.NOT_MEASURED)
-    models = sorted({gpus[uuid] for uuid in uuids})
-    if len(uuids) < len(named) or len(models) > 1:
+    return joined([(uuid, gpus[uuid]) for uuid in uuids])
+
+
+def joined(gpus: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return UUID and name of one GPU, or of several as one model, ``NVIDIA H200 x2``.
+
+    Raises UserError for one that is named twice, and for different models.
+    """
+    uuids, models = sorted({uuid for uuid, _ in gpus}), sorted({name for _, name in gpus})
+    if len(uuids) < len(gpus) or len(models) > 1:
         why = f"they are {' and '.join(models)}" if len(models) > 1 else "one is named twice"
         raise UserError(f"the GPUs cannot be measured together: {why}", ExitStatus.NOT_MEASURED)
     together = f" x{len(uuids)}" if len(uuids) > 1 else ""

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Context that programs do not report: the commit, the machine, the GPU's settings.
 
-Unknown fields are left out. Each build stores the commit beside the programs for --no-build, since
-the tree may be at another commit by then.
+Unknown fields are left out.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -15,15 +13,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
-from warpgauge.measure import manifest
 from warpgauge.system import git
-from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
-from warpgauge.system.git import short
 from warpgauge.system.process import nvidia_smi
-from warpgauge.system.text import inert
 
 # Keys of nvidia-smi for settings that programs may not report, and their context keys.
 _GPU_SETTINGS = {
@@ -107,51 +99,3 @@ def gpu(uuid: str) -> dict[str, str]:
 def here(found: Mapping[str, str]) -> dict[str, str]:
     """Return the context of this machine and of the GPU in `found`, if any."""
     return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}
-
-
-def forget(root: Path) -> None:
-    """Delete the stored source before a build: an aborted one mixes programs of two commits."""
-    _path(root).unlink(missing_ok=True)
-
-
-def keep(root: Path, source: Mapping[str, str]) -> None:
-    """Store the source after a build, as `source` returns it. Raises UserError."""
-    replace_all({_path(root): json.dumps(source) + "\n"})
-
-
-def known(root: Path) -> dict[str, str] | None:
-    """Return the stored source; None if there is none, or a program was built since."""
-    path = _path(root)
-    try:
-        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-        since = path.stat().st_mtime_ns
-        programs = manifest.read(path.parent).programs
-        newer = any(program.path.stat().st_mtime_ns > since for program in programs)
-    except (OSError, ValueError):
-        return None
-    return None if newer else kept
-
-
-def note(programs: Mapping[str, str] | None, tree: Mapping[str, str]) -> str:
-    """Return a warning for --no-build; empty if the programs are of this tree."""
-    if programs is None:
-        return (
-            "--no-build: it is unknown which commit the programs were built from; this tree's "
-            "commit is assumed. Omit --no-build to build them again."
-        )
-    if programs == tree:
-        return ""
-    return (
-        f"--no-build: the programs were built from {_said(programs)}, but this tree is at "
-        f"{_said(tree)}. The results belong to the programs' commit. Omit --no-build to build them "
-        "again."
-    )
-
-
-def _said(source: Mapping[str, str]) -> str:
-    commit = f"commit {inert(short(source['commit']))}" if source["commit"] else "an unknown commit"
-    return commit + (" with changes" if source["dirty"] == "true" else "")
-
-
-def _path(root: Path) -> Path:
-    return root / "build" / "release" / "built-from.json"

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,10 +25,8 @@ from warpgauge.measure import (
     runner,
     selection,
 )
-from warpgauge.measure.budget import Budget
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.gpu_watch import GpuWatch
-from warpgauge.measure.input_files import InputFiles
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
@@ -39,9 +38,120 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone
-from warpgauge.system.text import inert, named, typed
+from warpgauge.system.text import duration, inert, named, typed
 
 _COOLING_S = 3.0
+
+
+# Inode, size, modification time and change time. It changes when a file is replaced, written or
+# touched, even by a copy that preserves the modification time. None if there is no file.
+_Stamp = tuple[int, int, int, int] | None
+
+
+@dataclass
+class InputFiles:
+    """The files of a run, as they were when the run first used them."""
+
+    _first: dict[Path, _Stamp] = field(default_factory=dict)
+
+    def digest(self, path: Path) -> str:
+        """Return the digest of a file's content; empty if it cannot be read."""
+        self.require_unchanged([path])
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+    def require_unchanged(self, paths: Iterable[Path]) -> None:
+        """Raise UserError for a file that was replaced, written or touched since its first use."""
+        for path in paths:
+            now = _stamp(path)
+            if self._first.setdefault(path, now) != now:
+                fault = f"{path} was replaced while it was measured"
+                raise UserError(f"{fault}: measure again", ExitStatus.NOT_MEASURED)
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+# By default, further looks may take three times as long as the first one, but at least 2 minutes.
+_LONGER, _LONGER_S = 3.0, 120.0
+
+
+@dataclass
+class Budget:
+    """Seconds of measuring, without builds and waiting. `given` is the user's budget, if any."""
+
+    given: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    spent: float = 0.0
+    _minimum: float = 0.0  # value of `spent` after the last minimum of rounds
+    # By family: seconds of its last process, and its number of benchmarks.
+    _took: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """The whole budget in seconds."""
+        usual = self._minimum + max(_LONGER * self._minimum, _LONGER_S)
+        return usual if self.given is None else self.given
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+    def minimum_is_measured(self) -> None:
+        """Mark the end of the rounds that run regardless of the budget."""
+        self._minimum = self.spent
+
+    @property
+    def too_short(self) -> bool:
+        """Whether even the minimum did not fit."""
+        return self._minimum > self.seconds
+
+    @property
+    def told(self) -> str:
+        """One sentence on how the budget was spent; empty if none was given."""
+        if self.given is None:
+            return ""
+        given = f"the budget of {duration(self.given)}"
+        if not self.too_short:
+            return f"Measuring took {duration(self.spent)} of {given}."
+        took, over = duration(self._minimum), duration(self._minimum - self.given)
+        return f"Even the minimum of rounds took {took}, {over} longer than {given}."
+
+    def timed(self, outcomes: Iterable[TurnResult]) -> Iterator[TurnResult]:
+        """Yield `outcomes` and add their time to what is spent.
+
+        Results from the journal of a resumed run count with the time they took originally.
+        """
+        before, began, reported = self.spent, self.clock(), 0.0
+        for outcome in outcomes:
+            reported += outcome.seconds
+            self.spent = before + max(self.clock() - began, reported)
+            if outcome.binary.names:
+                self._took[outcome.binary.family] = outcome.seconds, len(outcome.binary.names)
+            yield outcome
+
+    def fits(self, lanes: Iterable[Lane]) -> bool:
+        """Return whether another round of these lanes fits."""
+        return self.left >= self.needed(lanes)
+
+    def needed(self, lanes: Iterable[Lane]) -> float:
+        """Estimate the seconds of one round of these lanes from each family's last process.
+
+        The estimate scales with the number of benchmarks; starting a process counts as one more.
+        """
+        seconds = 0.0
+        for lane in lanes:
+            for binary in lane.binaries:
+                took, benchmarks = self._took.get(binary.family, (0.0, 1))
+                seconds += took * (1 + len(binary.names)) / (1 + benchmarks)
+        return seconds
 
 
 @dataclass(frozen=True)
@@ -96,15 +206,16 @@ class Measuring:
             machine_context.require_committed(tree)
         if self.options.build:
             environment.provide(environment.BUILD, self.note)
-            machine_context.forget(self.root)
         with_driver = [*targets, drive_lines.TARGET] if targets else ()
         folder = self.programs(self.root, targets=with_driver)
         if machine_context.source(self.root) != tree:  # edited during the build
             tree |= {"dirty": "true"}
-        source = self._source_of_programs(tree, is_whole=not targets)
         if self.options.record:
-            machine_context.require_committed(source)
-        return Built(folder, source)
+            machine_context.require_committed(tree)
+        if not self.options.build:
+            at = f"commit {short(tree['commit'])}" if tree["commit"] else "this tree"
+            self.note(f"--no-build: {os.path.relpath(folder)} is taken to be built from {at}.")
+        return Built(folder, tree)
 
     def _elsewhere(self, folder: Path) -> Built:
         """Return another project's programs, assumed to be built from its sources as they are."""
@@ -166,17 +277,6 @@ class Measuring:
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         selection.require_drivable(found, shown)
         return found
-
-    def _source_of_programs(self, tree: dict[str, str], *, is_whole: bool) -> dict[str, str]:
-        """Return the tree's source; with --no-build, that of the existing programs if known."""
-        if self.options.build:
-            if is_whole:  # otherwise programs of an older build may lie beside the new ones
-                machine_context.keep(self.root, tree)
-            return tree
-        programs = machine_context.known(self.root)
-        if note := machine_context.note(programs, tree):
-            self.note(note)
-        return programs or tree
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""

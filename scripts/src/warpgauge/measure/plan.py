@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warpgauge.measure import selection
@@ -52,7 +52,8 @@ class Turn:
 
     round: int
     lane: Lane
-    binary: Binary
+    binary: Binary  # with its benchmarks in the order in which they run
+    options: tuple[str, ...] = ()  # of its process in this round
 
 
 @dataclass(frozen=True)
@@ -128,49 +129,35 @@ def order(plan: Plan) -> list[list[Turn]]:
         # The number is part of the seed: a round's order does not depend on the first round.
         generator = random.Random(f"{plan.seed} {number}")
         return [
-            Turn(number, lane, binary)
+            turn
             for family in generator.sample(families, len(families))
-            for lane, binary in (able if number % 2 else able[::-1])
-            if binary.family == family
+            for turn in _turns(plan, number, [one for one in able if one[1].family == family])
         ]
 
     return [turns(number) for number in plan.rounds]
 
 
-def sequence(plan: Plan, turn: Turn) -> Names:
-    """Return a program's benchmarks in the order in which they run.
+def _turns(plan: Plan, number: int, of_lanes: Sequence[tuple[Lane, Binary]]) -> list[Turn]:
+    """Return a family's turns in a round; benchmarks have the same order in all lanes.
 
-    In a round it is the same for all lanes: at random if all are driven, or else as listed.
+    It is random if all programs are driven, or else as listed. What a process did before a
+    benchmark can change it by a percent: if only one side did something else, that would look like
+    a change. For that reason, too, pairs measure the ceilings of the GPU in the first round only
+    (they take a tenth of a round). A process alone measures them always, as it is compared with a
+    baseline whose processes did.
     """
-    names = turn.binary.names
-    if not _all_driven(plan, turn):
-        return names
-    of_all_lanes = [*dict.fromkeys(name for one in counterparts(plan, turn) for name in one.names)]
-    random.Random(f"{plan.seed} {turn.round} {turn.binary.family}").shuffle(of_all_lanes)
-    own = {*names}
-    return tuple(name for name in of_all_lanes if name in own)
-
-
-def of_round(plan: Plan, turn: Turn) -> list[str]:
-    """Return the options of a turn's process that depend on its round.
-
-    Pairs measure the ceilings of the GPU in the first round only: they take a tenth of a round. A
-    process alone measures them always, as it is compared with a baseline whose processes did.
-    """
-    omits = len(plan.lanes) > 1 and turn.round > 1 and _all_driven(plan, turn)
-    return ["--no-ceilings"] if omits else []
-
-
-def _all_driven(plan: Plan, turn: Turn) -> bool:
-    """Return whether all programs of this family are driven.
-
-    What a process did before a benchmark can change it by a percent. If only one side did something
-    else, that would look like a change.
-    """
-    return all(one.driven for one in counterparts(plan, turn))
-
-
-def counterparts(plan: Plan, turn: Turn) -> list[Binary]:
-    """Return the programs of a turn's family in all lanes."""
-    everything = (binary for lane in plan.lanes for binary in lane.binaries)
-    return [one for one in everything if one.family == turn.binary.family]
+    names = [*dict.fromkeys(name for _, one in of_lanes for name in one.names)]
+    options: tuple[str, ...] = ()
+    if all(one.driven for _, one in of_lanes):
+        random.Random(f"{plan.seed} {number} {of_lanes[0][1].family}").shuffle(names)
+        options = ("--no-ceilings",) if len(plan.lanes) > 1 and number > 1 else ()
+    place = {name: index for index, name in enumerate(names)}
+    return [
+        Turn(
+            number,
+            lane,
+            replace(one, names=tuple(sorted(one.names, key=place.__getitem__))),
+            options,
+        )
+        for lane, one in (of_lanes if number % 2 else of_lanes[::-1])
+    ]

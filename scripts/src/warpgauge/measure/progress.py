@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, Turn, TurnResult
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import cut, inert, plural
@@ -51,59 +50,36 @@ def build_status(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 def new_faults(lanes: Sequence[Lane], reported: set[str]) -> list[str]:
-    """Return a line for each program that cannot be listed: one if it is the same on all sides.
-
-    Lines in `reported` are left out, and the others are added to it.
-    """
-    sides: dict[str, list[str]] = {}
-    for lane in lanes:
-        for binary in (one for one in lane.binaries if one.fault):
-            sides.setdefault(f"{binary.path.name}: {binary.fault}", []).append(lane.side)
-    lines = [
-        fault if len(of) == len(lanes) else "".join(f"{side}: " for side in of) + fault
-        for fault, of in sides.items()
-    ]
-    new = [line for line in lines if line not in reported]
+    """Return a line for each program that cannot be listed, unless `reported`; add it there."""
+    faults = {
+        f"{lane.side}: {fault}" if lane.side else fault
+        for lane in lanes
+        for one in lane.binaries
+        if one.fault and (fault := f"{one.path.name}: {one.fault}")
+    }
+    new = sorted(faults - reported)
     reported.update(new)
     return new
 
 
-class TimeLeft:
-    """Estimates the time left from what a benchmark took so far. A process counts as one more."""
-
-    def __init__(self, plan: Plan) -> None:
-        able = [binary for lane in plan.lanes for binary in lane.binaries if binary.runs]
-        self.processes = len(plan.rounds) * len(able)
-        self._left = len(plan.rounds) * sum(map(_weight, able))
-        self._ended, self._took = 0, 0.0
-        self._weights = {binary.family: _weight(binary) for binary in able}
-
-    def ended(self, outcome: TurnResult) -> None:
-        self._left -= self._weights[outcome.binary.family]
-        self._ended += _weight(outcome.binary) if outcome.binary.names else 0
-        self._took += outcome.seconds
-
-    def seconds(self) -> float | None:
-        """Return the estimated seconds; None at first."""
-        return self._left * self._took / self._ended if self._ended else None
-
-
-def _weight(binary: Binary) -> int:
-    return 1 + len(binary.names)
-
-
 class RunProgress:
-    """A runner.Observer and context manager that shows the run on `console`."""
+    """A runner.Observer and context manager that shows the run on `console`.
+
+    The time left is estimated from what a benchmark took so far.
+    """
 
     def __init__(self, plan: Plan, console: Console) -> None:
         sides = [lane.side for lane in plan.lanes if lane.side]
-        self._of_sides = f", {_named(sides)}" if sides else ""
+        self._of_sides = f", {' and '.join(sides)}" if sides else ""
         self._last, self._round = plan.rounds[-1], 0
         self._console = console
         self._turn = ""
         self._began = time.monotonic()
         self._next_line = self._began
-        self._left = TimeLeft(plan)
+        able = [one for lane in plan.lanes for one in lane.binaries if one.runs]
+        self._sizes = {one.family: len(one.names) for one in able}  # equal on all sides, about
+        self._total = len(plan.rounds) * sum(self._sizes[one.family] for one in able)
+        self._done, self._took = 0, 0.0
         self._bar = Progress(
             _text("{task.description}"),
             BarColumn(),
@@ -114,7 +90,7 @@ class RunProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("starting", total=self._left.processes, left="")
+        self._task = self._bar.add_task("starting", total=self._total, left="")
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -126,7 +102,7 @@ class RunProgress:
             print_line(self._console, f"measured in {clock(time.monotonic() - self._began)}")
 
     def begins(self, *turns: Turn) -> None:
-        turn, sides = turns[0], _named([turn.lane.side for turn in turns])
+        turn, sides = turns[0], " and ".join(turn.lane.side for turn in turns)
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
             self._round = turn.round
@@ -145,8 +121,9 @@ class RunProgress:
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
     def ended(self, outcome: TurnResult) -> None:
-        self._left.ended(outcome)
-        self._bar.update(self._task, advance=1)
+        self._done += self._sizes[outcome.binary.family]
+        self._took += outcome.seconds
+        self._bar.update(self._task, completed=self._done)
         self._update(self._turn)
         self.repeated(outcome)
 
@@ -166,12 +143,10 @@ class RunProgress:
         self._bar.update(self._task, description=description, left=self._left_text())
 
     def _left_text(self) -> str:
-        seconds = self._left.seconds()
-        return "" if seconds is None else f"about {clock(seconds)} left"
-
-
-def _named(sides: Sequence[str]) -> str:
-    return " and ".join(sides) if len(sides) <= 2 else f"{len(sides)} sides"
+        if not self._took:
+            return ""
+        seconds = (self._total - self._done) * self._took / self._done
+        return f"about {clock(seconds)} left"
 
 
 def _text(shown: str) -> TextColumn:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
 from msgspec import structs, to_builtins
 
-from warpgauge.measure import program_identity
+from warpgauge.measure import cubins
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import TurnResult
 from warpgauge.records import fields
@@ -35,6 +35,8 @@ from warpgauge.records.sessions import CANDIDATE, only_session
 from warpgauge.system.atomic import replace_all
 
 Content = tuple[Mapping[str, str], Sequence[Row]]  # context and rows
+
+_Measured = tuple[TurnResult, Row]  # what one process measured of a benchmark
 
 # A program that could not be listed has one row, with this counter.
 _NOT_LISTED = {NOT_LISTED: 1.0}
@@ -67,33 +69,8 @@ def rows(
     return merged
 
 
-@dataclass(frozen=True)
-class _Process:
-    """One process's result for one benchmark."""
-
-    round: int
-    side: str
-    row: Row
-    machine_code: str
-
-    @staticmethod
-    def of(outcome: TurnResult, row: Row) -> _Process:
-        code = program_identity.of_row(outcome.binary, row.launches)
-        return _Process(outcome.round, outcome.side, row, code)
-
-    @property
-    def time(self) -> float:
-        """The median of the repetitions, in seconds."""
-        return median(next(iter(self.row.process_medians.values())))
-
-    def pair(self, looks: Sequence[int]) -> Pair:
-        """Return the pair of this process and the base's of its round."""
-        pair = self.row.pairs[0] if self.row.pairs else Pair(base_first=self.round % 2 == 1)
-        return structs.replace(pair, look=1 + bisect_left(looks, self.round))
-
-
 def _row(name: str, asked: Sequence[TurnResult], looks: Sequence[int] | None) -> Row:
-    measured, failures, reported = list[_Process](), list[tuple[int, Failure]](), list[Row]()
+    measured, failures, reported = list[_Measured](), list[tuple[int, Failure]](), list[Row]()
     for outcome in asked:
         row = outcome.report.rows.get(name)
         reported += [row] if row else []
@@ -101,68 +78,66 @@ def _row(name: str, asked: Sequence[TurnResult], looks: Sequence[int] | None) ->
         if failure := outcome.failures.get(name, missing):
             failures.append((outcome.round, failure))
         elif row:
-            measured.append(_Process.of(outcome, row))
+            measured.append((outcome, row))
     clock = reported[-1].clock if reported else Clock.DEVICE
-    if failures or not measured:
-        why, counters = _overall(failures, measured), combined([row.counters for row in reported])
-        origin = {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
-        return Row(name, {}, clock, origin, error=why.message, skipped=why.skipped)
-    return _merged(name, clock, measured, looks)
+    if measured and not failures:
+        return _merged(name, clock, measured, looks)
+    why, counters = Failure("it was not run"), combined([row.counters for row in reported])
+    if failures:  # a benchmark is skipped only where every process skipped it
+        errors = [failure for failure in failures if not failure[1].skipped]
+        number, why = (errors or failures)[0]
+        why = Failure(f"in round {number}: {why}") if errors or measured else why
+    origin = {key: counters[key] for key in (SOURCE_LINE, FULL_SUITE) if key in counters}
+    return Row(name, {}, clock, origin, error=why.message, skipped=why.skipped)
 
 
-def _overall(failures: Sequence[tuple[int, Failure]], measured: Sequence[_Process]) -> Failure:
-    """Return the failure of a benchmark, which is skipped only where every process skipped it."""
-    if not failures:
-        return Failure("it was not run")
-    errors = [failure for failure in failures if not failure[1].skipped]
-    number, why = (errors or failures)[0]
-    return Failure(f"in round {number}: {why}") if errors or measured else why
+def _time(row: Row) -> float:
+    """Return the median of the repetitions of one process, in seconds."""
+    return median(next(iter(row.process_medians.values())))
 
 
 def _merged(
-    name: str, clock: Clock, measured: Sequence[_Process], looks: Sequence[int] | None
+    name: str, clock: Clock, measured: Sequence[_Measured], looks: Sequence[int] | None
 ) -> Row:
-    """Return the row of a benchmark that was measured in all processes."""
-    limits = with_limits([one.row.counters for one in measured], [one.time for one in measured])
-    kept = _undisturbed(
-        [
-            replace(one, row=structs.replace(one.row, counters=counters))
-            for one, counters in zip(measured, limits, strict=True)
-        ]
-    )
-    elapsed = tuple([one.row.elapsed[0] if one.row.elapsed else None for one in kept])
-    codes = {one.machine_code for one in kept}
+    """Return the row of a benchmark that was measured in all processes.
+
+    It leaves out processes on a disturbed or throttled GPU if most are not. A majority of three or
+    more has at least two processes, the fewest that show a spread.
+    """
+    rows = [row for _, row in measured]
+    limits = with_limits([row.counters for row in rows], [*map(_time, rows)])
+    everything = [
+        (outcome, structs.replace(row, counters=counters))
+        for (outcome, row), counters in zip(measured, limits, strict=True)
+    ]
+    clean = [one for one in everything if not is_disturbed(one[1].counters)]
+    kept = clean if 2 * len(clean) > len(everything) else everything
+    rows = [row for _, row in kept]
+    throttled = sum(bool(row.counters.get(THROTTLED)) for row in rows)
+    counts = {LEFT_OUT: float(len(measured) - len(kept)), THROTTLED: float(throttled)}
+    elapsed = tuple([row.elapsed[0] if row.elapsed else None for row in rows])
+    codes = {cubins.of_row(one.binary, row.launches) for one, row in kept}
     in_pairs = looks is not None
-    is_candidate = in_pairs and kept[0].side == CANDIDATE
+    is_candidate = in_pairs and kept[0][0].side == CANDIDATE
     return Row(
         name,
-        {"": tuple([one.time for one in kept])},
+        {"": tuple(map(_time, rows))},
         clock,
-        _counters([one.row.counters for one in kept], len(measured)),
-        kept[-1].row.label,
-        rounds=tuple([one.round for one in kept]) if in_pairs else (),
-        pairs=tuple([one.pair(looks or ()) for one in kept]) if is_candidate else (),
+        combined([row.counters for row in rows]) | {key: n for key, n in counts.items() if n},
+        rows[-1].label,
+        rounds=tuple([one.round for one, _ in kept]) if in_pairs else (),
+        pairs=tuple([_pair(*one, looks or ()) for one in kept]) if is_candidate else (),
         elapsed=elapsed if in_pairs and any(elapsed) else (),
-        iterations=sum(one.row.iterations for one in kept),
-        cpu_seconds=median(one.row.cpu_seconds for one in kept),
+        iterations=sum(row.iterations for row in rows),
+        cpu_seconds=median(row.cpu_seconds for row in rows),
         machine_code=codes.pop() if len(codes) == 1 else "",
     )
 
 
-def _undisturbed(measured: Sequence[_Process]) -> Sequence[_Process]:
-    """Return the processes with an undisturbed GPU at full clock if most are; otherwise all.
-
-    A majority of three or more has at least two processes, the fewest that show a spread.
-    """
-    clean = [one for one in measured if not is_disturbed(one.row.counters)]
-    return clean if 2 * len(clean) > len(measured) else measured
-
-
-def _counters(kept: Sequence[Mapping[str, float]], processes: int) -> dict[str, float]:
-    """Combine the counters; add how many processes were left out and how many were throttled."""
-    throttled = sum(bool(counters.get(THROTTLED)) for counters in kept)
-    counts = {LEFT_OUT: float(processes - len(kept)), THROTTLED: float(throttled)}
-    return {**combined(kept), **{key: count for key, count in counts.items() if count}}
+def _pair(outcome: TurnResult, row: Row, looks: Sequence[int]) -> Pair:
+    """Return the pair of a candidate's process and the base's of its round."""
+    pair = row.pairs[0] if row.pairs else Pair(base_first=outcome.round % 2 == 1)
+    return structs.replace(pair, look=1 + bisect_left(looks, outcome.round))
 
 
 # Context fields that describe all GPUs of a run together.
@@ -197,17 +172,6 @@ def context(
     several = _OF_GPUS if "," in fallbacks.get("gpu_uuid", "") else ()
     known = {key: one for key, one in fallbacks.items() if key in several or key not in merged}
     return {**merged, **known, **facts, "warpgauge_format": RUN_FORMAT}
-
-
-def document(
-    binaries: Sequence[Binary],
-    outcomes: Sequence[TurnResult],
-    facts: Mapping[str, str],
-    fallbacks: Mapping[str, str],
-    looks: Sequence[int] | None = None,
-) -> Content:
-    """Return what `write` takes; see `context` and `rows`."""
-    return context(binaries, outcomes, facts, fallbacks), rows(binaries, outcomes, looks)
 
 
 def write(files: Mapping[Path, Content]) -> None:

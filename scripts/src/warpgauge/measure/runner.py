@@ -4,20 +4,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
 from typing import Protocol
 
 from warpgauge.measure import drive
 from warpgauge.measure.discovery import Names
-from warpgauge.measure.plan import Plan, Turn, TurnResult, order, sequence
-from warpgauge.measure.throttle_guard import PersistentThrottling, ThrottleGuard
-from warpgauge.records.counters import is_disturbed
+from warpgauge.measure.plan import Plan, Turn, TurnResult, order
+from warpgauge.records.counters import SM_CLOCK, THROTTLED, combined, is_disturbed
 from warpgauge.records.program_report import Report
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict.incompatibility import lowered_clock
 
 # The turns of one program in one round, and what each is to measure.
 Asked = Sequence[tuple[Turn, Names]]
+
+# Repetition stops after this many consecutive repetitions that did not help.
+_MOST_IN_VAIN = 3
+
+
+# After this many consecutive programs at a lowered clock, each repeated after a rest, the GPU is
+# expected to stay slow. One benchmark that draws too much power does not count: the others of its
+# program run at full clock.
+_SLOW_IN_A_ROW = 3
+
+
+class PersistentThrottling(UserError):
+    """The GPU stays at a lowered clock. Earlier results are kept."""
+
+    def after(self, shown: ExitStatus) -> PersistentThrottling:
+        """Return this error for a run that showed its results: a regression keeps its status."""
+        regressed = shown is ExitStatus.REGRESSION
+        return PersistentThrottling(str(self), shown if regressed else self.status)
 
 
 class Observer(Protocol):
@@ -38,149 +57,119 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
     In lock-step that is when the round has ended; only then is it seen whether it was disturbed,
     or the GPU stays slow. A benchmark that failed in a lane does not run there again: its row is an
     error anyway, and a hang would cost its deadline in every round. A disturbed benchmark is
-    repeated once in all lanes, as long as repeating helps.
+    repeated once in all lanes: of at most half of the turns, and as long as repeating helps.
 
     Raises UserError if the journal cannot be written, and PersistentThrottling if the GPU stays
     slow: a resumed run measures those rounds anew.
     """
     rounds, journal = order(plan), plan.journal
-    budget, throttle_guard = RepeatBudget(sum(map(len, rounds)) // 2), ThrottleGuard()
+    to_repeat, in_vain = sum(map(len, rounds)) // 2, 0
     failed: dict[tuple[str, str], set[str]] = defaultdict(set)
-    run = _Run(plan, observer)
+    slow: list[list[Mapping[str, float]]] = []  # of consecutive programs at a lowered clock
     rested = 0  # length of journal.used before the first round in which the GPU is slow
 
     def asked(turn: Turn) -> tuple[Turn, Names]:
         gone = failed[turn.lane.side, turn.binary.family]
-        return turn, tuple(name for name in sequence(plan, turn) if name not in gone)
+        return turn, tuple(name for name in turn.binary.names if name not in gone)
 
     for turns in rounds:
         before = len(journal.used)
         by_program = groupby(turns, key=lambda turn: turn.binary.family)
         programs = [[*map(asked, of_program)] for _, of_program in by_program]
-        measured = run.measured(programs)
+        measured = _measured(plan, programs, observer)
         for program in programs:
-            if throttle_guard.is_rested:
-                rested = before
-            try:
-                throttle_guard.require_rested()
-            except PersistentThrottling:
+            rested = rested if slow else before
+            if len(slow) == _SLOW_IN_A_ROW:
                 journal.forget(rested)
-                raise
-            best = _undisturbed(run, program, next(measured), budget)
-            for outcome in best:
+                clock = lowered_clock(combined([*chain(*slow)]), None)
+                raise PersistentThrottling(
+                    f"the GPU stays slow: the SM clock was lowered{clock} in {len(slow)} programs "
+                    "in a row, repetitions included; let it cool or lift the power limit",
+                    ExitStatus.NOT_MEASURED,
+                )
+            outcomes = next(measured)
+            names = _disturbed(outcomes)
+            if names and to_repeat > 0 and in_vain < _MOST_IN_VAIN:
+                outcomes = _repeated(plan, program, outcomes, names, observer)
+                to_repeat -= len(program)
+                in_vain = 0 if len(_disturbed(outcomes)) < len(names) else in_vain + 1
+            for outcome in outcomes:
                 failed[outcome.side, outcome.binary.family].update(outcome.failures)
-            yield from best
-            throttle_guard.look(outcome.report for outcome in best)
+            yield from outcomes
+            if (lowered := _lowered(outcomes)) is not None:
+                slow = [*slow, lowered] if lowered else []
 
 
-def _undisturbed(
-    run: _Run, program: Asked, outcomes: Sequence[TurnResult], budget: RepeatBudget
-) -> Sequence[TurnResult]:
-    """Repeat what was disturbed in any turn of one program, and return the merged outcomes."""
-    names = disturbed(outcome.report for outcome in outcomes)
-    if not names or not budget.is_left:
-        return outcomes
-    if not run.plan.journal.is_replayed:  # otherwise the repetition is recorded, too
-        run.plan.settle(names)
-    asked = [
-        (turn, tuple(name for name in outcome.binary.names if name in names))
-        for (turn, _), outcome in zip(program, outcomes, strict=True)
-    ]
-    again = next(run.measured([asked], attempt=2))
-    better = [*map(with_repeated, outcomes, again)]
-    left = disturbed(outcome.report for outcome in better)
-    budget.spend(len(program), helped=len(left) < len(names))
-    return better
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Measures programs, in lock-step where possible."""
-
-    plan: Plan
-    observer: Observer
-
-    def measured(self, programs: Sequence[Asked], attempt: int = 1) -> Iterator[list[TurnResult]]:
-        """Yield one outcome per turn of each program.
-
-        Programs in lock-step that follow each other are all measured before the first is yielded.
-        """
-        tell = self.observer.ended if attempt == 1 else self.observer.repeated
-        for in_lock_step, some in groupby(programs, key=lambda one: bool(self._together(one))):
-            measure = self._in_lock_step if in_lock_step else self._in_turns
-            for outcomes in measure([*some], attempt):
-                for outcome in outcomes:
-                    tell(outcome)
-                yield outcomes
-
-    def _together(self, program: Asked) -> Names:
-        """Return what is measured in lock-step: what both turns have, in the order of the first."""
-        if len(program) != 2 or not all(turn.binary.driven for turn, _ in program):
-            return ()
-        (_, first), (_, second) = program
-        able = {*second} - self.plan.apart
-        return tuple(name for name in first if name in able)
-
-    def _in_turns(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
-        for program in programs:
-            yield [self._alone(turn, names, is_new=attempt == 1) for turn, names in program]
-
-    def _alone(self, turn: Turn, names: Names, *, is_new: bool = True) -> TurnResult:
-        if is_new:
-            self.observer.begins(turn)
-        [[outcome]] = drive.deliver(
-            self.plan, [([turn], names)], lambda *_: None, self.observer.runs
-        )
-        return outcome
-
-    def _in_lock_step(self, programs: Sequence[Asked], attempt: int) -> Iterator[list[TurnResult]]:
-        """Measure programs in lock-step, and what is missing then by itself."""
-        together = [([turn for turn, _ in one], self._together(one)) for one in programs]
-        begins = self.observer.begins if attempt == 1 else lambda *_: None
-        found = drive.deliver(self.plan, together, begins, self.observer.runs)
-        for program, (_, names), outcomes in zip(programs, together, found, strict=True):
-            whole = [*map(self._completed, program, outcomes)]
-            rows = chain.from_iterable(outcome.report.rows.values() for outcome in whole)
-            measured = {row.name for row in rows if row.pairs}
-            self.plan.apart.update({*names} - measured)
-            yield whole
-
-    def _completed(self, one: tuple[Turn, Names], outcome: TurnResult) -> TurnResult:
-        turn, names = one
-        outcome = replace(outcome, binary=replace(turn.binary, names=names))
-        left = outcome.missing
-        return with_repeated(outcome, self._alone(turn, left)) if left else outcome
-
-
-# Repetition stops after this many consecutive repetitions that did not help.
-_MOST_IN_VAIN = 3
-
-
-@dataclass
-class RepeatBudget:
-    """The number of turns that may still be repeated."""
-
-    turns: int
-    _in_vain: int = 0
-
-    @property
-    def is_left(self) -> bool:
-        return self.turns > 0 and self._in_vain < _MOST_IN_VAIN
-
-    def spend(self, turns: int, *, helped: bool) -> None:
-        self.turns -= turns
-        self._in_vain = 0 if helped else self._in_vain + 1
-
-
-def disturbed(reports: Iterable[Report]) -> tuple[str, ...]:
+def _disturbed(outcomes: Iterable[TurnResult]) -> Names:
     """Return the names of disturbed benchmarks."""
-    rows = (row for report in reports for row in report.rows.values())
+    rows = (row for outcome in outcomes for row in outcome.report.rows.values())
     found = (row.name for row in rows if row.error is None and is_disturbed(row.counters))
     return tuple(dict.fromkeys(found))
 
 
-def with_repeated(outcome: TurnResult, again: TurnResult) -> TurnResult:
-    """Return `outcome` with the repeated benchmarks replaced."""
+def _repeated(
+    plan: Plan, program: Asked, outcomes: Sequence[TurnResult], names: Names, observer: Observer
+) -> list[TurnResult]:
+    """Repeat disturbed benchmarks in all turns of a program, and return the merged outcomes."""
+    if not plan.journal.is_replayed:  # otherwise the repetition is recorded, too
+        plan.settle(names)
+    again = [
+        (turn, tuple(name for name in outcome.binary.names if name in names))
+        for (turn, _), outcome in zip(program, outcomes, strict=True)
+    ]
+    better = next(_measured(plan, [again], observer, is_repeated=True))
+    return [*map(_merged, outcomes, better)]
+
+
+def _measured(
+    plan: Plan, programs: Sequence[Asked], observer: Observer, *, is_repeated: bool = False
+) -> Iterator[list[TurnResult]]:
+    """Yield one outcome per turn of each program.
+
+    First everything that can be measured in lock-step is; then each turn measures what is missing.
+    """
+
+    def ignored(*_: Turn) -> None: ...
+
+    together = [_together(plan, program) for program in programs]
+    begins = ignored if is_repeated else observer.begins
+    asked = [
+        ([turn for turn, _ in program], names)
+        for program, names in zip(programs, together, strict=True)
+        if names
+    ]
+    paired = iter(drive.measured(plan, asked, begins, observer.runs))
+    for program, common in zip(programs, together, strict=True):
+        outcomes = next(paired) if common else [_nothing(turn) for turn, _ in program]
+        whole = []
+        for (turn, names), first in zip(program, outcomes, strict=True):
+            outcome = replace(first, binary=replace(turn.binary, names=names))
+            if left := outcome.missing:
+                [[alone]] = drive.measured(plan, [([turn], left)], begins, observer.runs)
+                outcome = _merged(outcome, alone)
+            whole.append(outcome)
+        rows = (row for outcome in whole for row in outcome.report.rows.values())
+        plan.apart.update({*common}.difference(row.name for row in rows if row.pairs))
+        for outcome in whole:
+            (observer.repeated if is_repeated else observer.ended)(outcome)
+        yield whole
+
+
+def _together(plan: Plan, program: Asked) -> Names:
+    """Return what is measured in lock-step: what both turns have, in the order of the first."""
+    if len(program) != 2 or not all(turn.binary.driven for turn, _ in program):
+        return ()
+    (_, first), (_, second) = program
+    able = {*second} - plan.apart
+    return tuple(name for name in first if name in able)
+
+
+def _nothing(turn: Turn) -> TurnResult:
+    return TurnResult(turn.binary, turn.round, Report(), {}, 0.0, turn.lane.side)
+
+
+def _merged(outcome: TurnResult, again: TurnResult) -> TurnResult:
+    """Return `outcome` with the benchmarks that were measured again replaced."""
     new = {name: row for name, row in again.report.rows.items() if name in again.binary.names}
     kept = {name: row for name, row in outcome.report.rows.items() if name not in new}
     return replace(
@@ -190,3 +179,14 @@ def with_repeated(outcome: TurnResult, again: TurnResult) -> TurnResult:
         seconds=outcome.seconds + again.seconds,
         remarks=(*outcome.remarks, *again.remarks),
     )
+
+
+def _lowered(outcomes: Iterable[TurnResult]) -> list[Mapping[str, float]] | None:
+    """Return the counters of rows at a lowered clock, if most of a program, over both sides, are.
+
+    None if the program says nothing about the GPU, as those of the host.
+    """
+    rows = [row for one in outcomes for row in one.report.rows.values() if row.error is None]
+    timed = [row.counters for row in rows if {SM_CLOCK, THROTTLED} & row.counters.keys()]
+    slow = [counters for counters in timed if counters.get(THROTTLED)]
+    return (slow if 2 * len(slow) > len(timed) else []) if timed else None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from rich.console import Console
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun, Looks, open_rows
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.progress import clock
+from warpgauge.measure.progress import clock as minutes
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
@@ -73,13 +72,6 @@ class Case:
     def is_false_alarm(self) -> bool:
         return self.verdict.is_changed and not self.is_found
 
-    @property
-    def wider_tolerance(self) -> float | None:
-        """The tolerance if a policy widened it: smaller changes need not be found then."""
-        tolerance = self.verdict.tolerance
-        is_wider = tolerance is not None and tolerance > TOLERANCE[self.verdict.clock]
-        return tolerance if is_wider else None
-
 
 @dataclass(frozen=True)
 class SelfCheck:
@@ -98,11 +90,16 @@ class SelfCheck:
 
     @property
     def cases(self) -> list[Case]:
-        """Every benchmark with a result, except the host's controls, which decide nothing."""
+        """Every benchmark with a result, except the host's controls, which decide nothing.
+
+        Those whose tolerance a policy widened are left out: smaller changes need not be found.
+        """
         return [
             Case(verdict, self.extra[verdict.name])
             for verdict in self.comparison.verdicts
-            if verdict.family != CONTROLS and verdict.outcome not in (*_FAILED, Outcome.SKIPPED)
+            if verdict.family != CONTROLS
+            and verdict.outcome not in (*_FAILED, Outcome.SKIPPED)
+            and (verdict.tolerance or 0.0) <= TOLERANCE[verdict.clock]
         ]
 
     @property
@@ -164,36 +161,31 @@ def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
 
     It also does so if two have one seed: they do not add up, for their benchmarks did the same.
     """
-    checks: dict[str, SelfCheck] = {}
+    checks: dict[str, Path] = {}
+    found = []
     for folder in folders:
-        check = _of_folder(folder, judge)
-        seed = check.context[ORDER_SEED]
-        if seed in checks:
-            other = checks[seed].base.path.parent
+        if not _files(folder)[0].is_file():
+            raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
+        base, run = map(load.load, _files(folder))
+        for side, record in {BASE: base, CANDIDATE: run}.items():
+            context = only_session(record).context
+            needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
+            if not ({PAIR_SIDE: side, **_MARK}.items() <= context.items() and needed <= {*context}):
+                raise UserError(
+                    f"{record.path} was not made by this version of scripts/bench --self-check: "
+                    "name the folder of a self-check in build/runs"
+                )
+        if not are_paired(base, run):
+            raise UserError(f"{run.path} and {base.path} are from different self-checks")
+        check = _judged(base, run, judge)
+        other = checks.setdefault(check.context[ORDER_SEED], folder)
+        if other is not folder:
+            seed = check.context[ORDER_SEED]
             raise UserError(
                 f"{other} and {folder} have the same extra work (seed {seed}): name one"
             )
-        checks[seed] = check
-    return [*checks.values()]
-
-
-def _of_folder(folder: Path, judge: Judge) -> SelfCheck:
-    files = _files(folder)
-    if not files[0].is_file():
-        raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
-    base, run = map(load.load, files)
-    for side, record in {BASE: base, CANDIDATE: run}.items():
-        stated = {PAIR_SIDE: side, **_MARK}.items()
-        needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
-        contexts = [session.context for session in record.sessions.values()]
-        if not all(stated <= one.items() and needed <= one.keys() for one in contexts):
-            raise UserError(
-                f"{record.path} was not made by this version of scripts/bench --self-check: name "
-                "the folder of a self-check in build/runs"
-            )
-    if not are_paired(base, run):
-        raise UserError(f"{run.path} and {base.path} are from different self-checks")
-    return _judged(base, run, judge)
+        found.append(check)
+    return found
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
@@ -221,14 +213,10 @@ class Share(NamedTuple):
         return f"{self.number}/{self.of}" if self.of else "-"
 
 
-class Detection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Results of all benchmarks on one clock after the gate's last look.
-
-    Benchmarks with a wider `tolerance` from a policy are counted apart.
-    """
+class Detection(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of all benchmarks on one clock after the gate's last look."""
 
     clock: str
-    tolerance: float | None = None
     benchmarks: int
     unchanged: int  # without extra work
     false_alarms: int
@@ -239,21 +227,21 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mean_pairs: float
 
 
-def detections(cases: Iterable[Case]) -> list[Detection]:
-    """Return a row per clock, and then one per clock and wider tolerance."""
-    groups = defaultdict[tuple[float, str], list[Case]](list)
-    for case in cases:
-        groups[case.wider_tolerance or 0.0, case.verdict.clock.value].append(case)
-    return [_detection(*group, groups[group]) for group in sorted(groups)]
+def detections(cases: Sequence[Case]) -> list[Detection]:
+    """Return a row per clock."""
+    clocks = sorted({case.verdict.clock.value for case in cases})
+    return [
+        _detection(clock, [case for case in cases if case.verdict.clock.value == clock])
+        for clock in clocks
+    ]
 
 
-def _detection(tolerance: float, timing: str, cases: Sequence[Case]) -> Detection:
+def _detection(clock: str, cases: Sequence[Case]) -> Detection:
     verdicts = [case.verdict for case in cases]
     unchanged = [case.verdict for case in cases if not case.extra]
     pairs = [one.processes[1] for one in verdicts if one.processes is not None]
     return Detection(
-        clock=timing,
-        tolerance=tolerance or None,
+        clock=clock,
         benchmarks=len(cases),
         unchanged=len(unchanged),
         false_alarms=sum(case.is_false_alarm for case in cases),
@@ -296,11 +284,10 @@ def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console:
 
 
 def _cells(one: Detection) -> Cells:
-    wider = "" if one.tolerance is None else f", tolerance {percent(one.tolerance, sign=False)}"
     bounded = Share(one.bounded_within_tolerance, one.unchanged)
     shares = (bounded, *one.found_of.values(), one.inside_interval_of)
     cells = (one.benchmarks, one.unchanged, one.false_alarms, *shares, one.inconclusive)
-    return Cells(one.clock + wider, (*map(str, cells), f"{one.mean_pairs:.1f}"))
+    return Cells(one.clock, (*map(str, cells), f"{one.mean_pairs:.1f}"))
 
 
 def _run(check: SelfCheck) -> Iterator[str]:
@@ -309,7 +296,7 @@ def _run(check: SelfCheck) -> Iterator[str]:
     commit = short(context.get("commit", ""))
     looks = " ".join(map(str, looks_of(check.comparison.candidate)))
     of = f"{context['gpu_name']}, commit {commit}, looks after {looks} pairs"
-    yield f"{of}, measured in {clock(float(context[MEASURED_SECONDS]))}."
+    yield f"{of}, measured in {minutes(float(context[MEASURED_SECONDS]))}."
     if check.comparison.refusal is not None:
         yield f"Nothing was compared: {check.comparison.refusal}."
     if check.failed:
@@ -329,9 +316,7 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     """Return the JSON file, with the names of missed benchmarks."""
     missed = {
         f"{change:g}": [
-            case.verdict.name
-            for case in check.cases
-            if case.extra == change and not case.is_found and case.wider_tolerance is None
+            case.verdict.name for case in check.cases if case.extra == change and not case.is_found
         ]
         for change in CHANGES
     }
