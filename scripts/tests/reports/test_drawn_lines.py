@@ -13,14 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drawn import Drawn
-from warpgauge.reports import sweep
-from warpgauge.reports.sweep import Point, Series, Vertical
+from warpgauge.reports.drawing import lines
+from warpgauge.reports.drawing.lines import CEILING, Point, Series, Vertical
 
 
 def plotted(
     series: Sequence[Series], title: str = "a title", y: str = "GB/s", *, log_y: bool = False
 ) -> Drawn:
-    return Drawn(sweep.lines(series, title, "n", Vertical(y, is_logarithmic=log_y)))
+    return Drawn(lines.drawn(series, title, "n", Vertical(y, is_logarithmic=log_y)))
 
 
 def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) -> Series:
@@ -94,7 +94,7 @@ def test_a_band_that_scatters_much_does_not_press_the_lines_flat() -> None:
 
 
 def test_a_ceiling_is_dashed_without_marks_and_in_the_frame() -> None:
-    ceiling = Series("roofline", [Point(4096, 50.0), Point(8192, 50.0)], None, ceiling=True)
+    ceiling = Series("roofline", [Point(4096, 50.0), Point(8192, 50.0)], None, CEILING)
     drawn = plotted([ceiling, line([10.0, 20.0])])
     (dashed,) = drawn.shapes("polyline", "ceiling")
     (points,) = drawn.shapes("polyline", "line")
@@ -139,7 +139,7 @@ def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     for count in (1, 30):
         many = [line([1.0, 2e6], f"{name}{index}") for index in range(count)]
         Drawn(
-            sweep.lines(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
+            lines.drawn(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
         ).assert_tidy()
 
 

@@ -13,28 +13,27 @@ from hypothesis import example, given, settings
 from comparisons import of_every_kind
 from drawn import SVG, Drawn
 from hostile_text import HOSTILE
-from warpgauge.reports import sweep
-from warpgauge.reports.drawing import course, fleets, picture, roofline
+from warpgauge.reports.drawing import course, fleets, lines, picture, roofline
 from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
 from warpgauge.reports.drawing.fleets import HeatMap, Ranks
+from warpgauge.reports.drawing.lines import Point, Series, Vertical
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 from warpgauge.reports.formats import intervals
-from warpgauge.reports.sweep import Point, Series, Vertical
 
 PICTURES = {
-    "lines": sweep.lines([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
+    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
     "intervals": intervals.drawn(of_every_kind()),
     "roofline": roofline.drawn(
-        Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
+        Roofline("t", {"a": [Point(1, 1)]}, [Ceiling("a", 1)], [Ceiling("b", 2)])
     ),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
-    "lines": lambda name, told: sweep.lines(
+    "lines": lambda name, told: lines.drawn(
         [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
     ),
     "roofline": lambda name, told: roofline.drawn(
-        Roofline(told, [roofline.Point(name, told, 1, 1, told)], *[[Ceiling(name, 2)]] * 2)
+        Roofline(told, {name: [Point(1, 1, told=told)]}, *[[Ceiling(name, 2)]] * 2)
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
+from warpgauge.reports.drawing import lines, picture
+from warpgauge.reports.drawing.lines import BEFORE, CEILING, Point, Series, Vertical
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -37,13 +34,6 @@ _FAR_ABOVE = 8.0
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge lines over an axis"
-
-_WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
-
-# Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
-_HIGHEST_BAND = 1.15
-
-_BEFORE = "baseline, pale"
 
 _GAP = "   "
 # The largest width to which a variant's name widens its column; longer names are broken.
@@ -182,7 +172,7 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
                 Point(x, what.of(point, seconds[x])) if point is not None and x in seconds else None
                 for x, point in points.items()
             ]
-            older.append(Series(one.name, then, index, before=True))
+            older.append(Series(one.name, then, index, BEFORE))
     ceilings = _ceilings(sweep, what) if what.rate else []
     every = [*ceilings, *(one for one in older if one.drawn), *curves]
     ys = [point.y for series in every for point in series.drawn]
@@ -195,7 +185,7 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
         up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
     else:
         up = Vertical(what.label, lambda value: picture.short(duration(value)), is_logarithmic=True)
-    return lines(every, title, sweep.axis, up)
+    return lines.drawn(every, title, sweep.axis, up)
 
 
 def _drawn(variant: Variant) -> dict[float, Measured | None]:
@@ -235,7 +225,7 @@ def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
             _ceiling_name(sweep, members) if len(groups) > 1 else "roofline",
             [Point(value, y) for value, y in sorted(curve.items())],
             members[0] if len(groups) > 1 else None,
-            ceiling=True,
+            CEILING,
         )
         for curve, members in groups
     ]
@@ -258,130 +248,3 @@ def _agree(one: Mapping[float, float], other: Mapping[float, float]) -> bool:
 def _ceiling_name(sweep: Sweep, members: Sequence[int]) -> str:
     more = f" and {len(members) - 1} more" if len(members) > 1 else ""
     return f"roofline of {sweep.variants[members[0]].name}{more}"
-
-
-@dataclass(frozen=True)
-class Point:
-    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
-    told: str = ""
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line from left to right, broken where a point is None; a `ceiling` is dashed.
-
-    `colour` numbers the line's colour; None is the colour of text. A baseline's line (`before`) is
-    pale, without marks, and has no entry of its own in the legend.
-    """
-
-    name: str
-    points: Sequence[Point | None]
-    colour: int | None
-    ceiling: bool = False
-    before: bool = False
-
-    @property
-    def drawn(self) -> list[Point]:
-        return [point for point in self.points if point is not None]
-
-    @property
-    def parts(self) -> list[list[Point]]:
-        """The unbroken pieces of the line."""
-        groups = groupby(self.points, key=lambda point: point is not None)
-        return [[one for one in group if one is not None] for there, group in groups if there]
-
-    @property
-    def line(self) -> str:
-        """The CSS classes of its line."""
-        kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
-        return f"{kind} {picture.series(self.colour)}"
-
-    @property
-    def sign(self) -> Sign:
-        path = "" if self.ceiling else picture.marker(self.colour)
-        return Sign(self.name, f"mark {picture.series(self.colour)}", path, self.line)
-
-
-@dataclass(frozen=True)
-class Vertical:
-    """The vertical axis: its title, its ticks' words, and whether it is logarithmic."""
-
-    title: str
-    words: Words = "{:g}".format
-    is_logarithmic: bool = False
-
-
-def lines(every: Sequence[Series], title: str, x_title: str, y: Vertical) -> str:
-    """Return the SVG element. At least one point; every x above zero; with a log axis every y."""
-    points = [point for one in every for point in one.drawn]
-    if y.is_logarithmic:
-        low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
-        y_ticks = picture.log_ticks(low, high)
-    else:
-        highest = max(point.y for point in points)
-        bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
-        low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-        y_ticks = picture.linear_ticks(low, high)
-    left = picture.margin(y_ticks, y.words)
-    scale = picture.logarithm if y.is_logarithmic else picture.linear
-    up = Axis(low, high, _TOP + _HEIGHT, _TOP, scale, y.words, y.title)
-    xs = sorted({point.x for point in points})
-    across = _horizontal(xs, left, x_title)
-    signs = [one.sign for one in every if not one.before]
-    signs += [Sign(_BEFORE, "", line="bar ink")] if any(one.before for one in every) else []
-    body = [
-        *(band for one in every for band in _bands(across, up, one)),
-        *(part for one in every for part in _line(across, up, one)),
-        *picture.legend([[sign] for sign in signs], across.end + GAP, _TOP),
-    ]
-    right = GAP + max(sign.width for sign in signs)
-    height = _TOP + LINE * len(signs) + GAP
-    ticks = _x_ticks(xs, across), y_ticks
-    return picture.chart(title, (across, up), ticks, body, right=right, height=height)
-
-
-def _horizontal(xs: Sequence[float], left: float, title: str) -> Axis:
-    """Return an axis slightly longer than the lines at both ends."""
-    room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
-    low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
-    return Axis(low, high, left, left + _WIDTH, picture.logarithm, binary, title)
-
-
-def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
-    """Return powers of two, spaced as their labels need, or the values if these lie between."""
-    first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-    if first == last or any(isinstance(one, float) for one in xs):
-        return x.spread(xs)
-    # 2^10 and 2^20 belong to every step.
-    for step in (1, 2, 5, 10):
-        chosen = [2**power for power in range(first, last + 1) if power % step == 0]
-        if x.spread(chosen) == chosen:
-            break
-    return [*chosen] if len(chosen) > 1 else x.spread(xs)
-
-
-def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    """Yield the intervals: a band, or a bar for a single point."""
-    colour = picture.series(one.colour)
-    for part in one.parts:
-        known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
-        highs = [(x.at(at), y.at(high)) for at, _, high in known]
-        lows = [(x.at(at), y.at(low)) for at, low, _ in known]
-        if len(known) == 1:
-            yield picture.line(f"bar {colour}", [*lows, *highs])
-        elif known:
-            corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
-
-
-def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    for part in one.parts:
-        yield picture.line(one.line, [(x.at(point.x), y.at(point.y)) for point in part])
-        for point in () if one.ceiling or one.before else part:
-            sign = one.sign
-            yield picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
