@@ -176,19 +176,12 @@ class Row:
     @property
     def sentence(self) -> str:
         """What was found and why: ``+5.0 % (95 % interval …), 60 µs → …``."""
-        return self._sentence((f"likely cause: {self.cause}",) if self.causes else ())
-
-    @property
-    def finding(self) -> str:
-        """The same without the cause."""
-        return self._sentence(())
-
-    def _sentence(self, causes: Iterable[str]) -> str:
         shown = self.numbers
         bound = bound_words(self.verdict) if self.word == WITHIN else ""
         change = f"{shown.change} (95 % interval {shown.interval}), {shown.old} → {shown.new}"
         limit = f"{shown.limit} of the limit" if shown.limit and shown.change else ""
-        parts = (bound, *self.reasons, change if shown.change else "", limit, *causes)
+        cause = f"likely cause: {self.cause}" if self.causes else ""
+        parts = (bound, *self.reasons, change if shown.change else "", limit, cause)
         return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
 
 
