@@ -199,7 +199,7 @@ def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
 ) -> None:
     both = str(write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)])))
     assert main([both, both, f"--export=bencher={tmp_path / 'bencher'}"]) == 3
-    assert "1024 bytes that Bencher reads" in capsys.readouterr().err
+    assert "1024 bytes that bencher reads" in capsys.readouterr().err
     assert main([both, both, f"--export=openmetrics={tmp_path / 'openmetrics'}"]) == 0
 
 

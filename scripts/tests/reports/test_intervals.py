@@ -18,9 +18,8 @@ from warpgauge.commands.compare import starter as main
 from warpgauge.commands.output import Formats
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.formats import intervals
-from warpgauge.reports.formats.terminal import BAR_WIDTH, interval_bar
 from warpgauge.system.errors import UserError
-from warpgauge.verdict.comparison import Change, Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 SLOWER, FASTER = Outcome.REGRESSION, Outcome.IMPROVED
 TEXT = f"{SVG}text"
@@ -185,11 +184,3 @@ def test_for_a_png_the_environment_is_asked_for_before_the_work(
     for one in ("markdown=x.md", "intervals=x.svg", "intervals=x.png"):
         Formats.parse([one.replace("=", f"={tmp_path}/")]).check(tmp_path / "baselines", ())
     assert asked == [["resvg_py"]]
-
-
-def test_an_interval_stands_where_it_lies_and_ends_in_an_arrow_beyond() -> None:
-    assert interval_bar(Change(0.02, 0.01, 0.03), 0.01) == "          ┊ │ ━━●━       "
-    assert interval_bar(Change(-0.02, -0.02, -0.02), 0.01) == "        ● ┊ │ ┊          "
-    assert interval_bar(Change(0.9, 0.8, 1.0), 0.01) == "          ┊ │ ┊         ▶"
-    assert interval_bar(Change(-0.9, -1.0, 0.0), 0.01) == "◀━━━━━━━━━━━━ ┊          "
-    assert interval_bar(Change(0.0, -1.0, 1e305), 1e-9)[:: BAR_WIDTH - 1] == "◀▶"
