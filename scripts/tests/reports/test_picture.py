@@ -77,15 +77,6 @@ def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> No
         assert wanted == set(re.findall(r"(--wg-\w+):", part))
 
 
-@each
-def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
-    image = picture.png(drawn, "some mark")
-    assert image.startswith(b"\x89PNG\r\n\x1a\n")
-    assert b"tEXtTitle\0some mark" in image
-    width = float(ElementTree.fromstring(drawn).attrib["width"])
-    assert int.from_bytes(image[16:20], "big") == 2 * width
-
-
 def test_the_style_touches_nothing_else_in_a_page() -> None:
     without_media = re.sub(r"@media[^{]*\{(.*?\})\}", r"\1", picture.style())
     selectors = [one.strip() for one in re.findall(r"([^{}]+)\{", without_media)]

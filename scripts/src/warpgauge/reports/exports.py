@@ -64,7 +64,6 @@ class Export:
     text: Callable[[Comparison], str]
     kind: str
     own: re.Pattern[bytes]
-    packages: tuple[str, ...] = ()
     longest_name: float = math.inf
 
     def render(self, comparison: Comparison) -> str:
@@ -190,7 +189,6 @@ _METRICS = Export(
     _openmetrics,
     "OpenMetrics text of warpgauge",
     re.compile(rb"\A# (?:HELP|TYPE) warpgauge_"),
-    ("prometheus_client",),
 )
 EXPORTS: Mapping[str, Export] = {
     one.name: one
