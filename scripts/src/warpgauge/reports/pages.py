@@ -84,6 +84,7 @@ def scrolled(label: str, content: str) -> str:
 
 REPORT, INDEX = "report.html", "index.html"
 
+
 @dataclass(frozen=True)
 class Gpu:
     """A row of the index. An empty `verdict` means no report; `nights` counts the history's."""

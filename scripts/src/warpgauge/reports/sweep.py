@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from rich.cells import cell_len
@@ -121,22 +120,9 @@ def _numbers(point: Measured) -> list[str]:
     return ["" if one is None else f"{one:.7g}" for one in (*times, *rates)]
 
 
-@dataclass(frozen=True)
-class _Quantity:
-    """The quantity that is drawn: a rate, or the time."""
-
-    label: str
-    rate: str = ""  # the counter, or "" for the time
-
-    def of(self, point: Measured, seconds: float) -> float:
-        """Return its value if `point` took `seconds`."""
-        return point.rates[self.rate] * point.time / seconds if self.rate else seconds
-
-    def told(self, value: float) -> str:
-        return quantity(value, self.label) if self.rate else duration(value)
-
-
-_DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_second"))
+# The rates that are drawn, if all points have them, with their units; else times are.
+_DRAWN = {"flops_per_second": "FLOP/s", "bytes_per_second": "B/s"}
+_Curve = dict[float, "Measured | None"]
 
 
 def plain(sweep: Sweep) -> str:
@@ -154,97 +140,72 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
 
     `before` holds the baseline's seconds by variant and value.
     """
-    measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
+    shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
+    measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
         raise UserError(f"nothing to plot: no value of {inert(sweep.axis)} is above 0")
-    able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
-    what = able[0] if able else _Quantity("time of an operation")
+    rates = (key for key in _DRAWN if all(one.rates.get(key, 0.0) > 0 for one in measured))
+    rate = next(rates, "")
+
+    def y(point: Measured, seconds: float) -> float:
+        """Return what is drawn of a point if it took `seconds`."""
+        return point.rates[rate] * point.time / seconds if rate else seconds
+
+    def drawn_point(name: str, x: float, point: Measured) -> Point:
+        ends = sorted(y(point, seconds) for seconds in point.interval or ())
+        low, high = ends or (None, None)
+        told = f"{name}, {binary(x)}: {duration(point.time)}"
+        told += f", {quantity(y(point, point.time), _DRAWN[rate])}" if rate else ""
+        if limit := of_limit(point.rates.get("limit_fraction")):
+            told += f", {limit} of the roofline"
+        return Point(x, y(point, point.time), low, high, told)
+
     curves, older = [], []
-    for index, one in enumerate(sweep.variants):
-        if points := _drawn(one):
-            now = [
-                None if point is None else _drawn_point(one, x, point, what)
-                for x, point in points.items()
-            ]
-            curves.append(Series(one.name, now, index))
-            seconds = before.get(one.name, {})
-            then = [
-                Point(x, what.of(point, seconds[x])) if point is not None and x in seconds else None
-                for x, point in points.items()
-            ]
-            older.append(Series(one.name, then, index, BEFORE))
-    ceilings = _ceilings(sweep, what) if what.rate else []
-    every = [*ceilings, *(one for one in older if one.drawn), *curves]
-    ys = [point.y for series in every for point in series.drawn]
-    lowest = min(max(point.y for point in series.drawn) for series in curves)
+    for at, points in shown.items():
+        name = sweep.variants[at].name
+        now = [point and drawn_point(name, x, point) for x, point in points.items()]
+        curves.append(Series(name, now, at))
+        seconds = before.get(name, {})
+        then = [
+            Point(x, y(point, seconds[x])) if point and x in seconds else None
+            for x, point in points.items()
+        ]
+        older.append(Series(name, then, at, BEFORE))
+    every = [*_ceilings(sweep, shown, rate), *(one for one in older if one.drawn), *curves]
+    highest = max(point.y for series in every for point in series.drawn)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    if what.rate:
-        size, unit = picture.unit_of(quantity(max(ys), what.label), max(ys))
-        far = max(ys) > _FAR_ABOVE * lowest
+    up = Vertical("time of an operation", lambda value: picture.short(duration(value)), True)
+    if rate:
+        size, unit = picture.unit_of(quantity(highest, _DRAWN[rate]), highest)
+        lowest = min(max(point.y for point in series.drawn) for series in curves)
+        far = highest > _FAR_ABOVE * lowest
         up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
-    else:
-        up = Vertical(what.label, lambda value: picture.short(duration(value)), is_logarithmic=True)
     return lines.drawn(every, title, sweep.axis, up)
 
 
-def _drawn(variant: Variant) -> dict[float, Measured | None]:
+def _curve(variant: Variant) -> _Curve:
     """Return the points at values above zero, None for a gap; empty if all are gaps."""
     points = {value: point for value, point in variant.points.items() if value > 0}
     found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
     return found if any(found.values()) else {}
 
 
-def _drawn_point(variant: Variant, value: float, point: Measured, what: _Quantity) -> Point:
-    y = what.of(point, point.time)
-    ends = sorted(what.of(point, seconds) for seconds in point.interval or ())
-    told = f"{variant.name}, {binary(value)}: {duration(point.time)}"
-    if what.rate:
-        told += f", {what.told(y)}"
-    if limit := of_limit(point.rates.get("limit_fraction")):
-        told += f", {limit} of the roofline"
-    low, high = ends or (None, None)
-    return Point(value, y, low, high, told)
-
-
-def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
-    """Return each distinct ceiling once, named after its variants unless there is only one."""
-    groups: list[tuple[dict[float, float], list[int]]] = []
-    for index, variant in enumerate(sweep.variants):
-        if not (own := _ceiling(variant, what)):
-            continue
-        for curve, members in groups:
-            if _agree(curve, own):
-                curve |= own
-                members.append(index)
-                break
-        else:
-            groups.append((own, [index]))
+def _ceilings(sweep: Sweep, shown: Mapping[int, _Curve], rate: str) -> list[Series]:
+    """Return the rate at which the limit would be reached: of all variants, or of each."""
+    found: dict[int, dict[float, float]] = {}
+    for at, points in shown.items():
+        for x, point in points.items():
+            fraction = point.rates.get("limit_fraction", 0.0) if point else 0.0
+            if rate and point and fraction > 0:
+                found.setdefault(at, {})[x] = point.rates[rate] / fraction
+    pairs = [one for curve in found.values() for one in curve.items()]
+    merged = dict(pairs)
+    if pairs and all(abs(y / merged[x] - 1) <= _SAME_CEILING for x, y in pairs):
+        points = [Point(x, y) for x, y in sorted(merged.items())]
+        return [Series("roofline", points, None, CEILING)]
     return [
-        Series(
-            _ceiling_name(sweep, members) if len(groups) > 1 else "roofline",
-            [Point(value, y) for value, y in sorted(curve.items())],
-            members[0] if len(groups) > 1 else None,
-            CEILING,
-        )
-        for curve, members in groups
-    ]
-
-
-def _ceiling(variant: Variant, what: _Quantity) -> dict[float, float]:
-    """Return for each value the rate at which the limit would be reached."""
-    return {
-        value: what.of(point, point.time) / fraction
-        for value, point in _drawn(variant).items()
-        if point is not None and (fraction := point.rates.get("limit_fraction", 0.0)) > 0
-    }
-
-
-def _agree(one: Mapping[float, float], other: Mapping[float, float]) -> bool:
-    shared = one.keys() & other.keys()
-    return bool(shared) and all(abs(one[x] / other[x] - 1) <= _SAME_CEILING for x in shared)
-
-
-def _ceiling_name(sweep: Sweep, members: Sequence[int]) -> str:
-    more = f" and {len(members) - 1} more" if len(members) > 1 else ""
-    return f"roofline of {sweep.variants[members[0]].name}{more}"
+        Series(f"roofline of {sweep.variants[at].name}", [Point(*one) for one in curve.items()],
+               at, CEILING)
+        for at, curve in found.items()
+    ]  # fmt: skip

@@ -75,6 +75,7 @@ _MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0
           "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
 CIRCLE, SQUARE, DIAMOND = _MARKS[:3]
 
+
 def style() -> str:
     """Return the style of all pictures, needed once in a page or in a picture's file."""
     light, dark = (
