@@ -21,7 +21,7 @@ from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
-_MOST_AGAIN = 5  # rows that the command of a report measures again
+_MOST_AGAIN = 5  # rows for which a report has a command
 
 # Characters; a longer filter is omitted, so that the command measures everything.
 _LONGEST_PATTERN = 280
@@ -184,8 +184,10 @@ def _commit(side: Record) -> str:
 
 
 def again(comparison: Comparison, rows: Sequence[Verdict]) -> str:
-    """Return a command for the first rows, and how to accept an intended change, as Markdown."""
-    text = f"```sh\n{_command(comparison, rows[:_MOST_AGAIN])}\n```\n"
+    """Return a command for each of the first rows, and how to accept a change, as Markdown."""
+    # One command for all of them would be wider than a comment.
+    commands = dict.fromkeys(_command(comparison, [row]) for row in rows[:_MOST_AGAIN])
+    text = "\n".join(["```sh", *commands, "```\n"])
     slower = [verdict for verdict in rows if verdict.outcome is Outcome.REGRESSION]
     if not slower:
         return text
