@@ -163,7 +163,7 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     curves, older = [], []
     for at, points in shown.items():
         name = sweep.variants[at].name
-        now = [point and drawn_point(name, x, point) for x, point in points.items()]
+        now = [drawn_point(name, x, point) if point else None for x, point in points.items()]
         curves.append(Series(name, now, at))
         seconds = before.get(name, {})
         then = [
@@ -202,8 +202,8 @@ def _ceilings(sweep: Sweep, shown: Mapping[int, _Curve], rate: str) -> list[Seri
     pairs = [one for curve in found.values() for one in curve.items()]
     merged = dict(pairs)
     if pairs and all(abs(y / merged[x] - 1) <= _SAME_CEILING for x, y in pairs):
-        points = [Point(x, y) for x, y in sorted(merged.items())]
-        return [Series("roofline", points, None, CEILING)]
+        curve = [Point(x, y) for x, y in sorted(merged.items())]
+        return [Series("roofline", curve, None, CEILING)]
     return [
         Series(f"roofline of {sweep.variants[at].name}", [Point(*one) for one in curve.items()],
                at, CEILING)

@@ -30,7 +30,7 @@ LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
 # Options that the gate sets itself, and that may not be passed on.
 _OURS = ("--out", "--against")
-# Wide enough for the interval of each change in a log.
+# Wide enough for the rate and the limit of each change in a log.
 _COLUMNS = "140"
 
 
