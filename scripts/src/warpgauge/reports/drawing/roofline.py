@@ -126,22 +126,24 @@ def drawn(roofline: Roofline) -> str:
     xs = [point.x for point in points] + [one.rate / steepest for one in roofline.arithmetic]
     low, high = min(filter(None, xs)) / _MARGIN, max(xs) * _MARGIN
     lowest = min(point.y for point in points) / _MARGIN
-    ceilings = []
+    ceilings: list[tuple[str, Sequence[Point]]] = []
     for one in reversed(roofline.bandwidths):
         # From the height of the lowest point to the highest level.
         ends = [max(low, lowest / one.rate), min(high, roof / one.rate)]
         if ends[0] < ends[1]:
             slope = [Point(x, x * one.rate) for x in ends]
-            ceilings.append(_ceiling(one.name, one.rate, "B/s", slope))
+            ceilings.append((_label(one, "B/s"), slope))
     for one in reversed(roofline.arithmetic):
         level = [Point(x, one.rate) for x in (max(low, one.rate / steepest), high)]
-        ceilings.append(_ceiling(one.name, one.rate, "FLOP/s", level))
-    dots = [Series(name, of, at, DOTS) for at, (name, of) in enumerate(roofline.families.items())]
+        ceilings.append((_label(one, "FLOP/s"), level))
+    every = [Series(name, of, at, DOTS) for at, (name, of) in enumerate(roofline.families.items())]
+    # Colours of their own tell which ceiling is which.
+    every[:0] = [Series(*one, at, CEILING) for at, one in enumerate(ceilings, len(every))]
     y = Vertical("arithmetic rate", lambda rate: picture.short(quantity(rate, "FLOP/s")), True)
     x = "arithmetic intensity, FLOP/B"
-    return lines.drawn([*ceilings, *dots], roofline.title, x, y, decimal=True)
+    return lines.drawn(every, roofline.title, x, y, decimal=True)
 
 
-def _ceiling(name: str, rate: float, unit: str, points: Sequence[Point]) -> Series:
-    shown = picture.shortened(name, picture.LONGEST_NAME // 2)
-    return Series(f"{shown}, {quantity(rate, unit)}", points, None, CEILING)
+def _label(one: Ceiling, unit: str) -> str:
+    name = picture.shortened(one.name, picture.LONGEST_NAME // 2)
+    return f"{name}, {quantity(one.rate, unit)}"
