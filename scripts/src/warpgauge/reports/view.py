@@ -18,7 +18,7 @@ from typing import NamedTuple
 from warpgauge.records.counters import SOURCE_LINE
 from warpgauge.records.model import PROCESSES, PROGRAMS, Clock, Record, Source, by_family
 from warpgauge.records.sessions import newest
-from warpgauge.reports.causes import Causes
+from warpgauge.reports.causes import causes
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import (
@@ -250,8 +250,8 @@ class View:
     @cached_property
     def every_row(self) -> list[Row]:
         """The rows in the order of the file, refused ones too."""
-        causes = Causes(self.comparison)
-        return [Row(one, tuple(causes.of(one))) for one in self.comparison.verdicts]
+        found = self.comparison
+        return [Row(one, tuple(causes(found, one))) for one in found.verdicts]
 
     @cached_property
     def rows(self) -> list[Row]:
