@@ -275,8 +275,9 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
     rates = {"bytes_per_second": 1e12}
     assert drawn({"a": 0.5, "b": 0.501}, **rates) == ["roofline"]
     assert drawn({"a": 0.5, "b": 0.25, "c": 0.5}, **rates) == [
-        "roofline of f/a and 1 more",
+        "roofline of f/a",
         "roofline of f/b",
+        "roofline of f/c",
     ]
     assert drawn({"a": 0.5}) == []  # of a time there is none
 

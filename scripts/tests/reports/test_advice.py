@@ -48,7 +48,7 @@ def test_a_pair_is_measured_beside_its_own_base() -> None:
     assert commands(pair_of(slower(Evidence.PAIRED))) == told
 
 
-def test_each_changed_row_has_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:
+def test_the_first_rows_have_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:
     rows = [verdict(f"a/b{n}", Outcome.REGRESSION, 0.101) for n in range(7)]
     text = again(comparison(rows), rows)
     shown = text[text.index("```sh\n") : text.index("\n```\n")].splitlines()[1:]

@@ -36,7 +36,7 @@ def test_what_was_not_measured_is_an_empty_square() -> None:
 def test_units_stand_in_the_order_of_their_values() -> None:
     picture = fleets.ranks(Ranks("t", "y", [1.0, 9.0, 3.0], ["a", "b", "c"], 2.5))
     assert [one for one in titles(picture) if len(one) == 1] == ["b", "c", "a"]
-    assert len(re.findall("wg-dot wg-slower", picture)) == 2
+    assert len(re.findall(r"wg-dot wg-c1[^>]*>.?<title", picture)) == 2
 
 
 def test_thousands_of_units_are_a_small_picture() -> None:

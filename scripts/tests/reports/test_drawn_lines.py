@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drawn import Drawn
-from warpgauge.reports import sweep
-from warpgauge.reports.sweep import Point, Series, Vertical
+from warpgauge.reports.drawing import lines
+from warpgauge.reports.drawing.lines import CEILING, Point, Series, Vertical
 
 
 def plotted(
     series: Sequence[Series], title: str = "a title", y: str = "GB/s", *, log_y: bool = False
 ) -> Drawn:
-    return Drawn(sweep.lines(series, title, "n", Vertical(y, is_logarithmic=log_y)))
+    return Drawn(lines.drawn(series, title, "n", Vertical(y, is_logarithmic=log_y)))
 
 
 def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) -> Series:
@@ -37,6 +36,7 @@ values = st.lists(st.floats(1e-9, 1e16), min_size=1, max_size=20)
 
 @given(values, st.booleans(), st.floats(0.0, 0.99))
 @example([5.0], False, 0.0)
+@example([1e300, 2e300], False, 0.0)
 @example([1.0, 1.0], True, 0.0)
 def test_a_line_lies_in_its_band_and_both_in_the_frame(
     ys: list[float], log_y: bool, scatter: float
@@ -58,15 +58,10 @@ def test_a_line_lies_in_its_band_and_both_in_the_frame(
         assert max(lows[x], highs.get(x, band[0][1])) >= y - 0.01
 
 
-def test_the_horizontal_axis_is_logarithmic() -> None:
-    (points,) = plotted([line([1.0, 2.0, 3.0, 4.0])]).shapes("polyline", "line")
-    steps = [other[0] - one[0] for one, other in pairwise(points)]
-    assert steps == pytest.approx([steps[0]] * 3, abs=0.02)
-
-
 def test_a_rate_begins_at_zero_and_a_log_axis_has_equal_steps_for_equal_factors() -> None:
     linear = plotted([line([10.0, 20.0, 40.0])])
     (points,) = linear.shapes("polyline", "line")
+    assert points[2][0] - points[1][0] == pytest.approx(points[1][0] - points[0][0], abs=0.02)
     heights = [linear.bottom - y for _, y in points]
     assert heights[1] / heights[0] == pytest.approx(2.0, rel=0.01)
     logarithmic = plotted([line([10.0, 20.0, 40.0])], log_y=True)
@@ -94,7 +89,7 @@ def test_a_band_that_scatters_much_does_not_press_the_lines_flat() -> None:
 
 
 def test_a_ceiling_is_dashed_without_marks_and_in_the_frame() -> None:
-    ceiling = Series("roofline", [Point(4096, 50.0), Point(8192, 50.0)], None, ceiling=True)
+    ceiling = Series("roofline", [Point(4096, 50.0), Point(8192, 50.0)], None, CEILING)
     drawn = plotted([ceiling, line([10.0, 20.0])])
     (dashed,) = drawn.shapes("polyline", "ceiling")
     (points,) = drawn.shapes("polyline", "line")
@@ -114,14 +109,10 @@ def test_ticks_are_powers_of_two_that_do_not_touch() -> None:
         assert all(re.fullmatch(r"\d+[KMGTPE]i", one.text or "") for one in bottom)
 
 
-def test_values_between_powers_of_two_are_their_own_ticks() -> None:
-    points = [Point(x, 1.0) for x in (1000, 1001, 1002)]
-    assert {"1000", "1001", "1002"} & set(plotted([Series("a", points, 0)]).texts())
-
-
-def test_floating_point_has_ticks_at_its_values() -> None:
-    series = Series("a", [Point(x, 1.0) for x in (0.25, 0.5, 1, 2.5)], 0)
-    assert {"0.25", "0.5", "1", "2.5"} <= set(plotted([series]).texts())
+def test_values_that_are_no_powers_of_two_are_their_own_ticks() -> None:
+    for xs, some in (((1000, 1001, 1002), "1001"), ((0.25, 0.5, 1, 2.5), "2.5")):
+        drawn = plotted([Series("a", [Point(x, 1.0) for x in xs], 0)])
+        assert {some, f"{xs[0]:g}"} & {*drawn.texts()}
 
 
 @settings(deadline=None)
@@ -139,7 +130,7 @@ def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     for count in (1, 30):
         many = [line([1.0, 2e6], f"{name}{index}") for index in range(count)]
         Drawn(
-            sweep.lines(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
+            lines.drawn(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
         ).assert_tidy()
 
 
@@ -149,10 +140,3 @@ def test_lines_of_the_same_colour_have_other_marks() -> None:
         (one.attrib["class"], one.attrib["d"]) for one in plotted(series).elements("path", "mark")
     ]
     assert len(set(marks)) == 24
-
-
-def test_huge_values_are_drawn() -> None:
-    points = [Point(2**62, 1e300), Point(2**63 - 1, 2e300)]
-    drawn = plotted([Series("a", points, 0)])
-    assert all(map(drawn.holds, drawn.shapes("polyline", "line")[0]))
-    assert math.isfinite(drawn.width)

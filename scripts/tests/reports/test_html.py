@@ -204,8 +204,7 @@ def test_histories_are_drawn_of_the_rows_that_there_are() -> None:
 def test_a_reason_is_in_the_data_of_its_row() -> None:
     page = render(of_every_kind())
     data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
-    ((at, (paragraph, moved)),) = data["why"].items()
-    assert data["rows"]["ratio"][int(at)] == pytest.approx(0.3)
+    ((paragraph, moved),) = (one["why"] for one in data if one["why"])
     assert paragraph.startswith("gemm/naive/n:64 is 30 % slower.")
     assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
 
@@ -250,7 +249,9 @@ def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
     ]
     found = of_run(rows, "a title")
     assert found
-    assert [point.name for point in found.points] == [one.name for one in rows[:4]]
+    (points,) = found.families.values()
+    told = [point.told for point in points]
+    assert all(text.startswith(row.name) for text, row in zip(told, rows[:4], strict=True))
     assert [(one.name, one.rate) for one in found.bandwidths] == [("bandwidth", 4e12)]
     assert [one.name for one in found.arithmetic] == ["f32", "bf16"]
     assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
@@ -334,28 +335,6 @@ def test_only_the_first_of_many_rows_are_laid_out() -> None:
     dom = browsed(render(comparison(rows)), "--dump-dom")
     assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr>") == 200
     assert "1000 of 1000, 200 shown" in dom
-
-
-@needs_browser
-def test_the_script_makes_the_rows_beyond_some_thousand() -> None:
-    rows = [verdict(f"a/b:{n}", seconds=1e-6) for n in range(2100)]
-    page = render(comparison([*rows, verdict("a/last", Outcome.IMPROVED, -0.5)]))
-    assert page.count("<tr id=") == 500
-    assert "1,601 more rows" in page.partition("<noscript>")[2]
-    telling = [verdict(f"a/c:{n}", Outcome.INCONCLUSIVE) for n in range(700)]
-    assert render(comparison([*rows, *telling])).count("<tr id=") == 700
-    assert "<noscript>" not in render(comparison(rows[:2000]))
-    last = "a/b:2099"
-    search = (
-        f"q=document.querySelector('input');q.value='{last}';q.dispatchEvent(new Event('input'))"
-    )
-    dom = browsed(with_script(page, search), "--dump-dom")
-    (row,) = re.findall(
-        "<tr>.*?</tr>",
-        dom.partition('id="all"')[2].partition("<tbody>")[2].partition("</tbody>")[0],
-    )
-    cells = ["within tolerance", last, "1.000 µs", "1.000 µs", "0.00 %", "−0.10 … +0.10", "+0.20 %"]
-    assert [text for _, text in _Parsed(row).texts] == cells
 
 
 @needs_browser

@@ -81,8 +81,9 @@ def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(tex
     words = (
         "**Slower**", "`gemm/naive", "`gemm/tiled", "**Undecided or not",
         "`memcpy/h2d", "`memcpy/d2h", "`sync/idle", "`sync/gone", "**Faster**",
-        "`gemm/cublas", "`launch/empty", "`sync/new", "- No GPU was", "`launch/one",
-        "`driver_version`", "Slower or faster: p", "scripts/bench --filter '^gemm/naive/n:64$'",
+        "`gemm/cublas", "`launch/empty", "- No GPU was", "`sync/new",
+        "`driver_version`", "Slower or faster: p", "`launch/one",
+        "scripts/bench --filter '^gemm/naive/n:64$",
     )  # fmt: skip
     assert [*words] == sorted(words, key=rows.index)
 

@@ -13,28 +13,27 @@ from hypothesis import example, given, settings
 from comparisons import of_every_kind
 from drawn import SVG, Drawn
 from hostile_text import HOSTILE
-from warpgauge.reports import sweep
-from warpgauge.reports.drawing import course, fleets, picture, roofline
+from warpgauge.reports.drawing import course, fleets, lines, picture, roofline
 from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
 from warpgauge.reports.drawing.fleets import HeatMap, Ranks
+from warpgauge.reports.drawing.lines import Point, Series, Vertical
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 from warpgauge.reports.formats import intervals
-from warpgauge.reports.sweep import Point, Series, Vertical
 
 PICTURES = {
-    "lines": sweep.lines([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
+    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
     "intervals": intervals.drawn(of_every_kind()),
     "roofline": roofline.drawn(
-        Roofline("t", [roofline.Point("a/b", "a", 1, 1)], [Ceiling("a", 1)], [Ceiling("b", 2)])
+        Roofline("t", {"a": [Point(1, 1)]}, [Ceiling("a", 1)], [Ceiling("b", 2)])
     ),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
-    "lines": lambda name, told: sweep.lines(
+    "lines": lambda name, told: lines.drawn(
         [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
     ),
     "roofline": lambda name, told: roofline.drawn(
-        Roofline(told, [roofline.Point(name, told, 1, 1, told)], *[[Ceiling(name, 2)]] * 2)
+        Roofline(told, {name: [Point(1, 1, told=told)]}, *[[Ceiling(name, 2)]] * 2)
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
@@ -76,15 +75,6 @@ def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> No
     wanted = set(re.findall(r"var\((--wg-\w+)\)", dark))
     for part in (light, dark.split("}", 1)[0]):
         assert wanted == set(re.findall(r"(--wg-\w+):", part))
-
-
-@each
-def test_a_png_is_light_and_carries_its_mark(drawn: str) -> None:
-    image = picture.png(drawn, "some mark")
-    assert image.startswith(b"\x89PNG\r\n\x1a\n")
-    assert b"tEXtTitle\0some mark" in image
-    width = float(ElementTree.fromstring(drawn).attrib["width"])
-    assert int.from_bytes(image[16:20], "big") == 2 * width
 
 
 def test_the_style_touches_nothing_else_in_a_page() -> None:

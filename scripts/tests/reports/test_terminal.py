@@ -21,7 +21,7 @@ from hostile_text import HOSTILE
 from warpgauge.records.model import Clock, Record
 from warpgauge.reports.drawing.picture import GAP, LETTER
 from warpgauge.reports.formats.svg import render as svg
-from warpgauge.reports.formats.terminal import BAR_HEADING, plain, render, render_values
+from warpgauge.reports.formats.terminal import plain, render, render_values
 from warpgauge.system.layout import wrapped_name
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -123,15 +123,6 @@ def test_a_command_can_be_pasted_whatever_the_width(loaded: Loader, width: int) 
     lines = shown(base, cand, width).splitlines()
     assert f"  scripts/bench --filter '^{name}$'" in lines
     assert "  scripts/bench --record" in lines
-
-
-@pytest.mark.parametrize("width", [139, 140, 200])
-def test_only_wide_terminals_show_bars_and_they_do_not_wrap(width: int) -> None:
-    lines = rendered(of_every_kind(), width).splitlines()
-    assert any(BAR_HEADING.strip() in line for line in lines) == (width >= 140)
-    assert max(map(cell_len, lines)) <= width
-    naive = next(line for line in lines if line.startswith("  gemm/naive"))
-    assert ("●" in naive) == (width >= 140)
 
 
 def test_what_is_unchanged_shows_its_bound_alone_and_folded() -> None:

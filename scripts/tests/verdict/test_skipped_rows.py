@@ -132,23 +132,15 @@ def test_the_failure_to_see_again_is_one_that_the_machine_could_run(
     assert step in steps(found) if step else "failure" not in steps(found)
 
 
-@pytest.mark.parametrize(("keys", "options"), [(FULL, "--suite full "), ({}, "")])
-def test_what_is_of_the_full_suite_is_seen_again_in_it(
-    loaded: Loader, keys: Json, options: str
-) -> None:
+def test_what_a_full_suite_measured_is_seen_again_in_it(loaded: Loader) -> None:
     base, candidate = (
-        loaded(run([STEADY, row("a/big", scaled(by), **keys)], suite="full")) for by in (1, 2)
+        loaded(run([STEADY, row("a/big", scaled(by), **FULL)], suite="full")) for by in (1, 2)
     )
-    assert f"scripts/bench {options}--filter '^a/big$'." in steps(judge(base, candidate))
-
-
-def test_a_failure_of_the_full_suite_is_seen_again_in_it_whoever_tells(loaded: Loader) -> None:
+    assert "scripts/bench --suite full --filter '^a/big$'." in steps(judge(base, candidate))
     candidate = loaded(run([STEADY, failed("a/skip")], suite="full"))
-    for base in (recorded("a/b", "a/skip", **FULL), recorded("a/b")):
-        step = steps(judge(loaded(base), candidate))
+    for names in (("a/b", "a/skip"), ("a/b",)):
+        step = steps(judge(loaded(recorded(*names)), candidate))
         assert "scripts/bench --suite full --filter '^a/skip$'." in step
-    step = steps(judge(loaded(recorded("a/b", "a/skip")), candidate))
-    assert "scripts/bench --filter '^a/skip$'." in step
 
 
 def policy(pattern: str) -> Policy:

@@ -386,7 +386,7 @@ def add_comparison_options(
 def add_output(where: argparse._ActionsContainer, verbose: str = "") -> None:
     """Add --format, --export and --verbose; `verbose` says what else that shows."""
     add(where, "--format", help=f"write the comparison as {', '.join(FORMATS)}, to standard output "
-        "or FILE (intervals to FILE.svg or FILE.png); repeatable")
+        "or FILE; repeatable")
     add(where, "--export")
     add(where, "--verbose", help=f"show {verbose}how each benchmark was measured, and the decision "
         "rule")

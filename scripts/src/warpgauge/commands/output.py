@@ -16,7 +16,7 @@ from warpgauge.records.model import Record, Source
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
 from warpgauge.reports.formats import terminal as report
-from warpgauge.system import environment, streams
+from warpgauge.system import streams
 from warpgauge.system.atomic import resolved, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
@@ -58,9 +58,7 @@ class Formats:
                     f"{', '.join(known)}"
                 )
             form = known[name]
-            if form.of_suffix:
-                files.append((_picture(form, text, Path(file)), Path(file)))
-            elif equals and file not in STANDARD_OUTPUT:
+            if equals and file not in STANDARD_OUTPUT:
                 files.append((form, Path(file)))
             else:
                 shown.append(form)
@@ -110,8 +108,6 @@ class Formats:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
         asked: tuple[tuple[Format | Export, Path], ...] = (*self.files, *self.exports)
         for form, path in asked:
-            if form.packages:
-                environment.ensure([*form.packages])
             check_report(path, baselines, inputs, form.own, form.kind)
 
     def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
@@ -151,15 +147,6 @@ class Formats:
                 print(f"{option} {what} {left_out[path]}", file=sys.stderr)
                 status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
-
-
-def _picture(form: Format, text: str, path: Path) -> Format:
-    if path.suffix not in form.of_suffix:
-        raise UserError(
-            f"--format {quoted(text)} is a picture and needs a file: use {form.name}=FILE with the "
-            f"suffix {' or '.join(form.of_suffix)}"
-        )
-    return form.of_suffix[path.suffix]
 
 
 def unpaired_comparison(run: Record, allow: Collection[Override] = frozenset()) -> Comparison:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records import counters
-from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Clock, Source
+from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown_text import prose
@@ -21,8 +21,7 @@ from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
-# Each of the first _COMMANDS changed rows gets a command.
-_COMMANDS = 5
+_MOST_AGAIN = 5  # rows for which a report has a command
 
 # Characters; a longer filter is omitted, so that the command measures everything.
 _LONGEST_PATTERN = 280
@@ -50,83 +49,60 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
-        return (Step("To reproduce:", command(comparison, slowest)), *accept(comparison))
+        return (Step("To reproduce:", _command(comparison, [slowest])), *_accept(comparison))
     if slowest is not None:
         return (Step("Measure both sides again in fresh processes to confirm this."),)
-    failed = _first_failed(comparison)
-    if ours and failed is not None and comparison.refusal is None:
-        return (_of_failure(comparison, failed),)
-    missing = (one.name for one in comparison.verdicts if one.outcome is Outcome.MISSING)
-    gone = [name for name in missing if name not in comparison.candidate.rows]
-    if comparison.refusal is None and gone and not in_pairs:
-        words = (
-            "Restore the missing benchmarks, or remove them from the baseline in the same commit."
-        )
-        return (Step(words),)
-    if comparison.count(Outcome.INCONCLUSIVE) and _lacks_processes(comparison):
-        words = "Measure at least three processes per side, and give all their files:"
-        files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
-        return (Step(words, f"compare.py --processes {files}"),)
-    if comparison.count(Outcome.INCONCLUSIVE):
-        return (_bound(comparison),)
+    rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
+    failed = [row for row in rows.values() if row.error is not None and not row.skipped]
+    errors = {one.name: one for one in _of(comparison, Outcome.ERROR)}
+    for row in failed if ours and not is_refused else ():
+        if row.name in errors and row.counters.get(counters.NOT_LISTED):
+            return (Step("Correct the program, or leave it out with --programs."),)
+        if row.name in errors:
+            again = _command(comparison, [errors[row.name]])
+            return (Step("To reproduce the failure:", again),)
+    gone = [one for one in _of(comparison, Outcome.MISSING) if one.name not in rows]
+    if gone and not in_pairs and not is_refused:
+        words = "Restore the missing benchmarks, or remove them from the baseline in"
+        return (Step(f"{words} the same commit."),)
+    if undecided := _of(comparison, Outcome.INCONCLUSIVE):
+        return (_bound(comparison, undecided),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
         return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
     return ()
 
 
-def _lacks_processes(comparison: Comparison) -> bool:
-    """Return whether rows are inconclusive because plain files have too few processes."""
-    return comparison.is_of_plain_files and any(
-        min(verdict.processes) < FEWEST_PROCESSES
-        for verdict in comparison.verdicts
-        if verdict.outcome is Outcome.INCONCLUSIVE and verdict.processes is not None
-    )
+def _of(comparison: Comparison, outcome: Outcome) -> list[Verdict]:
+    return [one for one in comparison.verdicts if one.outcome is outcome]
 
 
-def _bound(comparison: Comparison) -> Step:
-    """Return how to bring the bounds of inconclusive rows within the tolerance."""
-    left = [one for one in comparison.verdicts if one.outcome is Outcome.INCONCLUSIVE]
+def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
+    """Return how to bring the bounds of undecided rows within the tolerance."""
+    counts = [min(one.processes) for one in undecided if one.processes is not None]
+    if comparison.is_of_plain_files and counts and min(counts) < FEWEST_PROCESSES:
+        words = "Measure at least three processes per side, and give all their files:"
+        files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
+        return Step(words, f"compare.py --processes {files}")
     if comparison.candidate.source is not Source.RUN:
-        return Step(
-            "To bound the undecided benchmarks, measure more processes on a quieter machine."
-        )
-    screened = [one for one in left if not one.in_pairs]
+        words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
+        return Step(words)
+    screened = [one for one in undecided if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
+    context = newest(comparison.candidate).context
     commit = _base(comparison)
     if commit is None:
-        commit = newest(comparison.baseline).context.get("commit", "")
-        commit = short(commit) if is_full(commit) else "COMMIT"
+        commit = _commit(comparison.baseline) or "COMMIT"
     bench = f"scripts/bench --against {commit}" if commit else "scripts/bench"
-    context = newest(comparison.candidate).context
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
         bench = f"{_bench(comparison)} --budget 5m"
     elif is_other_project(comparison) or BUILD_DIR in context:
         folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
         bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    return Step(words, bench + _selected(comparison, [one.name for one in screened or left]))
+    return Step(words, bench + _selected(comparison, screened or undecided))
 
 
-def _first_failed(comparison: Comparison) -> Verdict | None:
-    """Return the first row that failed in the candidate, or None."""
-    rows = comparison.candidate.rows.values()
-    failed = {row.name for row in rows if row.error is not None and not row.skipped}
-    errors = (verdict for verdict in comparison.verdicts if verdict.outcome is Outcome.ERROR)
-    return next((verdict for verdict in errors if verdict.name in failed), None)
-
-
-def _of_failure(comparison: Comparison, failed: Verdict) -> Step:
-    """Return how to see a failure again, or how to measure without a program that has no names."""
-    if not comparison.candidate.rows[failed.name].counters.get(counters.NOT_LISTED):
-        return Step("To reproduce the failure:", command(comparison, failed))
-    words = "Correct the program, or leave it out"
-    if not is_harmless(failed.name):
-        return Step(f"{words} with --programs.")
-    optional = "" if is_other_project(comparison) else "(bench_)?"
-    return Step(f"{words}:", f"{_measured(comparison)} --programs='-^{optional}{failed.name}$'")
-
-
-def accept(comparison: Comparison) -> tuple[Step, ...]:
+def _accept(comparison: Comparison) -> tuple[Step, ...]:
     """Return how to accept an intended change; nothing for pairs, which have no baseline."""
     if _base(comparison) is not None:
         return ()
@@ -134,33 +110,31 @@ def accept(comparison: Comparison) -> tuple[Step, ...]:
     return (Step(words, f"{_bench(comparison)} --record"),)
 
 
-def command(comparison: Comparison, verdict: Verdict) -> str:
-    """Return the command that measures one benchmark again, beside the same base if it had one.
+def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
+    """Return the command that measures these benchmarks again, beside the same base if any."""
+    base, folders = _base(comparison), _folders(comparison)
+    if folders:
+        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
+    else:
+        bench = _bench(comparison) + (f" --against {base}" if base else "")
+    return bench + _selected(comparison, rows)
 
-    Against a baseline, a host time also needs the host's controls. A name that is not harmless is
-    omitted, so that the command measures everything.
+
+def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
+    """Return the options that select these benchmarks; all are measured if they are many or odd.
+
+    Against a baseline, a host time also needs the host's controls.
     """
-    in_pairs = _base(comparison) is not None
-    controls = f"|^{CONTROLS}/" if verdict.clock is Clock.HOST and not in_pairs else ""
-    return _measured(comparison) + _selected(comparison, [verdict.name], controls)
-
-
-def _measured(comparison: Comparison) -> str:
-    """Return the command that measures everything again, beside the same base if it had one."""
-    if folders := _folders(comparison):
-        return shlex.join(["scripts/warpgauge", "ab", *folders])
-    base = _base(comparison)
-    return _bench(comparison) + (f" --against {base}" if base else "")
-
-
-def _selected(comparison: Comparison, names: Sequence[str], more: str = "") -> str:
-    """Return the options that select these benchmarks and `more`, or "" for many or odd names."""
-    full = any(_is_of_full_suite(comparison, name) for name in names)
+    sessions = comparison.candidate.sessions.values()
+    full = any(session.context.get("suite") == FULL_SUITE for session in sessions)
     suite = f" --suite {FULL_SUITE}" if full else ""
-    pattern = "|".join(f"^{name}$" for name in names)
-    if len(pattern) > _LONGEST_PATTERN or not all(map(is_harmless, names)):
+    pattern = "|".join(f"^{one.name}$" for one in rows)
+    if len(pattern) > _LONGEST_PATTERN or not all(is_harmless(one.name) for one in rows):
         return suite
-    return f"{suite} --filter '{pattern}{more}'"
+    of_host = any(one.clock is Clock.HOST for one in rows) and _base(comparison) is None
+    undecided = rows[0].outcome is Outcome.INCONCLUSIVE  # these are measured in pairs
+    controls = f"|^{CONTROLS}/" if of_host and not undecided else ""
+    return f"{suite} --filter '{pattern}{controls}'"
 
 
 def _bench(comparison: Comparison) -> str:
@@ -198,45 +172,37 @@ def is_harmless(name: str) -> bool:
     return _HARMLESS.fullmatch(name) is not None
 
 
-def _is_of_full_suite(comparison: Comparison, name: str) -> bool:
-    """Return whether only the full suite has it; for a failed row, whether its run was of it."""
-    sides = (comparison.candidate, comparison.baseline)
-    rows = [side.rows[name] for side in sides if name in side.rows]
-    if any(row.counters.get(counters.FULL_SUITE) for row in rows):
-        return True
-    sessions = comparison.candidate.sessions.values()
-    unknown = len(rows) == 1 and rows[0].error is not None
-    return unknown and any(session.context.get("suite") == FULL_SUITE for session in sessions)
-
-
 def _base(comparison: Comparison) -> str | None:
     """Return the commit that the candidate was paired with; "" if unknown, None without pairs."""
-    if not are_paired(comparison.baseline, comparison.candidate):
-        return None
-    commit = newest(comparison.baseline).context.get("commit", "")
+    paired = are_paired(comparison.baseline, comparison.candidate)
+    return _commit(comparison.baseline) if paired else None
+
+
+def _commit(side: Record) -> str:
+    commit = newest(side).context.get("commit", "")
     return short(commit) if is_full(commit) else ""
 
 
-def again(comparison: Comparison, ranked: Sequence[Verdict]) -> str:
-    """Return a command for each of the first rows, and how to accept an intended change."""
-    commands = dict.fromkeys(command(comparison, verdict) for verdict in ranked[:_COMMANDS])
+def again(comparison: Comparison, rows: Sequence[Verdict]) -> str:
+    """Return a command for each of the first rows, and how to accept a change, as Markdown."""
+    # One command for all of them would be wider than a comment.
+    commands = dict.fromkeys(_command(comparison, [row]) for row in rows[:_MOST_AGAIN])
     text = "\n".join(["```sh", *commands, "```\n"])
-    slower = [verdict for verdict in ranked if verdict.outcome is Outcome.REGRESSION]
+    slower = [verdict for verdict in rows if verdict.outcome is Outcome.REGRESSION]
     if not slower:
         return text
-    recorded = " ".join(map(str, accept(comparison)))
-    text += f"\n{prose(recorded)}\n" if recorded else ""
-    other = is_other_project(comparison)
-    where = "the project's policy file" if other else "`baselines/policy.toml`"
-    return text + _entry(slower[0], where)
+    recorded = " ".join(map(str, _accept(comparison)))
+    return text + (f"\n{prose(recorded)}\n" if recorded else "") + _entry(comparison, slower[0])
 
 
-def _entry(worst: Verdict, where: str) -> str:
-    """Return a draft of the policy entry that accepts the worst row; `where` names the file."""
+def _entry(comparison: Comparison, worst: Verdict) -> str:
+    """Return a draft of the policy entry that accepts the worst row."""
     # An entry accepts a row only up to its percentage, so it must cover the whole interval.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:
         return ""
+    other = is_other_project(comparison)
+    where = "the project's policy file" if other else "`baselines/policy.toml`"
     gated = "resources = true\n" if worst.by_time is not None else ""
     return (
         f"\nTo accept the slowdown for some time, add this entry to {where} in this pull "

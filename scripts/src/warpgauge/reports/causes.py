@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 from warpgauge.records.model import Clock
 from warpgauge.records.sessions import are_paired
@@ -49,53 +47,35 @@ _TELLING = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Causes:
-    """The likely causes of the changes of a comparison."""
+def causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    """Yield the likely causes of a change in words, the one that explains most first.
 
-    comparison: Comparison
+    These are resources that differ, else the environment, and whether the code is the same.
+    """
+    if not verdict.is_changed and not verdict.accepted:
+        return
+    slower = verdict.change is None or verdict.change.ratio > 0.0
 
-    @cached_property
-    def _around(self) -> dict[Clock, list[str]]:
-        """What differs between the environments of both builds and can change a clock's times."""
-        both = {Clock.DEVICE: _OF_EVERY_TIME, Clock.HOST: {**_OF_EVERY_TIME, **_OF_HOST_TIME}}
-        return {
-            clock: [
-                f"perhaps {words[one.key]} {_differs(one.baseline, one.candidate)}"
-                for one in self.comparison.differences
-                if one.key in words
-            ]
-            for clock, words in both.items()
-        }
+    def weight(one: ResourceChange) -> tuple[bool, int]:
+        explains = one.key == KERNEL or one.worse is slower
+        return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
 
-    @cached_property
-    def _is_paired(self) -> bool:
-        return are_paired(self.comparison.baseline, self.comparison.candidate)
-
-    def of(self, verdict: Verdict) -> Iterator[str]:
-        """Yield resources that differ, else the environment, and whether the code is the same."""
-        if not verdict.is_changed and not verdict.accepted:
-            return
-        slower = verdict.change is None or verdict.change.ratio > 0.0
-
-        def weight(one: ResourceChange) -> tuple[bool, int]:
-            explains = one.key == KERNEL or one.worse is slower
-            return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
-
-        for one in sorted(verdict.resources, key=weight):
-            # GitHub takes a number of seven digits for a commit.
-            is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
-            both = f"{one.before} → {one.after}"
-            yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
-        # Pairs of a commit with the baseline's commit ran in one environment.
-        if (
-            not verdict.resources
-            and verdict.is_changed
-            and (self._is_paired or not verdict.in_pairs)
-        ):
-            yield from self._around[verdict.clock]
-        if verdict.same_machine_code:
-            yield SAME_CODE
+    for one in sorted(verdict.resources, key=weight):
+        # GitHub takes a number of seven digits for a commit.
+        is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
+        both = f"{one.before} → {one.after}"
+        yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
+    # Pairs of a commit with the baseline's commit ran in one environment.
+    alike = verdict.in_pairs and not are_paired(comparison.baseline, comparison.candidate)
+    if verdict.is_changed and not verdict.resources and not alike:
+        host = _OF_HOST_TIME if verdict.clock is Clock.HOST else {}
+        words = {**_OF_EVERY_TIME, **host}
+        for differs in comparison.differences:
+            if differs.key in words:
+                what = _differs(differs.baseline, differs.candidate)
+                yield f"perhaps {words[differs.key]} {what}"
+    if verdict.same_machine_code:
+        yield SAME_CODE
 
 
 def _differs(before: str, after: str) -> str:

@@ -59,21 +59,19 @@ def headline(evaluation: judged.Evaluation) -> str:
     slower, faster = map(evaluation.count, (Outcome.REGRESSION, Outcome.IMPROVED))
     undecided = evaluation.count(Outcome.INCONCLUSIVE)
     of = f"of {plural(len(points), 'point')}"
-    if wrong:  # before a refused comparison, which may follow from it
-        return f"FAILED at {wrong} {of}: wrong result, or none."
-    if evaluation.comparison.refusal is not None:
-        return f"NOT COMPARED: {evaluation.comparison.refusal}"
-    if large:
-        return f"OVER THE MEMORY LIMIT at {large} {of}."
-    if lost or not points:
-        return f"NOT MEASURED at {lost} {of}."
-    if slower:
-        return f"SLOWER at {slower} {of}, faster at {faster}."
-    if undecided:
-        return f"UNDECIDED at {undecided} {of}, faster at {faster}."
-    if faster:
-        return f"FASTER at {faster} {of}, slower at none."
-    return f"EQUAL at {plural(len(points), 'point')}."
+    refusal = evaluation.comparison.refusal
+    found = (
+        # Before a refused comparison, which may follow from it.
+        (wrong, f"FAILED at {wrong} {of}: wrong result, or none."),
+        (refusal is not None, f"NOT COMPARED: {refusal}"),
+        (large, f"OVER THE MEMORY LIMIT at {large} {of}."),
+        (lost or not points, f"NOT MEASURED at {lost} {of}."),
+        (slower, f"SLOWER at {slower} {of}, faster at {faster}."),
+        (undecided, f"UNDECIDED at {undecided} {of}, faster at {faster}."),
+        (faster, f"FASTER at {faster} {of}, slower at none."),
+        (True, f"EQUAL at {plural(len(points), 'point')}."),
+    )
+    return next(words for holds, words in found if holds)
 
 
 def plain(evaluation: judged.Evaluation) -> str:
@@ -97,8 +95,8 @@ def render(evaluation: judged.Evaluation, console: Console) -> None:
         print_text(console, columns.line(heading), style="dim")
         for row in rows:
             print_text(console, columns.line(row))
-    if evaluation.geometric_mean is not None:
-        print_text(console, f"\n{_mean(evaluation)}", style="bold")
+    if mean := _mean(evaluation):
+        print_text(console, f"\n{mean}", style="bold")
     for index, sentence in enumerate(_remarks(evaluation)):
         print_text(console, sentence if index else f"\n{sentence}")
 
@@ -109,15 +107,14 @@ def markdown(evaluation: judged.Evaluation) -> str:
     facts = [f"- {key}: {markdown_text.in_sentence(value)}" for key, value in _facts(evaluation)]
     lines += ["\n".join(facts) + "\n"]
     if evaluation.points:
-        numbers = range(1, len(_HEADING))
-        table = markdown_text.table_head(("point", *_HEADING), numbers)
-        for point in evaluation.points:
-            row = _cells(point)
-            cells = (markdown_text.name(row.name), *map(markdown_text.unbroken, row.cells))
-            table += f"{markdown_text.table_row(cells)}\n"
-        lines += [table]
-    if evaluation.geometric_mean is not None:
-        lines += [f"**{_mean(evaluation)}**\n"]
+        table = markdown_text.table_head(("point", *_HEADING), range(1, len(_HEADING)))
+        rows = map(_cells, evaluation.points)
+        cells = (
+            (markdown_text.name(row.name), *map(markdown_text.unbroken, row.cells)) for row in rows
+        )
+        lines += [table + "".join(f"{markdown_text.table_row(row)}\n" for row in cells)]
+    if mean := _mean(evaluation):
+        lines += [f"**{mean}**\n"]
     lines += [f"- {markdown_text.prose(one)}" for one in _remarks(evaluation)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -172,12 +169,10 @@ def _interval(speed_up: judged.SpeedUp) -> str:
 def _mean(evaluation: judged.Evaluation) -> str:
     """Return a sentence on the mean, or "" without one."""
     mean = evaluation.geometric_mean
-    if mean is None:
-        return ""
     known = sum(one.speed_up is not None for one in evaluation.points)
-    all_points = "" if known == len(evaluation.points) else f" of {plural(known, 'point')}"
-    shown = f"{digits(mean.ratio)}× (95 % interval {_interval(mean)})"
-    return f"Geometric mean of the speed-ups{all_points}: {shown}."
+    some = "" if known == len(evaluation.points) else f" of {plural(known, 'point')}"
+    words = f"Geometric mean of the speed-ups{some}"
+    return f"{words}: {digits(mean.ratio)}× (95 % interval {_interval(mean)})." if mean else ""
 
 
 def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
@@ -285,12 +280,7 @@ class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1
 
 def json(found: judged.Evaluation) -> str:
     """Return an evaluation as JSON for programs."""
-    return written(document(found))
-
-
-def document(found: judged.Evaluation) -> Evaluation:
-    """Return an evaluation as the document that `render` writes."""
-    return Evaluation(
+    document = Evaluation(
         base=found.names[0],
         candidate=found.names[1],
         headline=headline(found),
@@ -303,32 +293,34 @@ def document(found: judged.Evaluation) -> Evaluation:
         candidate_alone=found.alone[1],
         notes=tuple(map(str, found.comparison.notes)),
     )
+    return written(document)
 
 
 def _point_of(point: judged.Point) -> Point:
     verdict = point.verdict
     parts = (part.partition(":") for part in verdict.name.split("/")[1:])
+    sides = ((point.base, verdict.baseline_seconds), (point.candidate, verdict.candidate_seconds))
+    base, candidate = (
+        Side(
+            verified=row.error is None,
+            max_error=row.counters.get(MAX_ERROR),
+            seconds=seconds,
+            peak_device_bytes=row.counters.get(MEMORY),
+            limit_fraction=row.counters.get("limit_fraction"),
+            error=row.error,
+        )
+        for row, seconds in sides
+    )
     return Point(
         axes={axis: value for axis, _, value in parts},
         outcome=verdict.outcome,
         within_memory_limit=point.is_within_memory,
-        base=_side_of(point.base, verdict.baseline_seconds),
-        candidate=_side_of(point.candidate, verdict.candidate_seconds),
+        base=base,
+        candidate=candidate,
         speed_up=_speed_up_of(point.speed_up),
         bound=verdict.bound,
         pairs=verdict.processes and min(verdict.processes),
         reason=verdict.reason,
-    )
-
-
-def _side_of(row: Row, seconds: float | None) -> Side:
-    return Side(
-        verified=row.error is None,
-        max_error=row.counters.get(MAX_ERROR),
-        seconds=seconds,
-        peak_device_bytes=row.counters.get(MEMORY),
-        limit_fraction=row.counters.get("limit_fraction"),
-        error=row.error,
     )
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
-from warpgauge.records.model import by_family
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest
 from warpgauge.system.text import named
@@ -28,14 +27,10 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-# The longest benchmark name of Bencher, in bytes (its BenchmarkName).
-_LONGEST_OF_BENCHER = 1024
 # Bencher reads a time as a decimal of 28 digits; this range leaves seven of them.
 _SHORTEST_NS, _LONGEST_NS = 1e-20, 1e28
 _NS = 1e9
 _MARK = "warpgauge_export"  # context key for the tool that the file was written for
-
-Json = dict[str, object]
 
 _PREFIX = "warpgauge_benchmark_"
 # For each metric's suffix: its unit, with which the name ends, and its description.
@@ -62,70 +57,72 @@ _RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "
 class Export:
     """A format: `text` writes a comparison in which every verdict has a candidate time.
 
-    `unfit` returns why a verdict is left out, or "". The others are those of a `Format`.
+    `longest_name` is what its reader takes, in bytes. The others are those of a `Format`.
     """
 
     name: str
     text: Callable[[Comparison], str]
-    unfit: Callable[[Verdict], str]
     kind: str
     own: re.Pattern[bytes]
-    packages: tuple[str, ...] = ()
+    longest_name: float = math.inf
 
     def render(self, comparison: Comparison) -> str:
         """Return the text without unfit benchmarks, or "" if none is left."""
-        kept = tuple(verdict for verdict in comparison.verdicts if not self.unfit(verdict))
+        kept = tuple(verdict for verdict in comparison.verdicts if not self._unfit(verdict))
         return self.text(replace(comparison, verdicts=kept)) if kept else ""
 
     def left_out(self, comparison: Comparison) -> str:
         """Return which benchmarks `render` leaves out and why, in words, or "" if none."""
+        expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
         found: dict[str, list[str]] = {}
-        expected = [
-            verdict for verdict in comparison.verdicts if verdict.outcome is not Outcome.SKIPPED
-        ]
         for verdict in expected:
-            if reason := self.unfit(verdict):
-                found.setdefault(reason, []).append(verdict.name)
-        told = "; ".join(f"{named(names)}: {reason}" for reason, names in found.items())
-        return told if expected else "there is no benchmark"
+            found.setdefault(self._unfit(verdict), []).append(verdict.name)
+        found.pop("", None)
+        words = "; ".join(f"{named(names)}: {reason}" for reason, names in found.items())
+        return words if expected else "there is no benchmark"
+
+    def _unfit(self, verdict: Verdict) -> str:
+        """Return why a verdict is left out, or ""."""
+        if verdict.candidate_seconds is None:
+            return verdict.outcome.value
+        if len(verdict.name.encode()) > self.longest_name:
+            return f"its name is longer than the {self.longest_name} bytes that {self.name} reads"
+        ns = verdict.candidate_seconds * _NS
+        return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that can be exported"
 
 
 def _google_benchmark(comparison: Comparison, reader: str) -> str:
-    """Return the document for `reader`, one row a line. Every verdict has a candidate time."""
-    session = newest(comparison.candidate)
-    rows = [
-        _row(verdict, comparison.candidate.rows.get(verdict.name), family, index)
-        for family, verdicts in enumerate(by_family(comparison.verdicts).values())
-        for index, verdict in enumerate(verdicts)
-    ]
-    context = json.dumps({**_context(session.context), _MARK: reader}, indent=1)
+    """Return the document for `reader`, one row a line."""
+    candidate = comparison.candidate
+    rows = [_row(one, candidate.rows.get(one.name)) for one in comparison.verdicts]
+    context = json.dumps({**_context(newest(candidate).context), _MARK: reader}, indent=1)
     lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
     text = f'{{\n"context": {context},\n"benchmarks": [\n{lines}\n]\n}}\n'
     # "##" begins a command in a build server's log (`text.inert`); JSON can escape it.
     return text.replace("##", "#\\u0023")
 
 
-def _context(told: Mapping[str, str]) -> Json:
+def _context(known: Mapping[str, str]) -> dict[str, object]:
     """Return Google Benchmark's own keys with its types, and the run's other keys.
 
     The number of CPUs and their clock are 0 if unknown. The key of our own format is removed,
     because the file is not one of ours.
     """
-    made: Json = {key: value for key, value in told.items() if key != "warpgauge_format"}
-    made |= {key: told.get(key, "") for key in ("date", "host_name", "executable")}
-    made |= {key: _whole(told.get(key, "")) for key in ("num_cpus", "mhz_per_cpu")}
-    made.pop("cpu_scaling_enabled", None)
-    if "cpu_scaling_enabled" in told:
-        made["cpu_scaling_enabled"] = told["cpu_scaling_enabled"] == "true"
-    debug = "debug" in (told.get("library_build_type"), told.get("build_type", "").lower())
-    return {**made, "caches": [], "load_avg": [], "library_build_type": ["release", "debug"][debug]}
+    made: dict[str, object] = {"date": "", "host_name": "", "executable": "", **known}
+    made.pop("warpgauge_format", None)
+    for key in ("num_cpus", "mhz_per_cpu"):
+        value = known.get(key, "")
+        made[key] = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
+    if "cpu_scaling_enabled" in known:
+        made["cpu_scaling_enabled"] = known["cpu_scaling_enabled"] == "true"
+    debug = "debug" in (known.get("library_build_type"), known.get("build_type", "").lower())
+    build = "debug" if debug else "release"
+    return {**made, "caches": [], "load_avg": [], "library_build_type": build}
 
 
-def _row(verdict: Verdict, row: Row | None, family: int, index: int) -> Json:
+def _row(verdict: Verdict, row: Row | None) -> dict[str, object]:
     return {
         "name": verdict.name,
-        "family_index": family,
-        "per_family_instance_index": index,
         "run_name": verdict.name,
         "run_type": "iteration",
         "repetitions": 1,
@@ -137,10 +134,6 @@ def _row(verdict: Verdict, row: Row | None, family: int, index: int) -> Json:
         "time_unit": "ns",
         **rates_of(verdict.counters),
     }
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 def _openmetrics(comparison: Comparison) -> str:
@@ -184,40 +177,20 @@ def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
     return {key: value.encode(errors="backslashreplace").decode() for key, value in told.items()}
 
 
-def _unfit(verdict: Verdict) -> str:
-    if verdict.candidate_seconds is None:
-        return verdict.outcome.value
-    ns = verdict.candidate_seconds * _NS
-    return "" if 0.0 < ns < math.inf else "no time that can be exported"
-
-
-def _unfit_for_bencher(verdict: Verdict) -> str:
-    if reason := _unfit(verdict):
-        return reason
-    if len(verdict.name.encode()) > _LONGEST_OF_BENCHER:
-        return f"its name is longer than the {_LONGEST_OF_BENCHER} bytes that Bencher reads"
-    ns = _NS * (verdict.candidate_seconds or 0.0)
-    return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that Bencher can read"
-
-
-def _google(name: str, unfit: Callable[[Verdict], str]) -> Export:
+def _google(name: str, longest_name: float = math.inf) -> Export:
     """Return the export for a tool that reads Google Benchmark's JSON."""
     own = re.compile(rf'"{_MARK}"\s*:\s*"{name}"'.encode())
     text = partial(_google_benchmark, reader=name)
-    return Export(name, text, unfit, f"export for {name}", own)
+    return Export(name, text, f"export for {name}", own, longest_name=longest_name)
 
 
-_METRICS = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
-_EXPORTS = (
-    _google("github-action-benchmark", _unfit),
-    _google("bencher", _unfit_for_bencher),
-    Export(
-        "openmetrics",
-        _openmetrics,
-        _unfit,
-        "OpenMetrics text of warpgauge",
-        _METRICS,
-        ("prometheus_client",),
-    ),
+_METRICS = Export(
+    "openmetrics",
+    _openmetrics,
+    "OpenMetrics text of warpgauge",
+    re.compile(rb"\A# (?:HELP|TYPE) warpgauge_"),
 )
-EXPORTS: Mapping[str, Export] = {one.name: one for one in _EXPORTS}
+EXPORTS: Mapping[str, Export] = {
+    one.name: one
+    for one in (_google("github-action-benchmark"), _google("bencher", 1024), _METRICS)
+}

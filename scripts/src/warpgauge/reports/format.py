@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -22,18 +22,15 @@ TERMINAL = "terminal"
 
 @dataclass(frozen=True)
 class Format:
-    """`render` makes the text, or bytes, of a comparison, or of what another table is for.
+    """`render` makes the text of a comparison, or of what another table is for.
 
-    `own` matches in every such file, which is a `kind`. `packages` are what it imports beyond the
-    usual. A picture is written only to files: `of_suffix` has its format for each suffix.
+    `own` matches in every such file, which is a `kind`.
     """
 
     name: str
     render: Callable[[Any], Any]
     kind: str
     own: re.Pattern[bytes]
-    packages: tuple[str, ...] = ()
-    of_suffix: Mapping[str, Format] = field(default_factory=dict)
 
 
 class _Modules(Mapping[str, Format]):

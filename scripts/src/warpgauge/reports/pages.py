@@ -11,18 +11,21 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from warpgauge.reports.drawing import picture
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural
 
+_CSS = Path(__file__).parent / "report.css"
 NUMBER = ' class="n"'  # of a cell: monospaced digits, aligned to the right
 
 
-def document(title: str, style: str, body: str, head: str = "", script: str = "") -> str:
+def document(title: str, body: str, head: str = "", script: str = "") -> str:
     """Return a page that loads nothing: its policy allows only its own style and script.
 
     `title` is text; `body` and `head` are our own markup.
     """
+    style = f"{picture.style()}{_CSS.read_text(encoding='utf-8')}"
     sources = [f"script-src {hash_of(script)}"] if script else []
     sources = ["default-src 'none'", *sources, f"style-src {hash_of(style)}"]
     policy = "; ".join([*sources, "base-uri 'none'", "form-action 'none'"])
@@ -56,9 +59,21 @@ def breakable(text: str) -> str:
     return escape(text).replace("/", "/<wbr>").replace(",", ",<wbr>")
 
 
-def heading(title: str, count: int | None = None) -> str:
+def section(title: str, inner: str, count: int | None = None, more: str = "") -> str:
+    """Return a section with its heading; `more` are attributes, and `inner` is markup."""
     number = "" if count is None else f' <span class="count">{count:,}</span>'
-    return f"<h2>{shown(title)}{number}</h2>"
+    return f"<section{more}>\n<h2>{shown(title)}{number}</h2>\n{inner}\n</section>"
+
+
+def table(rows: Iterable[Sequence[str]], heads: Sequence[str], more: str = "") -> str:
+    """Return a table of cells of markup; the first cell of a row is its heading."""
+    lines = (
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    above = "".join(f'<th scope="col">{head}</th>' if head else "<td></td>" for head in heads)
+    body = "\n".join(lines)
+    return f"<table{more}>\n<thead><tr>{above}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
 
 
 def scrolled(label: str, content: str) -> str:
@@ -68,19 +83,6 @@ def scrolled(label: str, content: str) -> str:
 
 
 REPORT, INDEX = "report.html", "index.html"
-
-_STYLE = f"""\
-:root{{color-scheme:light dark;--ink:#1f2328;--paper:#fff;--link:#0969da;--grid:#d8dce1}}
-@media (prefers-color-scheme:dark){{:root{{--ink:#e6edf3;--paper:#0d1117;--link:#4493f8;\
---grid:#30363d}}}}
-body{{max-width:72rem;margin:0 auto;padding:1rem;font:16px/1.5 system-ui,sans-serif;\
-color:var(--ink);background:var(--paper)}}
-a{{color:var(--link)}}
-table{{border-collapse:collapse}}
-th,td{{padding:.3rem 1rem .3rem 0;text-align:left;vertical-align:top;\
-border-bottom:1px solid var(--grid)}}
-.wide{{overflow-x:auto}}
-{picture.style()}"""
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,8 @@ class Gpu:
 
 def index(gpus: Sequence[Gpu]) -> str:
     """Return the first page of the site."""
-    head = "".join(f'<th scope="col">{one}</th>' for one in ("GPU", "newest night", "pages"))
-    rows = "".join(map(_row, gpus))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return page("warpgauge: nightly results by GPU", f'<div class="wide">{table}</div>')
+    inner = table(map(_row, gpus), ("GPU", "newest night", "pages"))
+    return page("warpgauge: nightly results by GPU", f'<div class="wide">{inner}</div>')
 
 
 def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
@@ -125,19 +125,17 @@ def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
 def page(title: str, body: str) -> str:
     """Return a page; `body` is our own markup."""
     main = f"<main>\n<h1>{_text(title)}</h1>\n{body}\n</main>"
-    return document(inert(title), _STYLE, main)
+    return document(inert(title), main)
 
 
 _NO_NIGHT = "<p>No report: none of the last nights has a result.</p>"
 
 
-def _row(gpu: Gpu) -> str:
-    newest = _newest(gpu) if gpu.verdict else "no result"
+def _row(gpu: Gpu) -> tuple[str, ...]:
     pages = [_link(f"{gpu.slug}/{REPORT}", "report")] if gpu.verdict else []
     history = f"history of {plural(gpu.nights, 'night')}" if gpu.nights else "no history yet"
     pages += [_link(f"{gpu.slug}/", history)]
-    name = f'<th scope="row">{_text(gpu.name)}</th>'
-    return f"<tr>{name}<td>{newest}</td><td>{' · '.join(pages)}</td></tr>"
+    return _text(gpu.name), _newest(gpu) if gpu.verdict else "no result", " · ".join(pages)
 
 
 def _newest(gpu: Gpu) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record, by_family
@@ -12,7 +12,7 @@ from warpgauge.reports import sweep as reports
 from warpgauge.reports.drawing import course
 from warpgauge.reports.drawing import roofline as drawing
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.pages import heading, scrolled, shown
+from warpgauge.reports.pages import scrolled, section, shown
 from warpgauge.reports.view import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -27,8 +27,8 @@ _SHORTEST, _LONGEST = 1e-15, 1e9  # seconds
 _Points = Mapping[float, Verdict]
 
 
-def sweeps(comparison: Comparison) -> Iterator[str]:
-    """Yield a picture for each family and axis, with variants as lines."""
+def sweeps(comparison: Comparison) -> str:
+    """Return a picture for each family and axis, with variants as lines."""
     verdicts = [
         one
         for one in comparison.verdicts
@@ -40,19 +40,18 @@ def sweeps(comparison: Comparison) -> Iterator[str]:
         for axis in dict.fromkeys(axis for one in members for axis in numbers_of(one.name)):
             if len(found) < _SWEEPS and (variants := _variants(members, axis)):
                 found.append((family, axis, variants))
-    if found:
-        yield f"<section>\n{heading('Sweeps', len(found))}"
+    inner = []
     for family, axis, variants in found:
-        count = plural(len(variants), "variant")
-        more = "" if len(variants) <= _LINES else f", the first {_LINES} of which are drawn"
-        picture = _sweep(comparison.candidate, axis, dict([*variants.items()][:_LINES]))
-        yield (
-            f"<details><summary>{shown(f'{family} over {axis}')} "
-            f'<span class="faint">{count}{more}</span></summary>\n'
-            f"{scrolled(f'{family} over {axis}', picture)}</details>"
-        )
-    if found:
-        yield "</section>"
+        title, size = f"{family} over {axis}", plural(len(variants), "variant")
+        size += "" if len(variants) <= _LINES else f", the first {_LINES} of which are drawn"
+        drawn = _sweep(comparison.candidate, axis, dict([*variants.items()][:_LINES]))
+        inner.append(_folded(title, size, scrolled(title, drawn)))
+    return section("Sweeps", "\n".join(inner), len(found)) if found else ""
+
+
+def _folded(title: str, size: str, inner: str) -> str:
+    head = f'<summary>{shown(title)} <span class="faint">{size}</span></summary>'
+    return f"<details>{head}\n{inner}</details>"
 
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
@@ -103,26 +102,22 @@ def _are_times(seconds: Iterable[float]) -> bool:
     return all(_SHORTEST <= one <= _LONGEST for one in seconds)
 
 
-def roofline(comparison: Comparison) -> Iterator[str]:
-    """Yield the candidate's rows by arithmetic intensity."""
+def roofline(comparison: Comparison) -> str:
+    """Return the candidate's rows by arithmetic intensity."""
     title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
-    if found := drawing.of_run(comparison.verdicts, title):
-        picture = scrolled("Roofline", drawing.drawn(found))
-        yield f"<section>\n{heading('Roofline')}\n{picture}\n</section>"
+    found = drawing.of_run(comparison.verdicts, title)
+    return section("Roofline", scrolled("Roofline", drawing.drawn(found))) if found else ""
 
 
-def histories(verdicts: Sequence[Verdict], known: Mapping[str, Course]) -> Iterator[str]:
-    """Yield the histories by family; the script also shows each in its row's own page."""
+def histories(verdicts: Sequence[Verdict], known: Mapping[str, Course]) -> str:
+    """Return the histories by family; the script also shows each in its row's own page."""
     numbers = {one.name: at for at, one in enumerate(verdicts) if one.name in known}
-    families = by_family(one for one in verdicts if one.name in known)
-    if families:
-        yield f"<section>\n{heading('History', len(numbers))}"
-    for family, members in families.items():
-        count = plural(len(members), "benchmark")
-        yield f'<details><summary>{shown(family)} <span class="faint">{count}</span></summary>'
-        for one in members:
-            picture = scrolled(f"History of {one.name}", course.drawn(known[one.name]))
-            yield f'<div data-history="{numbers[one.name]}">{picture}</div>'
-        yield "</details>"
-    if families:
-        yield "</section>"
+    inner = []
+    for family, members in by_family(one for one in verdicts if one.name in known).items():
+        drawn = [
+            f'<div data-history="{numbers[one.name]}">'
+            f"{scrolled(f'History of {one.name}', course.drawn(known[one.name]))}</div>"
+            for one in members
+        ]
+        inner.append(_folded(family, plural(len(members), "benchmark"), "\n".join(drawn)))
+    return section("History", "\n".join(inner), len(numbers)) if numbers else ""

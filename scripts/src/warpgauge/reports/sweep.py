@@ -5,19 +5,15 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
+from warpgauge.reports.drawing import lines, picture
+from warpgauge.reports.drawing.lines import BEFORE, CEILING, Point, Series, Vertical
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -37,13 +33,6 @@ _FAR_ABOVE = 8.0
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge lines over an axis"
-
-_WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
-
-# Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
-_HIGHEST_BAND = 1.15
-
-_BEFORE = "baseline, pale"
 
 _GAP = "   "
 # The largest width to which a variant's name widens its column; longer names are broken.
@@ -131,22 +120,9 @@ def _numbers(point: Measured) -> list[str]:
     return ["" if one is None else f"{one:.7g}" for one in (*times, *rates)]
 
 
-@dataclass(frozen=True)
-class _Quantity:
-    """The quantity that is drawn: a rate, or the time."""
-
-    label: str
-    rate: str = ""  # the counter, or "" for the time
-
-    def of(self, point: Measured, seconds: float) -> float:
-        """Return its value if `point` took `seconds`."""
-        return point.rates[self.rate] * point.time / seconds if self.rate else seconds
-
-    def told(self, value: float) -> str:
-        return quantity(value, self.label) if self.rate else duration(value)
-
-
-_DRAWN = (_Quantity("FLOP/s", "flops_per_second"), _Quantity("B/s", "bytes_per_second"))
+# The rates that are drawn, if all points have them, with their units; else times are.
+_DRAWN = {"flops_per_second": "FLOP/s", "bytes_per_second": "B/s"}
+_Curve = dict[float, "Measured | None"]
 
 
 def plain(sweep: Sweep) -> str:
@@ -164,224 +140,72 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
 
     `before` holds the baseline's seconds by variant and value.
     """
-    measured = [p for v in sweep.variants for p in _drawn(v).values() if p is not None]
+    shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
+    measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
         raise UserError(f"nothing to plot: no value of {inert(sweep.axis)} is above 0")
-    able = [one for one in _DRAWN if all(point.rates.get(one.rate, 0.0) > 0 for point in measured)]
-    what = able[0] if able else _Quantity("time of an operation")
+    rates = (key for key in _DRAWN if all(one.rates.get(key, 0.0) > 0 for one in measured))
+    rate = next(rates, "")
+
+    def y(point: Measured, seconds: float) -> float:
+        """Return what is drawn of a point if it took `seconds`."""
+        return point.rates[rate] * point.time / seconds if rate else seconds
+
+    def drawn_point(name: str, x: float, point: Measured) -> Point:
+        ends = sorted(y(point, seconds) for seconds in point.interval or ())
+        low, high = ends or (None, None)
+        told = f"{name}, {binary(x)}: {duration(point.time)}"
+        told += f", {quantity(y(point, point.time), _DRAWN[rate])}" if rate else ""
+        if limit := of_limit(point.rates.get("limit_fraction")):
+            told += f", {limit} of the roofline"
+        return Point(x, y(point, point.time), low, high, told)
+
     curves, older = [], []
-    for index, one in enumerate(sweep.variants):
-        if points := _drawn(one):
-            now = [
-                None if point is None else _drawn_point(one, x, point, what)
-                for x, point in points.items()
-            ]
-            curves.append(Series(one.name, now, index))
-            seconds = before.get(one.name, {})
-            then = [
-                Point(x, what.of(point, seconds[x])) if point is not None and x in seconds else None
-                for x, point in points.items()
-            ]
-            older.append(Series(one.name, then, index, before=True))
-    ceilings = _ceilings(sweep, what) if what.rate else []
-    every = [*ceilings, *(one for one in older if one.drawn), *curves]
-    ys = [point.y for series in every for point in series.drawn]
-    lowest = min(max(point.y for point in series.drawn) for series in curves)
+    for at, points in shown.items():
+        name = sweep.variants[at].name
+        now = [drawn_point(name, x, point) if point else None for x, point in points.items()]
+        curves.append(Series(name, now, at))
+        seconds = before.get(name, {})
+        then = [
+            Point(x, y(point, seconds[x])) if point and x in seconds else None
+            for x, point in points.items()
+        ]
+        older.append(Series(name, then, at, BEFORE))
+    every = [*_ceilings(sweep, shown, rate), *(one for one in older if one.drawn), *curves]
+    highest = max(point.y for series in every for point in series.drawn)
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    if what.rate:
-        size, unit = picture.unit_of(quantity(max(ys), what.label), max(ys))
-        far = max(ys) > _FAR_ABOVE * lowest
+    up = Vertical("time of an operation", lambda value: picture.short(duration(value)), True)
+    if rate:
+        size, unit = picture.unit_of(quantity(highest, _DRAWN[rate]), highest)
+        lowest = min(max(point.y for point in series.drawn) for series in curves)
+        far = highest > _FAR_ABOVE * lowest
         up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
-    else:
-        up = Vertical(what.label, lambda value: picture.short(duration(value)), is_logarithmic=True)
-    return lines(every, title, sweep.axis, up)
+    return lines.drawn(every, title, sweep.axis, up)
 
 
-def _drawn(variant: Variant) -> dict[float, Measured | None]:
+def _curve(variant: Variant) -> _Curve:
     """Return the points at values above zero, None for a gap; empty if all are gaps."""
     points = {value: point for value, point in variant.points.items() if value > 0}
     found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
     return found if any(found.values()) else {}
 
 
-def _drawn_point(variant: Variant, value: float, point: Measured, what: _Quantity) -> Point:
-    y = what.of(point, point.time)
-    ends = sorted(what.of(point, seconds) for seconds in point.interval or ())
-    told = f"{variant.name}, {binary(value)}: {duration(point.time)}"
-    if what.rate:
-        told += f", {what.told(y)}"
-    if limit := of_limit(point.rates.get("limit_fraction")):
-        told += f", {limit} of the roofline"
-    low, high = ends or (None, None)
-    return Point(value, y, low, high, told)
-
-
-def _ceilings(sweep: Sweep, what: _Quantity) -> list[Series]:
-    """Return each distinct ceiling once, named after its variants unless there is only one."""
-    groups: list[tuple[dict[float, float], list[int]]] = []
-    for index, variant in enumerate(sweep.variants):
-        if not (own := _ceiling(variant, what)):
-            continue
-        for curve, members in groups:
-            if _agree(curve, own):
-                curve |= own
-                members.append(index)
-                break
-        else:
-            groups.append((own, [index]))
+def _ceilings(sweep: Sweep, shown: Mapping[int, _Curve], rate: str) -> list[Series]:
+    """Return the rate at which the limit would be reached: of all variants, or of each."""
+    found: dict[int, dict[float, float]] = {}
+    for at, points in shown.items():
+        for x, point in points.items():
+            fraction = point.rates.get("limit_fraction", 0.0) if point else 0.0
+            if rate and point and fraction > 0:
+                found.setdefault(at, {})[x] = point.rates[rate] / fraction
+    pairs = [one for curve in found.values() for one in curve.items()]
+    merged = dict(pairs)
+    if pairs and all(abs(y / merged[x] - 1) <= _SAME_CEILING for x, y in pairs):
+        curve = [Point(x, y) for x, y in sorted(merged.items())]
+        return [Series("roofline", curve, None, CEILING)]
     return [
-        Series(
-            _ceiling_name(sweep, members) if len(groups) > 1 else "roofline",
-            [Point(value, y) for value, y in sorted(curve.items())],
-            members[0] if len(groups) > 1 else None,
-            ceiling=True,
-        )
-        for curve, members in groups
-    ]
-
-
-def _ceiling(variant: Variant, what: _Quantity) -> dict[float, float]:
-    """Return for each value the rate at which the limit would be reached."""
-    return {
-        value: what.of(point, point.time) / fraction
-        for value, point in _drawn(variant).items()
-        if point is not None and (fraction := point.rates.get("limit_fraction", 0.0)) > 0
-    }
-
-
-def _agree(one: Mapping[float, float], other: Mapping[float, float]) -> bool:
-    shared = one.keys() & other.keys()
-    return bool(shared) and all(abs(one[x] / other[x] - 1) <= _SAME_CEILING for x in shared)
-
-
-def _ceiling_name(sweep: Sweep, members: Sequence[int]) -> str:
-    more = f" and {len(members) - 1} more" if len(members) > 1 else ""
-    return f"roofline of {sweep.variants[members[0]].name}{more}"
-
-
-@dataclass(frozen=True)
-class Point:
-    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
-    told: str = ""
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line from left to right, broken where a point is None; a `ceiling` is dashed.
-
-    `colour` numbers the line's colour; None is the colour of text. A baseline's line (`before`) is
-    pale, without marks, and has no entry of its own in the legend.
-    """
-
-    name: str
-    points: Sequence[Point | None]
-    colour: int | None
-    ceiling: bool = False
-    before: bool = False
-
-    @property
-    def drawn(self) -> list[Point]:
-        return [point for point in self.points if point is not None]
-
-    @property
-    def parts(self) -> list[list[Point]]:
-        """The unbroken pieces of the line."""
-        groups = groupby(self.points, key=lambda point: point is not None)
-        return [[one for one in group if one is not None] for there, group in groups if there]
-
-    @property
-    def line(self) -> str:
-        """The CSS classes of its line."""
-        kind = "ceiling" if self.ceiling else "bar" if self.before else "line"
-        return f"{kind} {picture.series(self.colour)}"
-
-    @property
-    def sign(self) -> Sign:
-        path = "" if self.ceiling else picture.marker(self.colour)
-        return Sign(self.name, f"mark {picture.series(self.colour)}", path, self.line)
-
-
-@dataclass(frozen=True)
-class Vertical:
-    """The vertical axis: its title, its ticks' words, and whether it is logarithmic."""
-
-    title: str
-    words: Words = "{:g}".format
-    is_logarithmic: bool = False
-
-
-def lines(every: Sequence[Series], title: str, x_title: str, y: Vertical) -> str:
-    """Return the SVG element. At least one point; every x above zero; with a log axis every y."""
-    points = [point for one in every for point in one.drawn]
-    if y.is_logarithmic:
-        low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
-        y_ticks = picture.log_ticks(low, high)
-    else:
-        highest = max(point.y for point in points)
-        bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
-        low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-        y_ticks = picture.linear_ticks(low, high)
-    left = picture.margin(y_ticks, y.words)
-    scale = picture.logarithm if y.is_logarithmic else picture.linear
-    up = Axis(low, high, _TOP + _HEIGHT, _TOP, scale, y.words, y.title)
-    xs = sorted({point.x for point in points})
-    across = _horizontal(xs, left, x_title)
-    signs = [one.sign for one in every if not one.before]
-    signs += [Sign(_BEFORE, "", line="bar ink")] if any(one.before for one in every) else []
-    body = [
-        *(band for one in every for band in _bands(across, up, one)),
-        *(part for one in every for part in _line(across, up, one)),
-        *picture.legend([[sign] for sign in signs], across.end + GAP, _TOP),
-    ]
-    right = GAP + max(sign.width for sign in signs)
-    height = _TOP + LINE * len(signs) + GAP
-    ticks = _x_ticks(xs, across), y_ticks
-    return picture.chart(title, (across, up), ticks, body, right=right, height=height)
-
-
-def _horizontal(xs: Sequence[float], left: float, title: str) -> Axis:
-    """Return an axis slightly longer than the lines at both ends."""
-    room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
-    low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
-    return Axis(low, high, left, left + _WIDTH, picture.logarithm, binary, title)
-
-
-def _x_ticks(xs: Sequence[float], x: Axis) -> list[float]:
-    """Return powers of two, spaced as their labels need, or the values if these lie between."""
-    first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-    if first == last or any(isinstance(one, float) for one in xs):
-        return x.spread(xs)
-    # 2^10 and 2^20 belong to every step.
-    for step in (1, 2, 5, 10):
-        chosen = [2**power for power in range(first, last + 1) if power % step == 0]
-        if x.spread(chosen) == chosen:
-            break
-    return [*chosen] if len(chosen) > 1 else x.spread(xs)
-
-
-def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    """Yield the intervals: a band, or a bar for a single point."""
-    colour = picture.series(one.colour)
-    for part in one.parts:
-        known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
-        highs = [(x.at(at), y.at(high)) for at, _, high in known]
-        lows = [(x.at(at), y.at(low)) for at, low, _ in known]
-        if len(known) == 1:
-            yield picture.line(f"bar {colour}", [*lows, *highs])
-        elif known:
-            corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
-
-
-def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    for part in one.parts:
-        yield picture.line(one.line, [(x.at(point.x), y.at(point.y)) for point in part])
-        for point in () if one.ceiling or one.before else part:
-            sign = one.sign
-            yield picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
+        Series(f"roofline of {sweep.variants[at].name}", [Point(*one) for one in curve.items()],
+               at, CEILING)
+        for at, curve in found.items()
+    ]  # fmt: skip

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from warpgauge.records.counters import SOURCE_LINE
 from warpgauge.records.model import PROCESSES, PROGRAMS, Clock, Record, Source, by_family
 from warpgauge.records.sessions import newest
-from warpgauge.reports.causes import Causes
+from warpgauge.reports.causes import causes
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import (
@@ -175,19 +175,12 @@ class Row:
     @property
     def sentence(self) -> str:
         """What was found and why: ``+5.0 % (95 % interval …), 60 µs → …``."""
-        return self._sentence((f"likely cause: {self.cause}",) if self.causes else ())
-
-    @property
-    def finding(self) -> str:
-        """The same without the cause."""
-        return self._sentence(())
-
-    def _sentence(self, causes: Iterable[str]) -> str:
         shown = self.numbers
         bound = bound_words(self.verdict) if self.word == WITHIN else ""
         change = f"{shown.change} (95 % interval {shown.interval}), {shown.old} → {shown.new}"
         limit = f"{shown.limit} of the limit" if shown.limit and shown.change else ""
-        parts = (bound, *self.reasons, change if shown.change else "", limit, *causes)
+        cause = f"likely cause: {self.cause}" if self.causes else ""
+        parts = (bound, *self.reasons, change if shown.change else "", limit, cause)
         return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
 
 
@@ -256,8 +249,8 @@ class View:
     @cached_property
     def every_row(self) -> list[Row]:
         """The rows in the order of the file, refused ones too."""
-        causes = Causes(self.comparison)
-        return [Row(one, tuple(causes.of(one))) for one in self.comparison.verdicts]
+        found = self.comparison
+        return [Row(one, tuple(causes(found, one))) for one in found.verdicts]
 
     @cached_property
     def rows(self) -> list[Row]:

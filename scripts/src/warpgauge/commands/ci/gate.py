@@ -25,12 +25,12 @@ from warpgauge.system.git import short
 from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import quoted
 
-PICTURES = ("intervals.svg", "intervals.png")
+PICTURE = "intervals.svg"
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
 # Options that the gate sets itself, and that may not be passed on.
 _OURS = ("--out", "--against")
-# Wide enough for the interval of each change in a log.
+# Wide enough for the rate and the limit of each change in a log.
 _COLUMNS = "140"
 
 
@@ -89,7 +89,7 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     run.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
         annotations = Path(own) / "annotations.txt"
-        files = [*FILES.items(), *(("intervals", file) for file in PICTURES)]
+        files = [*FILES.items(), ("intervals", PICTURE)]
         command += [
             "--why",
             "--isolate=auto",

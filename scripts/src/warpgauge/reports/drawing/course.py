@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -14,7 +14,6 @@ from warpgauge.reports.drawing.picture import GAP, LETTER, Axis
 from warpgauge.system.text import duration, percent, span
 
 _WIDTH, _HEIGHT, _LINE = 800.0, 240.0, 18.0
-_LINES = 2  # for labels of change points
 _LONGEST_DATE = 12
 _BELOW = "bars: 95 % interval of a night; lines: mean between changes"
 
@@ -88,8 +87,8 @@ def drawn(course: Course) -> str:
         *(-room, last + room, left, left + _WIDTH),
         words=lambda index: _short(course.nights[int(index)].date),
     )
-    labels, lines = _labels(course.changes, x)
-    top = 40.0 + _LINE * lines
+    labels = _labels(course.changes, x)
+    top = 40.0 + (_LINE if labels else 0.0)
     y = Axis(low, high, top + _HEIGHT, top, scale, words, "time of an operation")
     # The first and the last night, and halves, quarters, ... between, as far as they have room.
     between = (last * odd // 2**power for power in range(1, 5) for odd in range(1, 2**power, 2))
@@ -173,20 +172,18 @@ def _changes(changes: Sequence[ChangePoint], x: Axis, y: Axis) -> Iterator[str]:
         yield picture.line(f"ceiling {one.kind}", [(at, y.end), (at, y.start)], told)
 
 
-def _labels(changes: Sequence[ChangePoint], x: Axis) -> tuple[list[str], int]:
-    """Return labels above the frame, largest changes first, and their number of lines.
+def _labels(changes: Sequence[ChangePoint], x: Axis) -> list[str]:
+    """Return labels above the frame; of changes whose labels lack room, the largest.
 
-    A label without room is left out; its line still has a tooltip.
+    The line of a change without a label still has a tooltip.
     """
-    labels: list[str] = []
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(_LINES)]
-    for one in sorted(changes, key=lambda change: -abs(change.change)):
-        words = percent(one.change)
-        half = picture.width_of(words) / 2
-        at = min(max(x.at(one.index - 0.5), x.start + half), x.end - half)
-        for number, others in enumerate(taken):
-            if all(abs(at - other) >= half + wide + LETTER for other, wide in others):
-                others.append((at, half))
-                labels.append(picture.text(at, 52 + _LINE * number, words, f"middle {one.kind}"))
-                break
-    return labels, sum(map(bool, taken))
+    largest_first = sorted(changes, key=lambda change: -abs(change.change))
+    by_place = {one.index - 0.5: one for one in reversed(largest_first)}
+    # Within the frame at either end.
+    half = max((picture.width_of(percent(one.change)) for one in changes), default=0.0) / 2
+    inner = replace(x, words=lambda place: percent(by_place[place].change))
+    return [
+        picture.text(min(max(x.at(place), x.start + half), x.end - half), 52,
+                     percent(by_place[place].change), f"middle {by_place[place].kind}")
+        for place in inner.spread(one.index - 0.5 for one in largest_first)
+    ]  # fmt: skip

@@ -7,13 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, Axis
+from warpgauge.reports.drawing import lines, picture
+from warpgauge.reports.drawing.lines import CEILING, DOTS, Point, Series, Vertical
+from warpgauge.reports.drawing.picture import GAP
 from warpgauge.system.text import percent
 
-_WIDTH, _HEIGHT, _TOP = 640.0, 240.0, 44.0
-_MARKED = 100  # the first ranks; of the others a line goes through _STEPS
-_STEPS = 200
+_MARKED, _STEPS = 100, 100  # the first ranks have a mark, and of the others so many
 
 _CELL, _GRID_TOP, _LONGEST = 22.0, 72.0, 40
 _SHADES = (0.01, 0.02, 0.05, 0.10)  # changes at which a square becomes darker
@@ -33,22 +32,19 @@ class Ranks:
 def ranks(units: Ranks) -> str:
     """Return the SVG element; `units` has at least one value."""
     order = sorted(range(len(units.values)), key=lambda at: -units.values[at])
-    count, high = len(order), 1.05 * max(*units.values, units.limit, 1.0)
-    ticks = picture.linear_ticks(0.0, high)
-    left = picture.margin(ticks, "{:g}".format)
-    x = Axis(0.8, 1.25 * max(count, 2), left, left + _WIDTH, picture.logarithm, title="rank")
-    y = Axis(0.0, high, _TOP + _HEIGHT, _TOP, title=units.y)
-    limit = y.at(units.limit)
-    body = [picture.line("ceiling ink", [(x.start, limit), (x.end, limit)], "the limit")]
-    if count > _MARKED:  # equal steps of the logarithmic axis
-        ratio = count / _MARKED
-        rest = {round(_MARKED * ratio ** (step / _STEPS)) for step in range(_STEPS + 1)}
-        points = [(x.at(rank), y.at(units.values[order[rank - 1]])) for rank in sorted(rest)]
-        body.append(picture.line("line c0", points))
-    for rank, at in enumerate(order[:_MARKED], 1):
-        kinds = "dot slower" if units.values[at] > units.limit else "dot c0"
-        body.append(picture.mark(x.at(rank), y.at(units.values[at]), kinds, told=units.names[at]))
-    return picture.chart(units.title, (x, y), (picture.log_ticks(1, max(count, 2)), ticks), body)
+    count = len(order)
+    # All of the first ranks, then equal steps of the logarithmic axis.
+    rest = {round(_MARKED * (count / _MARKED) ** (step / _STEPS)) for step in range(1, _STEPS + 1)}
+    shown = [*range(1, min(count, _MARKED) + 1), *sorted(one for one in rest if one > _MARKED)]
+    above, below = list[Point](), list[Point]()
+    for rank in shown:
+        value, name = units.values[order[rank - 1]], units.names[order[rank - 1]]
+        (above if value > units.limit else below).append(Point(rank, value, told=name))
+    limit = [Point(rank, units.limit) for rank in (1, max(count, 2))]
+    every = [Series("the limit", limit, None, CEILING)]
+    every += [Series("above the limit", above, 1, DOTS)] if above else []
+    every += [Series("below the limit", below, 0, DOTS)] if below else []
+    return lines.drawn(every, units.title, "rank", Vertical(units.y), decimal=True)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures share: colours, texts, marks, legends, axes, a chart, SVG and PNG files. Pure.
+"""What all pictures share: colours, texts, marks, legends, axes, a chart, SVG files. Pure.
 
 Each `drawn` of a module returns an SVG element for a page, and `document` makes a file of it. A
 picture has no id, style or address, because a page holds several and has `style()` once. The same
@@ -10,12 +10,8 @@ data give the same bytes. A page sets other colours by the variables of the styl
 from __future__ import annotations
 
 import math
-import re
-import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
@@ -79,18 +75,6 @@ _MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0
           "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
 CIRCLE, SQUARE, DIAMOND = _MARKS[:3]
 
-# The package that `png` imports, and pixels of the PNG per pixel of the picture.
-PNG_PACKAGE, _SCALE = "resvg_py", 2.0
-
-# DejaVu Sans Mono 2.37 with the letters up to U+017F and the signs of the pictures, made by
-#   pyftsubset DejaVuSansMono.ttf --no-hinting --layout-features= --drop-tables+=FFTM
-#     --unicodes=20-7e,a0-17f,2013,2014,2018-201d,2022,2026,2190-2193,2212,2264,2265,394,3bc
-_FONT = Path(__file__).parent / "letters.ttf"
-_FAMILY = "DejaVu Sans Mono"
-
-# Bytes of the signature and of the first chunk: its length, name, 13 bytes and checksum.
-_HEAD = 8 + 4 + 4 + 13 + 4
-
 
 def style() -> str:
     """Return the style of all pictures, needed once in a page or in a picture's file."""
@@ -98,11 +82,8 @@ def style() -> str:
         ";".join(f"--wg-{name}:{both[page]}" for name, both in _ALL.items()) for page in (0, 1)
     )
     dark = f"@media (prefers-color-scheme:dark){{.wg-picture{{{dark}}}}}"
-    return f".wg-picture{{{light}}}\n{dark}\n{_rules()}"
-
-
-def _rules() -> str:
-    return _SHAPES + "".join(f".wg-{name}{{color:var(--wg-{name})}}\n" for name in _COLOURS)
+    rules = "".join(f".wg-{name}{{color:var(--wg-{name})}}\n" for name in _COLOURS)
+    return f".wg-picture{{{light}}}\n{dark}\n{_SHAPES}{rules}"
 
 
 def series(colour: int | None) -> str:
@@ -129,32 +110,9 @@ def element(body: Iterable[str], width: float, height: float, label: str) -> str
 
 def document(picture: str, mark: str) -> str:
     """Return a file of one picture; the `mark` tells a later run that it may replace the file."""
-    return f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {mark} -->\n{styled(picture)}'
-
-
-def styled(picture: str, rules: str = "") -> str:
-    """Return the picture with a style; `rules` replaces that for light and dark pages."""
     head, rest = picture.split("\n", 1)
-    return f"{head}\n<style>{rules or style()}</style>\n{rest}"
-
-
-def png(picture: str, title: str) -> bytes:
-    """Return a light PNG, the same bytes on any machine; `title` is its metadata."""
-    import resvg_py
-
-    image = resvg_py.svg_to_bytes(
-        # Without variables, which the renderer lacks.
-        svg_string=styled(
-            picture, re.sub(r"var\(--wg-(\w+)\)", lambda found: _ALL[found[1]][0], _rules())
-        ),
-        zoom=_SCALE,
-        skip_system_fonts=True,
-        font_files=[str(_FONT)],
-        monospace_family=_FAMILY,
-    )
-    data = b"tEXtTitle\0" + title.encode("latin-1")
-    chunk = struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data))
-    return image[:_HEAD] + chunk + image[_HEAD:]
+    above = f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {mark} -->\n{head}'
+    return f"{above}\n<style>{style()}</style>\n{rest}"
 
 
 def text(x: float, y: float, words: str, kinds: str = "", more: str = "") -> str:
@@ -243,19 +201,6 @@ class Sign:
         elif not self.line:
             yield rect(self.kinds, x, y - 6, 26, 12)
         yield text(x + self._words_at, y + 4, shortened(self.name))
-
-
-def legend_rows(signs: Sequence[Sign], width: float) -> list[list[Sign]]:
-    """Split a legend into lines of at most `width`, unless one sign is wider."""
-    found: list[list[Sign]] = []
-    room = 0.0
-    for one in signs:
-        if not found or one.width > room:
-            found.append([])
-            room = width
-        found[-1].append(one)
-        room -= one.width + GAP
-    return found
 
 
 def legend(rows: Iterable[Sequence[Sign]], x: float, y: float) -> Iterator[str]:

@@ -11,19 +11,15 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, count
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count, groupby
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
 from warpgauge.records.counters import RESOURCES
-from warpgauge.records.model import Record, Why
 from warpgauge.reports import pictures
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.format import Format
 from warpgauge.reports.formats import intervals
@@ -31,17 +27,16 @@ from warpgauge.reports.pages import (
     NUMBER,
     breakable,
     document,
-    heading,
     plain,
     scrolled,
+    section,
     shown,
+    table,
 )
 from warpgauge.reports.view import (
-    ACCEPTED,
     CONTROL,
     EXIT_MEANINGS,
     WITHIN,
-    WORDS,
     Group,
     Row,
     View,
@@ -54,231 +49,59 @@ from warpgauge.reports.view import (
     side,
 )
 from warpgauge.system import text
-from warpgauge.verdict.comparison import KERNEL, Comparison, Verdict, exit_status
+from warpgauge.verdict.comparison import KERNEL, Comparison, exit_status
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
 
-# The table has all rows up to _MOST_ROWS. Of more, it has those that are not within tolerance, at
-# least _FIRST_ROWS; the script makes the others from the data.
-_MOST_ROWS, _FIRST_ROWS = 2000, 500
 _OF_A_GROUP = 20  # rows of a cause shown above the table
+_MOST_MOVED = 60  # table lines per row of what moved
+_DIGITS = 6  # significant digits of numbers; they are drawn or shown with four
 
 _HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
              "at most", "of limit")  # fmt: skip
 _NUMBERS_FROM = 2
-_KEY = "Dot: change. Line: its 95 % interval. Grey: the tolerance."
+_KEY = '<p class="faint">Dot: change. Line: its 95 % interval. Grey: the tolerance.</p>'
+
+# Characters that could end a script element, or begin markup in it.
+_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
 
 _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
+
+_HEAD = (
+    f'<meta name="generator" content="{MARK}">\n<meta name="referrer" content="no-referrer">\n'
+    '<meta name="color-scheme" content="light dark">\n'
+)
 
 
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
-    page = _Page(View(comparison))
-    rules, script = f"{picture.style()}{_file('report.css')}", _file("report.js")
-    views = [
-        *_top(page.view),
-        *page.groups(),
-        *page.within(),
-        *page.table(),
-        *pictures.sweeps(comparison),
-        *pictures.roofline(comparison),
-        *pictures.histories([row.verdict for row in page.rows], histories),
-        *_compared(comparison),
-        *_notes(comparison),
+    view = View(comparison)
+    # All rows, refused ones too, the worst first, by their keys in links.
+    rows = view.rows or sorted(view.every_row, key=lambda row: rank(row.verdict))
+    keys = _keys(row.name for row in rows)
+    links = {row.name: _link(key) for row, key in zip(rows, keys, strict=True)}
+    parts = [
+        _top(view),
+        *_groups(view, links),
+        *_within(view),
+        _table(rows, keys, links),
+        pictures.sweeps(comparison),
+        pictures.roofline(comparison),
+        pictures.histories([row.verdict for row in rows], histories),
+        _compared(comparison),
+        _notes(comparison),
     ]
-    head = (
-        f'<meta name="generator" content="{MARK}">\n<meta name="referrer" content="no-referrer">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-    )
-    main = "\n".join(filter(None, views))
+    data = json.dumps([_data(comparison, row) for row in rows], separators=(",", ":"),
+                      allow_nan=False).translate(_ESCAPES)  # fmt: skip
+    main = "\n".join(filter(None, parts))
     body = (
         f'<a class="skip" href="#rows">Skip to all benchmarks</a>\n<main>\n{main}\n</main>\n'
-        f'<script type="application/json" id="data">{page.data()}</script>'
+        f'<script type="application/json" id="data">{data}</script>'
     )
-    title = f"{page.view.check}: {text.plain(headline(comparison))}"
-    return document(title, rules, body, head, script)
-
-
-def _file(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class _Page:
-    view: View
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """All rows, refused ones too, the worst first."""
-        every = self.view.every_row
-        return self.view.rows or sorted(every, key=lambda row: rank(row.verdict))
-
-    @cached_property
-    def keys(self) -> Mapping[str, str]:
-        """The key of each row in links, by its name."""
-        names = [row.name for row in self.rows]
-        return dict(zip(names, _keys(names), strict=True))
-
-    @cached_property
-    def _in_table(self) -> int:
-        """The number of rows in the page's own table."""
-        if len(self.rows) <= _MOST_ROWS:
-            return len(self.rows)
-        telling = sum(row.word not in (WITHIN, CONTROL) for row in self.rows)
-        return min(max(telling, _FIRST_ROWS), _MOST_ROWS)
-
-    def data(self) -> str:
-        """Return the data for the script."""
-        rest = [[self.keys[row.name], *row.numbers] for row in self.rows[self._in_table :]]
-        return _data(self.view.comparison, self.rows, rest)
-
-    def groups(self) -> Iterator[str]:
-        """Yield what changed, by cause, and what is open."""
-        key = f'<p class="faint">{_KEY}</p>'
-        titles: dict[str, list[Group]] = {}
-        for group in self.view.groups:
-            if group.word not in (WITHIN, CONTROL, "new", "skipped"):
-                titles.setdefault(group.word, []).append(group)
-        for word, groups in titles.items():
-            count = sum(len(group.rows) for group in groups)
-            yield f"<section>\n{heading(word.capitalize(), count)}\n{key}"
-            yield from map(self._group, groups)
-            yield "</section>"
-            key = ""
-
-    def _group(self, group: Group) -> str:
-        title = f"<h3>{_words(group.cause)}</h3>\n" if group.cause else ""
-        lines = "\n".join(map(self._line, group.rows[:_OF_A_GROUP]))
-        more = len(group.rows) - _OF_A_GROUP
-        rest = f'<p><a href="#rows">{more:,} more below</a></p>\n' if more > 0 else ""
-        table = scrolled(text.plain(group.title), f"<table>\n{lines}\n</table>")
-        return f'<div class="group {_class(group.word)}">\n{title}{table}\n{rest}</div>'
-
-    def _line(self, row: Row) -> str:
-        one, numbers = row.verdict, row.numbers
-        bar = intervals.bar(one.change, one.tolerance or 0.0) if one.change else ""
-        times = f"{numbers.old} → {numbers.new}" if numbers.change else ""
-        said = _words("; ".join((*row.reasons, *(() if one.is_changed else row.causes))))
-        return (
-            f'<tr><th scope="row">{self.link(row)}</th>'
-            f'<td class="n {_class(row.word)}">{row.size}</td>'
-            f"<td>{bar}</td><td{NUMBER}>{times}</td><td{NUMBER}>{numbers.limit}</td>"
-            f'<td class="faint">{said}</td></tr>'
-        )
-
-    def link(self, row: Row) -> str:
-        key = self.keys[row.name]
-        return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
-
-    def within(self) -> Iterator[str]:
-        """Yield how many rows of each family are within tolerance, and their largest bound."""
-        for word, title in ((WITHIN, WITHIN.capitalize()), (CONTROL, "Controls, not judged")):
-            if families := self.view.families(word):
-                yield "<section>\n" + heading(title, sum(len(one.rows) for one in families))
-                yield '<ul class="bounds">'
-                for one in families:
-                    yield f"<li>{shown(one.name)} {len(one.rows)} <span>{one.most}</span></li>"
-                yield "</ul></section>"
-
-    def table(self) -> Iterator[str]:
-        heads = (
-            f'<th scope="col"{NUMBER if at >= _NUMBERS_FROM else ""}>{title}</th>'
-            for at, title in enumerate(_HEADINGS)
-        )
-        yield (
-            f'<section id="rows" tabindex="-1">\n{heading("All benchmarks", len(self.rows))}\n'
-            '<div id="tools" hidden></div>'
-        )
-        body = "\n".join(map(self._row, self.rows[: self._in_table]))
-        yield scrolled(
-            "Table of all benchmarks",
-            f'<table id="all">\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n{body}</tbody>\n'
-            "</table>",
-        )
-        if (more := len(self.rows) - self._in_table) > 0:
-            yield (
-                f"<noscript><p>{more:,} more rows, the least significant ones, are in this file; "
-                "only its script shows them.</p></noscript>"
-            )
-        yield "</section>"
-
-    def _row(self, row: Row) -> str:
-        key = html.escape(self.keys[row.name])
-        numbers = "".join(f"<td{NUMBER}>{cell}</td>" for cell in row.numbers)
-        # The target of a link to this row if the script does not run.
-        return (
-            f'<tr id="row={key}"><td class="{_class(row.word)}">{row.word}</td>'
-            f'<th scope="row">{self.link(row)}</th>{numbers}</tr>'
-        )
-
-
-def _class(word: str) -> str:
-    return word.replace(" ", "-")
-
-
-def _words(words: str) -> str:
-    return html.escape(text.plain(words))
-
-
-def _top(view: View) -> Iterator[str]:
-    comparison, kind = view.comparison, view.check.split()[0].lower()
-    status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
-    title = _words(headline(comparison))
-    yield f'<header>\n<h1><span class="badge {kind}">{view.check}</span> {title}</h1>'
-    told = [*filter(None, (gpu and f"On {gpu}.", how_found(comparison)))]
-    yield f"<p>{shown(' '.join(told))}</p>" if told else ""
-    yield f'<p class="faint">Exit status {status:d}: {EXIT_MEANINGS[status]}.</p>\n</header>'
-
-
-def _compared(comparison: Comparison) -> Iterator[str]:
-    differences = differences_beside(comparison)
-    lines = [("compared", side(comparison.baseline), side(comparison.candidate)), *differences]
-    body = "\n".join(
-        f'<tr><th scope="row">{shown(key)}</th>'
-        + "".join(f"<td>{breakable(plain(value))}</td>" for value in (before, after))
-        + "</tr>"
-        for key, before, after in lines
-    )
-    title = "Differences between the environments"
-    table = (
-        '<table class="sides">\n<thead><tr><td></td><th scope="col">baseline</th>'
-        f'<th scope="col">candidate</th></tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
-    )
-    yield f"<section>\n{heading(title, len(differences))}\n{scrolled(title, table)}\n</section>"
-
-
-def _notes(comparison: Comparison) -> Iterator[str]:
-    told = [*map(str, comparison.every_note), rule(comparison)]
-    told += [" ".join(map(str, next_step(comparison)))]
-    items = [f"<li>{shown(one)}</li>" for one in told if one]
-    if items:
-        title = "Notes" if len(items) > 1 else "Note"
-        yield f"<section>\n{heading(title)}\n<ul>\n{chr(10).join(items)}\n</ul>\n</section>"
-
-
-# Significant digits of numbers; they are drawn or shown with four.
-_DIGITS = 6
-_MOST_MOVED = 60  # table lines per row of what moved
-
-# Characters that could end a script element, or begin markup in it.
-_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&"}
-
-Cell = Callable[[Row], object]
-_OUTCOMES: list[str] = [*WORDS.values(), ACCEPTED, CONTROL]
-_CELLS: dict[str, Cell] = {
-    "outcome": lambda row: _OUTCOMES.index(row.word),
-    "clock": lambda row: row.verdict.clock.value,
-    "before": lambda row: _number(row.verdict.baseline_seconds),
-    "after": lambda row: _number(row.verdict.candidate_seconds),
-    "ratio": lambda row: _number(row.verdict.change.ratio if row.verdict.change else None),
-    "low": lambda row: _number(row.verdict.change.low if row.verdict.change else None),
-    "high": lambda row: _number(row.verdict.change.high if row.verdict.change else None),
-    "bound": lambda row: _number(row.verdict.bound),
-    "tolerance": lambda row: _number(row.verdict.tolerance),
-    "limit": lambda row: _number(row.verdict.limit_fraction),
-    "told": lambda row: row.finding,
-}
+    title = f"{view.check}: {text.plain(headline(comparison))}"
+    script = Path(__file__).with_name("report.js").read_text(encoding="utf-8")
+    return document(title, body, _HEAD, script)
 
 
 def _keys(names: Iterable[str]) -> list[str]:
@@ -291,99 +114,176 @@ def _keys(names: Iterable[str]) -> list[str]:
     return [*found]
 
 
-def _data(comparison: Comparison, rows: Sequence[Row], rest: Sequence[Sequence[str]]) -> str:
-    """Return the JSON of these rows, in their order, for a script element.
-
-    `rest` has the keys and cells of the last rows, which have no row in the page itself.
-    """
-    verdicts = [row.verdict for row in rows]
-    sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
-    causes = {at: f"Likely cause: {text.plain(row.cause)}" for at, row in enumerate(rows)
-              if row.causes}  # fmt: skip
-    told = {
-        "outcomes": _OUTCOMES,
-        "rows": {name: [*map(cell, rows)] for name, cell in _CELLS.items()},
-        "causes": causes,
-        "why": {at: _why(one.why) for at, one in enumerate(verdicts) if one.why},
-        **_kernels(comparison, verdicts),
-        "rest": rest,
-        "medians": {name: _medians(side, verdicts) for name, side in sides.items()},
-        "pairs": [_pairs(comparison.candidate, one) for one in verdicts],
-        "counters": _counters(verdicts),
-    }
-    made = json.dumps(told, separators=(",", ":"), allow_nan=False)
-    for char, escape in _ESCAPES.items():
-        made = made.replace(char, escape)
-    return made
+def _link(key: str) -> str:
+    return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
 
 
-def _why(why: Why) -> list[object]:
-    """Return the paragraph, and the cells of the table."""
+def _class(word: str) -> str:
+    return word.replace(" ", "-")
+
+
+def _words(words: str) -> str:
+    return html.escape(text.plain(words))
+
+
+def _top(view: View) -> str:
+    comparison, kind = view.comparison, view.check.split()[0].lower()
+    status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
+    found = " ".join(filter(None, (gpu and f"On {gpu}.", how_found(comparison))))
+    return (
+        f'<header>\n<h1><span class="badge {kind}">{view.check}</span> '
+        f"{_words(headline(comparison))}</h1>\n<p>{shown(found)}</p>\n"
+        f'<p class="faint">Exit status {status:d}: {EXIT_MEANINGS[status]}.</p>\n</header>'
+    )
+
+
+def _groups(view: View, links: Mapping[str, str]) -> Iterator[str]:
+    """Yield what changed, by cause, and what is open."""
+    folded = (WITHIN, CONTROL, "new", "skipped")
+    open_groups = [group for group in view.groups if group.word not in folded]
+    key = _KEY
+    for word, groups in groupby(open_groups, key=lambda group: group.word):
+        members = [*groups]
+        size = sum(len(group.rows) for group in members)
+        inner = "\n".join(_group(group, links) for group in members)
+        yield section(word.capitalize(), f"{key}\n{inner}", size)
+        key = ""
+
+
+def _group(group: Group, links: Mapping[str, str]) -> str:
+    title = f"<h3>{_words(group.cause)}</h3>\n" if group.cause else ""
+    lines = "\n".join(_line(row, links[row.name]) for row in group.rows[:_OF_A_GROUP])
+    more = len(group.rows) - _OF_A_GROUP
+    rest = f'<p><a href="#rows">{more:,} more below</a></p>\n' if more > 0 else ""
+    inner = scrolled(text.plain(group.title), f"<table>\n{lines}\n</table>")
+    return f'<div class="group {_class(group.word)}">\n{title}{inner}\n{rest}</div>'
+
+
+def _line(row: Row, link: str) -> str:
+    one, numbers = row.verdict, row.numbers
+    bar = intervals.bar(one.change, one.tolerance or 0.0) if one.change else ""
+    times = f"{numbers.old} → {numbers.new}" if numbers.change else ""
+    why = _words("; ".join((*row.reasons, *(() if one.is_changed else row.causes))))
+    return (
+        f'<tr><th scope="row">{link}</th><td class="n {_class(row.word)}">{row.size}</td>'
+        f"<td>{bar}</td><td{NUMBER}>{times}</td><td{NUMBER}>{numbers.limit}</td>"
+        f'<td class="faint">{why}</td></tr>'
+    )
+
+
+def _within(view: View) -> Iterator[str]:
+    """Yield how many rows of each family are within tolerance, and their largest bound."""
+    for word, title in ((WITHIN, WITHIN.capitalize()), (CONTROL, "Controls, not judged")):
+        families = view.families(word)
+        items = "\n".join(
+            f"<li>{shown(one.name)} {len(one.rows)} <span>{one.most}</span></li>"
+            for one in families
+        )
+        size = sum(len(one.rows) for one in families)
+        yield section(title, f'<ul class="bounds">\n{items}\n</ul>', size) if families else ""
+
+
+def _table(rows: Iterable[Row], keys: Iterable[str], links: Mapping[str, str]) -> str:
+    heads = "".join(
+        f'<th scope="col"{NUMBER if at >= _NUMBERS_FROM else ""}>{title}</th>'
+        for at, title in enumerate(_HEADINGS)
+    )
+    # The id is the target of a link to this row if the script does not run.
+    lines = [
+        f'<tr id="row={html.escape(key)}"><td class="{_class(row.word)}">{row.word}</td>'
+        f'<th scope="row">{links[row.name]}</th>'
+        + "".join(f"<td{NUMBER}>{cell}</td>" for cell in row.numbers)
+        + "</tr>"
+        for row, key in zip(rows, keys, strict=True)
+    ]
+    body = "\n".join(lines)
+    whole = f'<table id="all">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
+    inner = f'<div id="tools" hidden></div>\n{scrolled("Table of all benchmarks", whole)}'
+    return section("All benchmarks", inner, len(lines), ' id="rows" tabindex="-1"')
+
+
+def _compared(comparison: Comparison) -> str:
+    differences = differences_beside(comparison)
+    sides = ("compared", side(comparison.baseline), side(comparison.candidate))
     cells = [
-        [plain(cell) for cell in (one.cause, one.what, one.before, one.after)]
-        for one in why.moved[:_MOST_MOVED]
+        (shown(key), breakable(plain(before)), breakable(plain(after)))
+        for key, before, after in (sides, *differences)
     ]
-    return [plain(why.paragraph), cells]
+    title = "Differences between the environments"
+    inner = table(cells, ("", "baseline", "candidate"), ' class="sides"')
+    return section(title, scrolled(title, inner), len(differences))
 
 
-def _medians(side: Record, verdicts: Sequence[Verdict]) -> list[list[list[float | None]]]:
-    """Return for each row the process medians of each session."""
-    rows = (side.rows.get(verdict.name) for verdict in verdicts)
-    return [
-        [[*map(_number, medians)] for medians in row.process_medians.values()] if row else []
-        for row in rows
+def _notes(comparison: Comparison) -> str:
+    notes = [*map(str, comparison.every_note), rule(comparison)]
+    notes += [" ".join(map(str, next_step(comparison)))]
+    items = [f"<li>{shown(note)}</li>" for note in notes if note]
+    inner = "\n".join(items)
+    return section("Notes", f"<ul>\n{inner}\n</ul>") if items else ""
+
+
+def _data(comparison: Comparison, row: Row) -> dict[str, object]:
+    """Return what the script shows of a row, and by which numbers it sorts."""
+    one = row.verdict
+    change = one.change
+    ratio, low, high = (change.ratio, change.low, change.high) if change else (None, None, None)
+    sorted_by = (one.baseline_seconds, one.candidate_seconds, ratio, ratio, one.bound,
+                 one.limit_fraction)  # fmt: skip
+    sides = [side.rows.get(one.name) for side in (comparison.baseline, comparison.candidate)]
+    pairs = [pair.log_ratio for pair in sides[1].pairs] if sides[1] else []
+    medians = [
+        [_numbers(times) for times in side.process_medians.values()] if side else []
+        for side in sides
     ]
-
-
-def _pairs(candidate: Record, verdict: Verdict) -> list[float | None]:
-    """Return candidate over base minus one, for the pairs in lock-step."""
-    row = candidate.rows.get(verdict.name)
-    ratios = (pair.log_ratio for pair in row.pairs) if row else ()
-    return [_number(math.expm1(ratio)) for ratio in ratios if ratio is not None]
-
-
-def _counters(verdicts: Sequence[Verdict]) -> list[list[object]]:
-    """Return each counter's name, whether it is a resource, and its values by the row's number.
-
-    These are the candidate's values, and the baseline's if they differ.
-    """
-    found: dict[str, tuple[dict[int, object], dict[int, object]]] = {}
-    for number, verdict in enumerate(verdicts):
-        before, after = verdict.baseline_counters, verdict.counters
-        for name in {**after, **before}:
-            now, then = found.setdefault(name, ({}, {}))
-            now[number] = _number(after.get(name))
-            if (older := _number(before.get(name))) != now[number]:
-                then[number] = older
-    # Resources come first.
-    order = sorted(found, key=lambda name: [*RESOURCES, name].index(name))
-    return [[plain(RESOURCES.get(name, name)), name in RESOURCES, *found[name]] for name in order]
-
-
-def _kernels(comparison: Comparison, verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """Return the kernels of each row on both sides, as numbers of their names, if known."""
-    known: dict[str, int] = {}
-    found = {
-        at: [known.setdefault(plain(name), len(known)) for name in names]
-        for at, one in enumerate(verdicts)
-        if any(names := _kernels_of(comparison, one))
+    why = one.why
+    moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
+             for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
+    kernels = [side.label if side else "" for side in sides]
+    if not any(kernels):
+        known = (its for its in one.resources if its.key == KERNEL)
+        kernels = next(([its.before, its.after] for its in known), [])
+    return {
+        "word": row.word,
+        "sorted_by": _numbers(sorted_by),
+        "told": f"{one.clock.value} time · {row.sentence}",
+        "interval": _numbers((ratio, low, high)),
+        "tolerance": _number(one.tolerance),
+        "why": [plain(why.paragraph), moved] if why else None,
+        "medians": medians,
+        "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
+        "kernels": [*map(plain, kernels)],
+        "resources": [[RESOURCES[key], *_both(row, key)] for key in RESOURCES if _both(row, key)],
+        "counters": [
+            [plain(key), *_both(row, key)]
+            for key in {**one.counters, **one.baseline_counters}
+            if key not in RESOURCES
+        ],
     }
-    return {"kernel_names": [*known], "kernels": found}
 
 
-def _kernels_of(comparison: Comparison, verdict: Verdict) -> list[str]:
-    rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
-    names = [row.label if row else "" for row in rows]
-    changes = (one for one in verdict.resources if one.key == KERNEL)
-    return names if any(names) else [name for one in changes for name in (one.before, one.after)]
+def _both(row: Row, key: str) -> list[str]:
+    """Return a counter of both sides in words; none if neither side has it."""
+    found = [side.get(key) for side in (row.verdict.baseline_counters, row.verdict.counters)]
+    return [*map(_shown, found)] if any(value is not None for value in found) else []
+
+
+def _shown(value: float | None) -> str:
+    number = _number(value)
+    if number is None or isinstance(number, int):
+        return "–" if number is None else str(number)
+    return text.quantity(number, "").strip()
+
+
+def _numbers(values: Iterable[float | None]) -> list[float | None]:
+    return [*map(_number, values)]
 
 
 def _number(value: float | None) -> float | None:
     """Return a value rounded to `_DIGITS`, or None if it is not finite."""
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.{_DIGITS}g}")
-    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e6 else rounded
 
 
 _OWN = re.compile(rb'<meta name="generator" content="warpgauge comparison">')

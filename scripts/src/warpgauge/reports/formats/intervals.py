@@ -19,14 +19,11 @@ from warpgauge.reports.view import at_most, gpu_name, headline, interval, rank
 from warpgauge.system.text import percent, plain
 from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
 
-# Both kinds of file contain it; a later run replaces only files that contain it.
+# A later run replaces only files that contain it.
 MARK = "warpgauge intervals of changes"
 
 _ROWS = 40  # more would not be readable
 _ROW, _PLOT, _TOP, _BOTTOM = 26.0, 480.0, 64.0, 76.0
-
-# The last letter in the PNG's font; later ones are written as escapes.
-_LAST_LETTER = "\u017f"
 
 # The scale is linear only around zero (the inverse hyperbolic sine, of this width), so that 1 % and
 # 300 % are both visible; up to _NEARLY_LINEAR ticks are equal steps.
@@ -58,16 +55,12 @@ def svg(comparison: Comparison) -> str:
     return picture.document(drawn(comparison), MARK)
 
 
-def png(comparison: Comparison) -> bytes:
-    return picture.png(drawn(comparison), MARK)
-
-
 def drawn(comparison: Comparison) -> str:
     """Return the SVG element."""
     found = _rows(comparison)
     rows = found[:_ROWS]
     line, gpu = plain(headline(comparison)), gpu_name(comparison.candidate)
-    title = " · ".join(filter(None, (line, _in_font(gpu))))
+    title = " · ".join(filter(None, (line, gpu)))
     if not rows:
         body = [picture.heading(title, GAP), picture.text(GAP, 56, "There is no interval to draw.")]
         return picture.element(body, max(picture.title_width(title) + 2 * GAP, 640.0), 80.0, title)
@@ -104,7 +97,8 @@ def _rows(comparison: Comparison) -> list[_Row]:
             if verdict.change is not None and drawn:
                 change, size = _drawn_change(verdict, verdict.change)
                 tolerance = min(verdict.tolerance or 0.0, _FARTHEST)
-                rows.append(_Row(_in_font(verdict.name), _within(change), size, tolerance, sign))
+                name = picture.shortened(verdict.name)
+                rows.append(_Row(name, _within(change), size, tolerance, sign))
     return rows
 
 
@@ -120,14 +114,6 @@ def _within(change: Change) -> Change:
     ends = (change.ratio, change.low, change.high)
     ratio, low, high = (max(min(end, _FARTHEST), -1.0) for end in ends)
     return Change(ratio, min(low, ratio), max(high, ratio))
-
-
-def _in_font(name: str) -> str:
-    """Return the name with letters that are not in the font, or that move others, escaped."""
-    return "".join(
-        char if char <= _LAST_LETTER or char == "…" else ascii(char)[1:-1]
-        for char in picture.shortened(name)
-    )
 
 
 def _below(signs: Sequence[Sign], left_out: int) -> str:
@@ -189,9 +175,4 @@ def bar(change: Change, tolerance: float) -> str:
     return picture.element(body, 160, 14, f"{interval(change)} %")
 
 
-_OWN = re.compile(MARK.encode())
-_SVG = Format("intervals", svg, "picture of intervals", _OWN)
-_PNG = Format("intervals", png, "picture of intervals", _OWN, (picture.PNG_PACKAGE,))
-FORMAT = Format(
-    "intervals", svg, "picture of intervals", _OWN, of_suffix={".svg": _SVG, ".png": _PNG}
-)
+FORMAT = Format("intervals", svg, "picture of intervals", re.compile(f"<!-- {MARK} -->".encode()))

@@ -114,24 +114,19 @@ def _brief(parts: Sequence[str], room: int, quote: Callable[[str], str] = breaka
 
 @dataclass(frozen=True)
 class Section:
-    """Rows between a head and a foot, the most important first.
+    """Lines between a head and a foot, the most important first. `noun` is of one, ``note{s}``."""
 
-    Of sections the one with the lowest `weight` is cut last. `noun` is of a row, ``note{s}``.
-    """
-
-    weight: int
     noun: str
     head: str
     lines: Sequence[str]
     foot: str = "\n"
 
     def folded(self, title: str, below: str = "") -> Section:
-        """Return it behind the line `title`, with `below` after its rows."""
-        head = f"{_OPEN}{title}\n\n{self.head}"
-        return Section(self.weight, self.noun, head, self.lines, below + _CLOSE)
+        """Return it behind the line `title`, with `below` after its lines."""
+        return Section(self.noun, f"{_OPEN}{title}\n\n{self.head}", self.lines, below + _CLOSE)
 
     def filled(self, room: int) -> tuple[str, int]:
-        """Return its text within `room`, and its number of rows; "" without rows."""
+        """Return its text within `room`, and its number of lines; "" without lines."""
         room -= len(self.head) + len(self.foot)
         shown: list[str] = []
         for line in self.lines:
@@ -146,27 +141,43 @@ class Section:
 def tables(
     comparison: Comparison, limit: int, sources: Sources = _NO_LINKS, *, moved: bool = False
 ) -> str:
-    """Return what follows the top, in at most `limit` characters.
+    """Return what follows the top, the most important first, in at most `limit` characters.
 
     Names of changed rows lead to `sources`. With `moved`, reasons include their tables.
     """
     view = View(comparison)
     closing = _next(view)
-    sections = [*_of_rows(view, sources), *_why(view, moved=moved), _notes(comparison)]
-    within = _table(11, "benchmark{s} " + WITHIN, view.of(WITHIN), _WITHIN)
-    title = summary("", f"{len(within.lines)} {WITHIN}")
-    sections += [within.folded(title), _compared(comparison)]
-    texts = [""] * len(sections)
+    texts: list[str] = []
     left_out = Counter[str]()
     room = limit - _RESERVE - len(closing)
-    for index in sorted(range(len(sections)), key=lambda at: sections[at].weight):
-        section = sections[index]
-        # After the first row that does not fit, none is added.
-        texts[index], shown = ("", 0) if left_out else section.filled(room)
-        room -= len(texts[index])
+    for section in _sections(view, sources, moved=moved):
+        # After the first line that does not fit, none is added.
+        text, shown = ("", 0) if left_out else section.filled(room)
+        texts.append(text)
+        room -= len(text)
         if shown < len(section.lines):
             left_out[section.noun] += len(section.lines) - shown
     return "".join([*texts, _left_out(left_out), closing])
+
+
+def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]:
+    def table(noun: str, title: str, columns: _Columns, rows: Sequence[Row]) -> Section:
+        return _table(noun, rows, columns, f"**{title}**{_BETWEEN}", sources)
+
+    title = "Undecided or not measured"
+    yield table("slower benchmark{s}", "Slower", _CHANGED, view.of("slower"))
+    yield table("benchmark{s} not measured", title, _UNMEASURED, view.unmeasured)
+    if method := view.comparison.method:
+        yield Section("", "", [f"**How it was measured:** {method.words(in_sentence)}"])
+    yield table("faster benchmark{s}", "Faster", _CHANGED, view.of("faster"))
+    yield table("accepted change{s}", "Accepted", _ACCEPTED, view.of("accepted"))
+    yield from _why(view, moved=moved)
+    yield _notes(view.comparison)
+    yield table("new benchmark{s}", "New", _NEW, view.of("new"))
+    yield _compared(view.comparison)
+    within = view.of(WITHIN)
+    folded = summary("", f"{len(within)} {WITHIN}")
+    yield _table("benchmark{s} " + WITHIN, within, _WITHIN).folded(folded)
 
 
 def ranked(comparison: Comparison) -> list[Verdict]:
@@ -174,22 +185,15 @@ def ranked(comparison: Comparison) -> list[Verdict]:
     return [row.verdict for row in View(comparison).rows]
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A heading, and its cell for a row; numbers align to the right."""
-
-    heading: str
-    cell: Callable[[Row], str]
-    is_number: bool = False
-
-
-def _change(row: Row, between: str = " ") -> str:
+def _change(row: Row) -> str:
     shown = row.numbers
-    return between.join(filter(None, (shown.change, shown.change and f"({shown.interval})")))
+    return unbroken(f"{shown.change} ({shown.interval})") if shown.change else ""
 
 
 def _change_and_confidence(row: Row) -> str:
-    lines = (_change(row, "\n"), ",\n".join(row.confidence))
+    shown = row.numbers
+    change = (shown.change, f"({shown.interval})") if shown.change else ()
+    lines = (*change, ",\n".join(row.confidence))
     return unbroken("\n".join(filter(None, lines))).replace("\n", _NEXT_LINE)
 
 
@@ -214,86 +218,64 @@ def _verdict_in_cell(row: Row) -> str:
     return ": ".join(filter(None, (row.word, _why_in_cell(row))))
 
 
-_NAME = _Column("benchmark", lambda row: row.name)
-_CHANGE = _Column("change (95 % interval)", lambda row: unbroken(_change(row)), is_number=True)
-_CONFIDENT = _Column(f"change{_NEXT_LINE}(95 % interval)", _change_and_confidence)
-_TIMES = _Column(f"old → new,{_NEXT_LINE}of limit", _times_and_limit, is_number=True)
-_BOUND = _Column("at most", lambda row: unbroken(row.numbers.bound), is_number=True)
-
 # A reader first asks which benchmark, how much, how certain, and why. All columns fit in the width
 # that GitHub gives a comment in a window of 1000 pixels.
-_CHANGED = (_NAME, _CONFIDENT, _Column("likely cause", _why_in_cell), _TIMES)
-_UNMEASURED = (_NAME, _Column("verdict", _verdict_in_cell), _CHANGE)
-_ACCEPTED = (_NAME, _CHANGE, _Column("why", _why_in_cell), _TIMES)
-_NEW = (_NAME, _TIMES)
-_WITHIN = (_NAME, _BOUND, _CHANGE, _TIMES)
-
-
-def _of_rows(view: View, sources: Sources) -> Iterator[Section]:
-    method = view.comparison.method
-    how = [f"**How it was measured:** {method.words(in_sentence)}"] if method else []
-    measured = Section(0, "", "", how)  # small, and never cut
-    slower, faster = view.of("slower"), view.of("faster")
-    yield _table(1, "slower benchmark{s}", slower, _CHANGED, "Slower", sources)
-    if slower:
-        yield measured
-    unmeasured = "benchmark{s} not measured"
-    title = "Undecided or not measured"
-    yield _table(2, unmeasured, view.unmeasured, _UNMEASURED, title, sources)
-    yield _table(5, "faster benchmark{s}", faster, _CHANGED, "Faster", sources)
-    if not slower:
-        yield measured
-    yield _table(6, "accepted change{s}", view.of("accepted"), _ACCEPTED, "Accepted", sources)
-    yield _table(10, "new benchmark{s}", view.of("new"), _NEW, "New", sources)
+_Columns = Mapping[str, Callable[[Row], str]]
+_TIMES, _INTERVAL = f"old → new,{_NEXT_LINE}of limit", "change (95 % interval)"
+_BOUND = "at most"
+_CHANGED: _Columns = {
+    f"change{_NEXT_LINE}(95 % interval)": _change_and_confidence,
+    "likely cause": _why_in_cell,
+    _TIMES: _times_and_limit,
+}
+_UNMEASURED: _Columns = {"verdict": _verdict_in_cell, _INTERVAL: _change}
+_ACCEPTED: _Columns = {_INTERVAL: _change, "why": _why_in_cell, _TIMES: _times_and_limit}
+_NEW: _Columns = {_TIMES: _times_and_limit}
+_WITHIN: _Columns = {
+    _BOUND: lambda row: unbroken(row.numbers.bound),
+    _INTERVAL: _change,
+    _TIMES: _times_and_limit,
+}
+_OF_NUMBERS = (_TIMES, _INTERVAL, _BOUND)
 
 
 def _table(
-    weight: int,
-    noun: str,
-    rows: Sequence[Row],
-    columns: Sequence[_Column],
-    title: str = "",
-    sources: Sources = _NO_LINKS,
+    noun: str, rows: Sequence[Row], columns: _Columns, above: str = "", sources: Sources = _NO_LINKS
 ) -> Section:
     """Return a section of a table without columns that are empty."""
-    cells = [[column.cell(row) for column in columns[1:]] for row in rows]
-    kept = [at for at, column in enumerate(zip(*cells, strict=True)) if any(column)]
-    headings = [columns[0].heading, *(columns[at + 1].heading for at in kept)]
-    numbers = [number for number, at in enumerate(kept, 1) if columns[at + 1].is_number]
-    head = table_head(headings, numbers)
-    lines = [
-        table_row([name(row.name, sources.get(row.name, "")), *(line[at] for at in kept)])
-        for row, line in zip(rows, cells, strict=True)
-    ]
-    return Section(weight, noun, f"**{title}**{_BETWEEN}{head}" if title else head, lines)
+    cells = {heading: [*map(cell, rows)] for heading, cell in columns.items()}
+    kept = {heading: column for heading, column in cells.items() if any(column)}
+    headings = ("benchmark", *kept)
+    numbers = [at for at, heading in enumerate(headings) if heading in _OF_NUMBERS]
+    names = [name(row.name, sources.get(row.name, "")) for row in rows]
+    lines = [*map(table_row, zip(names, *kept.values(), strict=True))]
+    return Section(noun, above + table_head(headings, numbers), lines)
 
 
 def _why(view: View, *, moved: bool) -> Iterator[Section]:
     """Yield the paragraphs on slowdowns, and with `moved` the tables of what moved."""
-    told = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
-    texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in told)
+    found = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
+    texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in found)
     spans = (textwrap.wrap(text, _SPAN, break_on_hyphens=False) for text in texts)
     lines = [f"- {' '.join(map(in_sentence, parts))}" for parts in spans]
     title, noun = "Why it is slower", "reason{s} of slowdowns"
-    if len(told) > _REASONS_SHOWN:
-        yield Section(7, noun, "", lines).folded(summary("", f"{title}: {len(told)} benchmarks"))
-    elif told:
-        yield Section(7, noun, f"**{title}**\n\n", lines)
-    for row, why in told if moved else ():
-        if why.moved:
-            head = table_head(("cause", "what moved", "baseline", "candidate"), numbers=(2, 3))
-            cells = ((one.cause, one.what, one.before, one.after) for one in why.moved)
-            lines = [
-                table_row(breakable(cut(inert(cell), _WIDEST_CELL)) for cell in line)
-                for line in cells
-            ]
-            table = Section(9, "line{s} on what moved", head, lines)
-            yield table.folded(summary(row, ": what moved"))
+    if len(found) > _REASONS_SHOWN:
+        yield Section(noun, "", lines).folded(summary("", f"{title}: {len(found)} benchmarks"))
+    else:
+        yield Section(noun, f"**{title}**\n\n", lines)
+    head = table_head(("cause", "what moved", "baseline", "candidate"), numbers=(2, 3))
+    for row, why in found if moved else ():
+        cells = ((one.cause, one.what, one.before, one.after) for one in why.moved)
+        lines = [
+            table_row(breakable(cut(inert(cell), _WIDEST_CELL)) for cell in line) for line in cells
+        ]
+        table = Section("line{s} on what moved", head, lines)
+        yield table.folded(summary(row, ": what moved"))
 
 
 def _notes(comparison: Comparison) -> Section:
     notes = comparison.notes
-    found = Section(3, "note{s}", "", [f"- {note.words(in_sentence)}" for note in notes])
+    found = Section("note{s}", "", [f"- {note.words(in_sentence)}" for note in notes])
     folds = len(notes) > _NOTES_SHOWN
     return found.folded(summary("", plural(len(notes), "note"))) if folds else found
 
@@ -305,7 +287,7 @@ def _compared(comparison: Comparison) -> Section:
     cells = [["compared", *(breakable(side(record)) for record in sides)]]
     cells += [[*map(breakable, one)] for one in differences]
     head = table_head(("", "baseline", "candidate"))
-    inner = Section(4, "difference{s} of the environment", head, [*map(table_row, cells)])
+    inner = Section("difference{s} of the environment", head, [*map(table_row, cells)])
     decision = rule(comparison)
     title = "What was compared" + (", and by which rule" if decision else "")
     if differences:
@@ -320,12 +302,12 @@ def _next(view: View) -> str:
     ours = comparison.candidate.source is Source.RUN
     # For regressions the folded part has the next steps.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
-    told = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
+    text = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
     if not ours or not changed:
-        return told
+        return text
     title = "To reproduce on a machine with this GPU" + (", or to accept" if slower else "")
     commands = again(comparison, [row.verdict for row in changed])
-    return f"{told}{_OPEN}{summary('', title)}\n\n{commands}{_CLOSE}"
+    return f"{text}{_OPEN}{summary('', title)}\n\n{commands}{_CLOSE}"
 
 
 def _left_out(counts: Mapping[str, int]) -> str:

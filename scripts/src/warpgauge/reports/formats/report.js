@@ -1,9 +1,9 @@
 'use strict';
 (() => {
-  const data = JSON.parse(document.getElementById('data').textContent), rows = data.rows;
+  const rows = JSON.parse(document.getElementById('data').textContent);
   const table = document.getElementById('all'), body = table.tBodies[0];
   const trs = [...body.rows];
-  const keys = trs.map(tr => tr.id.slice(4)).concat(data.rest.map(one => one[0]));
+  const keys = trs.map(tr => tr.id.slice(4));
   for (const tr of trs) tr.removeAttribute('id');  // a link opens the row's page, and moves no focus
   const numbers = new Map(keys.map((key, at) => [key, at]));
   const lower = keys.map(key => key.toLowerCase());
@@ -16,27 +16,17 @@
     return one;
   };
 
-  // A row of the table that the page came without.
-  const row = at => {
-    if (trs[at]) return trs[at];
-    const [key, ...cells] = data.rest[at - (keys.length - data.rest.length)], one = make('tr');
-    const outcome = data.outcomes[rows.outcome[at]], name = make('th', undefined, {scope: 'row'});
-    name.append(make('a', key, {href: `#row=${encodeURIComponent(key)}`}));
-    one.append(make('td', outcome, {className: outcome.replace(/ /g, '-')}), name,
-      ...cells.map(text => make('td', text, {className: 'n'})));
-    return trs[at] = one;
-  };
-
   // Search, filter and sort: only the first rows are in the page.
   const search = make('input', undefined, {type: 'search', placeholder: 'Search ( / )'});
   search.setAttribute('aria-label', 'Search benchmarks by name');
   const filter = make('select');
   filter.setAttribute('aria-label', 'Verdict');
   filter.append(make('option', 'all verdicts', {value: ''}));
-  data.outcomes.forEach((name, at) => {
-    const count = rows.outcome.filter(one => one === at).length;
-    if (count) filter.append(make('option', `${name} (${count})`, {value: at}));
-  });
+  const words = [...new Set(rows.map(one => one.word))];
+  for (const word of words) {
+    const count = rows.filter(one => one.word === word).length;
+    filter.append(make('option', `${word} (${count})`, {value: word}));
+  }
   const told = make('span', '', {className: 'faint'});
   told.setAttribute('role', 'status');
   const more = make('button', 'Show all', {type: 'button'});
@@ -44,21 +34,22 @@
   tools.append(search, filter, told, more);
   tools.hidden = false;
 
-  const COLUMNS = [rows.outcome, lower, rows.before, rows.after, rows.ratio, rows.ratio,
-                   rows.bound, rows.limit];
+  // By the verdict, in the order of the page; by the name; by a number.
+  const value = at => column === 0 ? words.indexOf(rows[at].word)
+    : column === 1 ? lower[at] : rows[at].sorted_by[column - 2];
   const order = (a, b) => {
-    const values = COLUMNS[column], x = values[a], y = values[b];
+    const x = value(a), y = value(b);
     if (x === null || y === null) return (x === null) - (y === null);
     return (x < y ? -1 : x > y ? 1 : a - b) * (down ? 1 : -1);
   };
   const show = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const parts = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = [];
     for (let at = 0; at < keys.length; at++)
-      if ((filter.value === '' || rows.outcome[at] === +filter.value)
-          && words.every(word => lower[at].includes(word))) found.push(at);
+      if ((filter.value === '' || rows[at].word === filter.value)
+          && parts.every(word => lower[at].includes(word))) found.push(at);
     if (column !== null) found.sort(order);
-    body.replaceChildren(...found.slice(0, most).map(row));
+    body.replaceChildren(...found.slice(0, most).map(at => trs[at]));
     const left = found.length - Math.min(most, found.length);
     told.textContent = `${found.length} of ${keys.length}` + (left ? `, ${found.length - left} shown` : '');
     more.hidden = !left;
@@ -161,33 +152,27 @@
     }
     return one;
   };
-  const counter = value => {
-    if (value === undefined || value === null) return '–';
-    const [size, prefix] = [[1e12, ' T'], [1e9, ' G'], [1e6, ' M']].find(([one]) => Math.abs(value) >= one) || [1, ''];
-    return prefix || !Number.isInteger(value) ? (value / size).toPrecision(4) + prefix : String(value);
-  };
   const sides = ['', 'baseline', 'candidate'];
   const fill = at => {
     const close = make('button', 'Close', {type: 'button', className: 'close'});
     close.addEventListener('click', () => dialog.close());
-    const outcome = data.outcomes[rows.outcome[at]], parts = [close];
+    const one = rows[at], parts = [close];
     const part = (title, ...nodes) => parts.push(make('h3', title), ...nodes);
-    const verdict = make('p', `${rows.clock[at]} time · ${rows.told[at]}`);
-    verdict.prepend(make('strong', outcome, {className: outcome.replace(/ /g, '-')}), ' · ');
+    const verdict = make('p', one.told);
+    verdict.prepend(make('strong', one.word, {className: one.word.replace(/ /g, '-')}), ' · ');
     parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
-    if (data.causes[at]) parts.push(make('p', data.causes[at], {className: 'faint'}));
-    if (data.why[at]) {
-      const [paragraph, moved] = data.why[at], heads = ['cause', 'what moved', 'baseline', 'candidate'];
+    if (one.why) {
+      const [paragraph, moved] = one.why, heads = ['cause', 'what moved', 'baseline', 'candidate'];
       part('Why it is slower', make('p', paragraph), ...(moved.length ? [scrolled('What moved', listed(heads, moved))] : []));
     }
     const groups = ['baseline', 'candidate'].flatMap((side, colour) => {
-      const sessions = data.medians[side][at].map(one => one.filter(value => value !== null));
+      const sessions = one.medians[colour].map(values => values.filter(value => value !== null));
       return sessions.map((values, n) => ({values, colour,
         name: sessions.length > 1 ? `${side} ${n + 1}` : side}));
     }).filter(group => group.values.length);
     if (groups.length) part('Process medians', dots('Process medians', groups, seconds));
-    const pairs = data.pairs[at].filter(value => value !== null), tolerance = rows.tolerance[at];
-    const [middle, low, high] = [rows.ratio[at], rows.low[at], rows.high[at]];
+    const pairs = one.pairs.filter(value => value !== null), tolerance = one.tolerance;
+    const [middle, low, high] = one.interval;
     if (pairs.length) part('Change in each pair', dots('Change in each pair',
       [{name: `${pairs.length} pairs in their order`, values: pairs, colour: 1}], percent,
       {middle, interval: low === null || high === null ? null : [low, high],
@@ -195,12 +180,10 @@
       make('p', 'Grey: the tolerance. Violet: the change and its 95 % interval.', {className: 'faint'}));
     const past = document.querySelector(`[data-history="${at}"] svg`);
     if (past) part('History', scrolled('History', past.cloneNode(true)));
-    const lines = ours => data.counters.filter(one => one[1] === ours && at in one[2])
-      .map(([name, , now, then]) => [name, counter(at in then ? then[at] : now[at]), counter(now[at])]);
-    const kernels = (data.kernels[at] ? [data.kernels[at]] : [])
-      .map(both => ['kernel', ...both.map(one => data.kernel_names[one])]);
-    if (lines(true).length || kernels.length) part('Kernels', scrolled('Kernels', listed(sides, lines(true).concat(kernels))));
-    if (lines(false).length) part('Counters', scrolled('Counters', listed(sides, lines(false))));
+    const kernels = one.kernels.some(Boolean) ? [['kernel', ...one.kernels]] : [];
+    const inner = one.resources.concat(kernels);
+    if (inner.length) part('Kernels', scrolled('Kernels', listed(sides, inner)));
+    if (one.counters.length) part('Counters', scrolled('Counters', listed(sides, one.counters)));
     dialog.replaceChildren(...parts);
   };
   let address = '';

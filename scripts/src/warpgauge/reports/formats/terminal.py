@@ -34,7 +34,7 @@ from warpgauge.reports.view import (
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
-from warpgauge.verdict.comparison import Change, Comparison
+from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 
 # The longest note shown without --verbose, in characters: two lines.
@@ -45,9 +45,8 @@ _STYLES = {"slower": "bold red", "faster": "bold green", "new": "cyan", "skipped
            "accepted": "dim", WITHIN: "dim", CONTROL: "dim"}  # fmt: skip
 _CHECK_STYLES = {"PASS": "bold green", "FAIL": "bold red"}
 
-# The least widths for the candidate's bandwidth or arithmetic rate, for its share of the machine's
-# limit, and for a picture of the interval.
-_WIDE, _WIDEST, _ROOM_FOR_BARS = 100, 120, 140
+# The terminals that have room for the candidate's rate, and its share of the machine's limit.
+_LEAST_WIDTHS = {"rate": 100, "of limit": 120}
 _HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 # The columns that a narrow terminal drops, in this order; change and verdict are never dropped.
 _DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
@@ -116,7 +115,10 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     groups = [group for group in view.groups if group.word not in folded]
     shown, more = _listed(groups, show_all)
     rows = [row for _, rows in shown for row in rows]
-    extras = (*_extras(rows, console.width), *(["at most"] if show_all else []))
+    extras = ["rate"] if any(speed(row.verdict.counters) for row in rows) else []
+    extras += ["of limit"] if any(row.numbers.limit for row in rows) else []
+    extras = [extra for extra in extras if console.width >= _LEAST_WIDTHS[extra]]
+    extras += ["at most"] if show_all else []
     heading = Cells("benchmark", (*_HEADINGS, *extras))
     cells = {row.name: _cells(row, extras) for row in rows}
     columns = Columns.fitting([heading, *cells.values()], console.width, _DISPENSABLE)
@@ -163,67 +165,12 @@ def _listed(
     return shown, [f"{count} more {word}" for word, count in more.items() if count]
 
 
-def _extras(rows: Sequence[views.Row], width: int) -> tuple[str, ...]:
-    """Return the headings of optional columns that have room and content."""
-    headings = []
-    if width >= _ROOM_FOR_BARS and any(map(_bar, rows)):
-        headings.append(BAR_HEADING)
-    if width >= _WIDE and any(speed(row.verdict.counters) for row in rows):
-        headings.append("rate")
-    if width >= _WIDEST and any(row.numbers.limit for row in rows):
-        headings.append("of limit")
-    return tuple(headings)
-
-
 def _cells(row: views.Row, extras: Sequence[str]) -> Cells:
     shown = row.numbers
-    more = {
-        BAR_HEADING: _bar(row),
-        "rate": speed(row.verdict.counters),
-        "of limit": shown.limit,
-        "at most": shown.bound,
-    }
+    rate = speed(row.verdict.counters)
+    more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound}
     numbers = (shown.old, shown.new, shown.change, shown.interval)
     return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
-
-
-# Cells of a bar on either side of zero, and how many minimum effects it reaches. The scale is
-# linear around zero and logarithmic outside (the inverse hyperbolic sine), so that 1 % and 40 % are
-# distinct on one line.
-_MIDDLE, _REACH = 12, 50.0
-BAR_WIDTH = 2 * _MIDDLE + 1
-BAR_HEADING = "faster ┊ 0 ┊ slower".center(BAR_WIDTH)
-
-
-def _bar(row: views.Row) -> str:
-    """Return the interval of a changed row, or ""."""
-    change, effect = row.verdict.change, row.verdict.minimum_effect
-    return interval_bar(change, effect) if row.verdict.is_changed and change and effect else ""
-
-
-def interval_bar(change: Change, minimum_effect: float) -> str:
-    """Return BAR_WIDTH characters, with an ━ along the interval and ● at the change.
-
-    │ is zero, ┊ the minimum effect in either direction. ◀ and ▶ mark an interval that continues.
-    """
-    scale, far = _MIDDLE / math.asinh(_REACH), 10.0 * _REACH
-    low, value, high = (
-        _MIDDLE + round(scale * math.asinh(max(min(end / minimum_effect, far), -far)))
-        for end in (change.low, change.ratio, change.high)
-    )
-    mark = round(scale * math.asinh(1.0))
-    cells = [" "] * BAR_WIDTH
-    for at, sign in ((-mark, "┊"), (0, "│"), (mark, "┊")):
-        cells[_MIDDLE + at] = sign
-    for at in range(max(low, 0), min(high, BAR_WIDTH - 1) + 1):
-        cells[at] = "━"
-    if 0 <= value < BAR_WIDTH:
-        cells[value] = "●"
-    if low < 0:
-        cells[0] = "◀"
-    if high >= BAR_WIDTH:
-        cells[-1] = "▶"
-    return "".join(cells)
 
 
 def render_values(record: Record, console: Console) -> None:
