@@ -25,8 +25,7 @@ from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
 from warpgauge.statistics.fleets import Levels
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import text_of
-from warpgauge.system.location import Place
+from warpgauge.system.location import Place, text_of
 from warpgauge.system.text import plural, quoted, suggestion, typed
 
 # The most processes that read, the files that each takes at a time, and those worth a process.
