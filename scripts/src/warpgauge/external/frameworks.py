@@ -151,7 +151,7 @@ def _values(parameters: Parameters, name: str) -> Iterator[int]:
         for point in points:
             yield evaluate(str(expression), dict(zip(axes, point, strict=True)), -LARGEST)
     except ExpressionError as fault:
-        raise parameters.fault(name, f"{quoted(str(expression))} {fault}") from None
+        raise parameters.fault(name, f"{quoted(str(expression))} {fault.args[0]}") from None
 
 
 def from_cupy(
