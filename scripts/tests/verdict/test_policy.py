@@ -178,7 +178,7 @@ def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> Non
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"\xff\xfe[", "is not UTF-8 text; save it as UTF-8"),
+        (b"\xff\xfe[", "is not UTF-8 text (byte 1); save it as UTF-8"),
         (b"[[expected", "is not TOML: "),
         (b"required = []\nrequired = []\n", "is not TOML: "),
         (b"a = " + b"9" * 5000, "is not TOML: "),

@@ -161,9 +161,11 @@ def has_conflict(text: str) -> bool:
 def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: str) -> UserError:
     if has_conflict(text):
         return place.error("holds an unresolved merge conflict", "resolve it")
-    if text.lstrip().startswith("<"):
+    start, end = text.lstrip(), text.rstrip()
+    if start.startswith("<"):
         return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
-    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+    unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
+    if unclosed or error.pos >= len(end):
         return place.error("ends in the middle, as after a crash or on a full disk")
     where = f"line {error.lineno}, column {error.colno}"
     return place.error(f"is not JSON ({where}: {error.msg})", remedy)
