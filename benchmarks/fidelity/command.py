@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ import cupti_trace
 from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
+from warpgauge.commands import output_file
 from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import (
     build,
@@ -33,13 +35,14 @@ from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR
 from warpgauge.records.model import Clock
 from warpgauge.records.row import Row
-from warpgauge.system import atomic, environment, interrupts, output_file, process
+from warpgauge.system import entry_point, environment, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import plural, typed
 from warpgauge.why import cupti
 
 FORMAT = "fidelity/1"
+_OWN = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
 SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 
 
@@ -64,7 +67,8 @@ class Fidelity:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options = self.options
         if options.out is not None:
-            output_file.check_fidelity_file(options.out, self.root / "baselines")
+            baselines = self.root / "baselines"
+            output_file.check_file(options.out, baselines, [], _OWN, "file of warpgauge fidelity")
         if options.kernels is None:
             self._require_family()
         folder = self._built()
@@ -228,7 +232,7 @@ class Fidelity:
         rows = [finding.as_json() for finding in findings]
         document = {"context": context, "benchmarks": rows}
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        atomic.write(path, text)
+        output_file.write(path, text)
         self._note(f"findings: {os.path.relpath(path)}")
 
     def _note(self, line: str) -> None:
@@ -270,7 +274,7 @@ def _work(row: Row) -> cupti_trace.Work:
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     """Raises UserError for what the user can mend, a full disk included."""
     options = parse(argv)
-    interrupts.exit_in_order()
+    entry_point.exit_in_order()
     try:
         return Fidelity(options, root, Output(), Output(stderr=True)).run()
     except OSError as fault:

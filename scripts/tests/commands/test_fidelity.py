@@ -112,7 +112,7 @@ def test_the_findings_are_written_and_replace_their_own_kind(repository: Reposit
     ]
     assert run(repository, "--out", str(out)) is ExitStatus.OK
     out.write_text("mine")
-    with pytest.raises(UserError, match=r"findings.json: the file exists and holds no findings"):
+    with pytest.raises(UserError, match=r"findings.json: the file exists and is no file of"):
         run(repository, "--out", str(out))
     assert out.read_text() == "mine"
     (repository.root / "baselines").mkdir()
@@ -229,7 +229,7 @@ def test_a_family_without_a_source_is_refused_before_the_build(
         ("--binary=../gemm", "is not a family"),
         ("--binary=", "is not a family"),
         ("--device=1", "there is no device 1"),
-        ("--out=/no/such/folder", "its folder does not exist"),
+        ("--out=/no/such/folder", "No such file or directory"),
         *((word, "see --help") for word in ("--processes=0", "--device=-1", "--unknown")),
     ],
 )

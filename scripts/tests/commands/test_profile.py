@@ -227,7 +227,7 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
         (["host/copy"], "host/copy"),
         ([NAME, "--ncu", "report.txt"], "*.ncu-rep"),
         ([NAME, "--trace", "a.ncu-rep", "--ncu", "a.ncu-rep"], "same file"),
-        ([NAME, "--trace", "/no/such/folder/a.json"], "its folder does not exist"),
+        ([NAME, "--trace", "/no/such/folder/a.json"], "No such file or directory"),
         ([NAME, "--device=-1"], "see --help"),
         ([], "see --help"),
         (["("], "NAME '(' is not a valid regular expression"),

@@ -38,13 +38,13 @@ def ascii_only(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
     return shown
 
 
-def test_the_bench_shows_what_ascii_can(
+def test_the_bench_escapes_what_ascii_lacks(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "ROOT", repository.root)
     shown = ascii_only(monkeypatch)
     assert ended("bench", monkeypatch, "--quick") == 3
-    assert b" us" in shown.getvalue()
+    assert rb" \xb5s" in shown.getvalue()
 
 
 def test_a_reader_that_leaves_early_is_no_regression(

@@ -75,7 +75,7 @@ def test_what_the_page_names_is_there() -> None:
     assert [place for place in PLACES if not place.exists()] == []
     assert ROOT / "scripts" / "tests" / "devtools" / "test_workflows.py" in PLACES
     assert ROOT / ".github" / "workflows" / "comment.yml" in PLACES
-    assert ROOT / "scripts" / "src" / "warpgauge" / "system" / "zip_file.py" in PLACES
+    assert ROOT / "scripts" / "src" / "warpgauge" / "github" / "artifact.py" in PLACES
 
 
 def test_every_command_that_the_page_names_is_one() -> None:

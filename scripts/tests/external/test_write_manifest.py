@@ -15,7 +15,7 @@ from warpgauge.external.write_manifest import (
     Parameters,
     write_manifest,
 )
-from warpgauge.system import toml_file
+from warpgauge.system import contract
 from warpgauge.system.errors import UserError
 
 X, Y = np.arange(4, dtype="f4"), np.zeros(4, "f4")
@@ -41,7 +41,7 @@ def test_a_manifest_holds_the_entries_and_its_files_lie_beside_it(tmp_path: Path
         },
     )
     write_manifest(tmp_path / "kernels.toml", [entry])
-    assert toml_file.read(tmp_path / "kernels.toml") == {
+    assert contract.read_toml(tmp_path / "kernels.toml") == {
         "version": 1,
         "kernels": {
             "copy": {
@@ -87,7 +87,7 @@ def test_values_are_those_of_the_options(tmp_path: Path) -> None:
     uniform = {"uniform": [0, "n - 1"]}
     entry = _entry(tmp_path, {"outputs": ["y"], "values": {"x": uniform}})
     write_manifest(tmp_path / "kernels.toml", [entry])
-    read: Any = toml_file.read(tmp_path / "kernels.toml")
+    read: Any = contract.read_toml(tmp_path / "kernels.toml")
     assert read["kernels"]["copy"]["arguments"][0]["values"] == uniform
 
 
@@ -97,7 +97,7 @@ def test_every_string_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
         "one", {"symbol": text, "options": [text], "verify": {text: {"relative": 0.5}}}
     )
     write_manifest(tmp_path / "kernels.toml", [kernel])
-    read = toml_file.read(tmp_path / "kernels.toml")
+    read = contract.read_toml(tmp_path / "kernels.toml")
     assert read == {"version": 1, "kernels": {"one": {**kernel.entry}}}
 
 

@@ -235,11 +235,11 @@ def test_a_rack_of_the_table_that_is_slower_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
-        ("host,rack\nnode0000,a", "begins with the column 'host'"),
-        ("node\nnode0000", "begins with the column 'node'"),
-        ("node,rack\nnode0000", "1 columns in line 2"),
-        ("node,rack\nnode0000,a\nnode0000,b", "'node0000' twice"),
-        ("node,rack,rack\nnode0000,a,b", "a column name twice"),
+        ("host,rack\nnode0000,a", "begins with the columns 'host'"),
+        ("node\nnode0000", "begins with the columns 'node'"),
+        ("node,rack\nnode0000,a,b", "too many columns"),
+        ("node,rack\nnode0000,a\nnode0000,b", "has a node twice"),
+        ("node,rack,rack\nnode0000,a,b", "begins with the columns"),
         ("node,rack\nother,a", "no run file belongs to 'other'"),
         ("", "is empty"),
     ],

@@ -31,7 +31,7 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
     "nesting": ("[" * 200_000, "nested too deeply"),
     "nesting in a row": (
         '{"benchmarks": [{"name": "n", "x": ' + '{"x": [' * 50_000 + "]}" * 50_000 + "}]}",
-        "is nested too deeply; give a result file",
+        "is nested too deeply",
     ),
     "two documents": (GOOD * 2, "is not JSON (line 1, column"),
     "a console's table": ("2026-11-20T10:00:00\nRunning ./b\n", "is not JSON (line 1, column 5"),

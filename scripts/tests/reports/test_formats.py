@@ -17,10 +17,10 @@ from clone import Repository
 from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.output import Formats, unpaired_comparison
+from warpgauge.commands.output_file import check_report
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.format import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.output_file import check_report
 from warpgauge.verdict.incompatibility import Override
 
 SAME = run([row("a/b"), row("a/c")])

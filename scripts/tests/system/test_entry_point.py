@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.system import entry_point, streams
+from warpgauge.system import entry_point
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -99,12 +99,6 @@ def test_a_fault_is_one_sentence_and_has_its_own_status(
 
     assert entry_point.run("x", work) == status
     assert capsys.readouterr().err == f"x: {sentence}\n"
-
-
-def test_a_sign_is_kept_where_the_encoding_lacks_it() -> None:
-    text = "\N{MINUS SIGN}49.9 % \N{MICRO SIGN}s → … ≤ \N{SNOWMAN}"
-    assert text.encode("latin-1", errors=streams.PLAIN) == b"-49.9 % \xb5s -> ... <= ?"
-    assert text.encode("ascii", errors=streams.PLAIN) == b"-49.9 % us -> ... <= ?"
 
 
 def test_a_terminal_of_no_columns_is_one_of_unknown_width(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ class Programs:
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
-    """Root's, on a Debian without uv."""
+    """Root's, on a Debian."""
     fake = Programs()
     monkeypatch.setattr(subprocess, "run", fake)
     monkeypatch.setattr(shutil, "which", lambda name: None)
@@ -116,14 +116,6 @@ def test_a_missing_package_leads_to_the_environment_of_the_lock_which_is_made_on
     assert create == f"{PYTHON} -m venv {clone / '.venv'}"
     assert install.startswith(f"{python} -m pip install ")
     assert install.endswith(f" --require-hashes --only-binary=:all: --requirement {clone / LOCK}")
-
-
-def test_uv_makes_it_where_it_is_installed(
-    clone: Path, programs: Programs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name == "uv" else None)
-    set_up(clone)
-    assert [line[:12] for line in programs.lines] == ["/bin/uv venv", "/bin/uv pip "]
 
 
 def test_a_new_lock_or_a_python_that_is_gone_makes_a_new_environment(
@@ -238,7 +230,7 @@ def test_another_user_is_told_what_to_type_except_in_ci(
     programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    line = "type: sudo apt-get install --no-install-recommends cmake g[+][+]$"
+    line = "with: sudo apt-get install --no-install-recommends cmake g[+][+]$"
     with pytest.raises(UserError, match=line):
         environment.provide([need("cmake", False), need("g++", False)], print)
     assert programs.lines == []
@@ -249,8 +241,9 @@ def test_another_user_is_told_what_to_type_except_in_ci(
 
 def test_a_failing_apt_stops_what_is_required_only(programs: Programs) -> None:
     programs.failing, said = " install ", list[str]()
-    with pytest.raises(UserError, match=r"here: cmake; .* failed: E: no network"):
-        environment.provide([need("cmake", False)], print)
+    with pytest.raises(UserError, match="missing or too old here: cmake; "):
+        environment.provide([need("cmake", False)], said.append)
+    assert said[-1] == "E: no network"
     environment.provide([need("libbenchmark-dev", False, required=False)], said.append)
     assert said[-1].startswith("continuing without libbenchmark-dev; ")
 
@@ -265,16 +258,11 @@ def test_a_package_that_a_distribution_lacks_keeps_no_other_away(programs: Progr
     assert line.startswith("continuing without chromium")
 
 
-def test_a_package_that_is_still_too_old_is_told(programs: Programs) -> None:
-    with pytest.raises(UserError, match="cmake; this distribution's are too old: install newer"):
-        environment.provide([need("cmake", False)], print)
-
-
 def test_another_distribution_is_told_what_is_missing(
     programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "exists", lambda path: False)
-    with pytest.raises(UserError, match="here: cmake; these are Debian's names"):
+    with pytest.raises(UserError, match="here: cmake; install a newer one"):
         environment.provide([need("cmake", False)], print)
     assert programs.lines == []
 

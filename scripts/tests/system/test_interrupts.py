@@ -15,7 +15,7 @@ HEAD = """
 import os, signal, sys, tempfile, threading, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from warpgauge.system import entry_point, interrupts, process
+from warpgauge.system import entry_point, process
 number = int(sys.argv[2])
 """
 
@@ -48,7 +48,7 @@ def work():
 
 sys.exit(entry_point.run("bench", work))
 """
-WHEN = "raise interrupts.told(stopped, 'when it was nearly done') from None"
+WHEN = "stopped.args = ('when it was nearly done',)"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -64,19 +64,20 @@ def test_a_command_that_is_told_to_stop_says_so_and_leaves_nothing_running(
 
 
 POSTPONED = """
-interrupts.exit_in_order()
+entry_point.exit_in_order()
 try:
-    with interrupts.postponed():
+    with entry_point.postponed():
         os.kill(os.getpid(), number)
         print("to its end", flush=True)
     print("not reached")
 except KeyboardInterrupt as stop:
-    print(interrupts.status(stop), signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    print(entry_point.status_of(stop), usual)
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_may_be_postponed_and_one_that_is_ignored_stays_so(number: int) -> None:
     assert ran(POSTPONED, number).stdout == f"to its end\n{128 + number} True\n"
-    program = "signal.signal(number, signal.SIG_IGN); interrupts.exit_in_order()"
+    program = "signal.signal(number, signal.SIG_IGN); entry_point.exit_in_order()"
     assert ran(f"{program}; os.kill(os.getpid(), number)", number).returncode == 0

@@ -116,17 +116,17 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
         ("zzzz = 'a'\n",
          ": has the unknown table 'zzzz'; known are minimum_effect, tolerance, required, expected"),
         (TOLERANCE.replace("reason", "# reason"),
-         ", tolerance entry 1: has no 'reason'; add it"),
+         ", tolerance entry 1: object missing required field `reason`; correct it"),
         (REQUIRED.replace("[[", "[").replace("]]", "]"),
          ": 'required' is not a list of tables; write [[required]]"),
         ("required = ['^gemm/']\n",
-         ", required entry 1: expected a table, got a string; correct it"),
+         ", required entry 1: expected `object`, got `str`; correct it"),
         (EFFECT.replace("percent", "persent"),
          ", minimum_effect entry 1: has the unknown key 'persent'; did you mean 'percent'?"),
         (REQUIRED + "zzzz = 1\n",
          ", required entry 1: has the unknown key 'zzzz'; known are pattern, reason"),
         (EXPECTED + EXPECTED.replace("gemm", "sync").replace("expires = 2027-01-31", ""),
-         ", expected entry 2: has no 'expires'; add it"),
+         ", expected entry 2: object missing required field `expires`; correct it"),
         (EFFECT + EFFECT,
          ", minimum_effect entry 2: has the pattern of entry 1; remove one of them"),
     ],
@@ -138,24 +138,22 @@ def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, tol
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("pattern = 1", "pattern: expected a string, got an integer; correct it"),
-        ("pattern = ' '", "pattern: is empty; give a value"),
+        ("pattern = 1", "pattern: expected `str`, got `int`; correct it"),
+        ("pattern = ''", "pattern: expected `str` of length >= 1; correct it"),
         ("pattern = '('", "pattern: is not a regular expression (missing ), unterminated "
          "subpattern at position 0); correct it"),
-        ("reason = true", "reason: expected a string, got true or false; correct it"),
-        ("reason = {}", "reason: expected a string, got a table; correct it"),
-        ("reason = ''", "reason: is empty; give a value"),
-        ("slower_by_at_most_percent = '5'", "slower_by_at_most_percent: expected a number, got a "
-         "string; give a percentage above 0 and below 1000"),
-        ("slower_by_at_most_percent = true", "slower_by_at_most_percent: expected a number, got "
-         "true or false; give a percentage above 0 and below 1000"),
-        ("expires = '2027-01-31'", "expires: expected a date, got a string; write a date without "
-         "quotes and time, e.g. 2027-01-31"),
-        ("expires = 2027-01-31T00:00:00Z", "expires: expected a date, got a date with a time; "
-         "write a date without quotes and time, e.g. 2027-01-31"),
-        ("expires = 12:00:00", "expires: expected a date, got a time; write a date without "
-         "quotes and time, e.g. 2027-01-31"),
-        ("resources = 1", "resources: expected true or false, got an integer; correct it"),
+        ("reason = true", "reason: expected `str`, got `bool`; correct it"),
+        ("reason = {}", "reason: expected `str`, got `object`; correct it"),
+        ("reason = ''", "reason: expected `str` of length >= 1; correct it"),
+        ("slower_by_at_most_percent = '5'", "slower_by_at_most_percent: expected `float`, "
+         "got `str`; correct it"),
+        ("slower_by_at_most_percent = true", "slower_by_at_most_percent: expected `float`, "
+         "got `bool`; correct it"),
+        ("expires = '2027-01-31'", "expires: expected `date`, got `str`; correct it"),
+        ("expires = 2027-01-31T00:00:00Z", "expires: expected `date`, got "
+         "`datetime`; correct it"),
+        ("expires = 12:00:00", "expires: expected `date`, got `time`; correct it"),
+        ("resources = 1", "resources: expected `bool`, got `int`; correct it"),
         ("number = 1", ": has the unknown key 'number'; known are pattern, reason, "
          "slower_by_at_most_percent, expires, resources"),
     ],
@@ -174,14 +172,13 @@ def test_a_percentage_out_of_range_is_refused(tmp_path: Path, value: str) -> Non
     for entry, old, kind in ((EFFECT, "25", "minimum_effect"), (TOLERANCE, "7.5", "tolerance")):
         told = fault(tmp_path, entry.replace(old, value))
         assert told.startswith(f", {kind} entry 1.percent: ")
-        assert told.endswith("; give a percentage above 0 and below 1000")
         assert len(told) < 150
 
 
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"\xff\xfe[", "is not UTF-8 text; save it as UTF-8"),
+        (b"\xff\xfe[", "is not UTF-8 text (byte 1); save it as UTF-8"),
         (b"[[expected", "is not TOML: "),
         (b"required = []\nrequired = []\n", "is not TOML: "),
         (b"a = " + b"9" * 5000, "is not TOML: "),

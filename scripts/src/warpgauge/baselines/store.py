@@ -35,10 +35,10 @@ from warpgauge.records.model import (
 )
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
-from warpgauge.system import interrupts
+from warpgauge.system import entry_point
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import Object
+from warpgauge.system.location import Object
 from warpgauge.system.locks import alone
 from warpgauge.system.text import inert, named, quoted
 from warpgauge.verdict import staleness
@@ -241,7 +241,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
             at / f"{family}.json": _extended(files.get(family), rows, session, kept)
             for family, rows in families.items()
         }
-        replace_all(texts, changed=interrupts.CHANGED)
+        replace_all(texts, changed=entry_point.CHANGED)
     changes = [f"replaced: session {one.key}, of the same boot and GPU" for one in replaced]
     why = f"because a baseline keeps at most {SESSIONS_KEPT}"
     changes += [f"dropped: session {one.key} of {one.gpu_uuid}, {why}" for one in dropped]

@@ -14,7 +14,7 @@ from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
 from warpgauge.commands import command_lines
 from warpgauge.reports.formats import markdown
-from warpgauge.system import interrupts
+from warpgauge.system import entry_point
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
@@ -28,7 +28,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     console, baselines = Output(highlight=False), root / "baselines"
     if given.command == "add-session":
         recorded = store.record(given.run_file, baselines, now)
-        with interrupts.telling(interrupts.CHANGED):
+        with entry_point.telling(entry_point.CHANGED):
             _print(console, recorded.lines())
         return ExitStatus.OK
     prune_what = "keep", "session", "older_than", "removed"
@@ -85,8 +85,8 @@ def _prune(
         elif given.dry_run:
             _print(console, ["nothing was changed (--dry-run)"])
         else:
-            replace_all(texts, changed=interrupts.CHANGED)
-            with interrupts.telling(interrupts.CHANGED):
+            replace_all(texts, changed=entry_point.CHANGED)
+            with entry_point.telling(entry_point.CHANGED):
                 _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 
 

@@ -9,21 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.commands import measuring_lines
+from warpgauge.commands import measuring_lines, worker_processes
 from warpgauge.commands.arguments import EVERY_GPU, contradiction, refuse_together
 from warpgauge.commands.measuring_command import Options, options_of, print_names
 from warpgauge.commands.one_gpu import Bench, Share
+from warpgauge.commands.worker_processes import Ended, Work
 from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.reports.view import EXIT_MEANINGS
-from warpgauge.system import streams, worker_processes
+from warpgauge.system import streams
+from warpgauge.system.entry_point import name_of
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.interrupts import name_of
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
-from warpgauge.system.worker_processes import Ended, Work
 from warpgauge.verdict.incompatibility import Override
 
 # Formats that cannot be written to one stream twice.

@@ -14,14 +14,13 @@ from pathlib import Path
 from msgspec.structs import astuple
 
 from warpgauge.commands import command_lines
+from warpgauge.commands.output_file import check_report, is_stream, write
 from warpgauge.history import changes, show
 from warpgauge.history.lines import FACTS, History, Night, Times
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
-from warpgauge.system.atomic import is_stream, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
-from warpgauge.system.output_file import check_report
 from warpgauge.system.text import typed
 from warpgauge.verdict import policy
 

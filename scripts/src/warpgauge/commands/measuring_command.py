@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.output import Conclusion, Formats
+from warpgauge.commands.output_file import check_file
 from warpgauge.measure import run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
@@ -27,7 +29,7 @@ from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log, output_file, streams
+from warpgauge.system import command_log, streams
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
@@ -83,6 +85,9 @@ def options_of(
     return Options(**{field.name: values[field.name] for field in fields(Options)})
 
 
+RUN_FILE = re.compile(rb'"warpgauge_format"\s*:\s*"run/')
+
+
 @dataclass(frozen=True)
 class RunPaths:
     """The files of a run, named after the run file, such as ``2026-11-20-090507.json``."""
@@ -129,8 +134,8 @@ class RunPaths:
     def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
         """Raise UserError unless the runs, the log and all reports may be written."""
         for path in runs:
-            output_file.check_run_file(path, baselines, [self.log])
-        command_log.require_ours(self.log)
+            check_file(path, baselines, [self.log], RUN_FILE, "run file")
+        check_file(self.log, baselines, [], command_log.OWN, "log of scripts/bench")
         options.formats.check(baselines, [self.log, *runs])
 
 

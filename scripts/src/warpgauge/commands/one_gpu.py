@@ -27,7 +27,7 @@ from warpgauge.measure.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import Record, Session
-from warpgauge.system import git, interrupts, process, worktree
+from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -139,7 +139,7 @@ class Bench(MeasuringCommand):
         """The commit of --against, or "". Raises UserError, also for a wrong policy or manifest."""
         _ = self.show, self.kernels
         ref = self.options.against
-        return worktree.commit_of(self.root, ref) if ref else ""
+        return git.commit_of(self.root, ref) if ref else ""
 
     @cached_property
     def show(self) -> Conclusion:
@@ -241,7 +241,8 @@ class Bench(MeasuringCommand):
             measuring.note(f"run file: {shown}")
             status = self._concluded(base, load.load(paths.run), beside, settled, show)
         except KeyboardInterrupt as stop:
-            raise interrupts.told(stop, became) from None
+            stop.args = (became,)  # says where it came
+            raise
         if tired is not None:
             raise tired.after(status)
         return status

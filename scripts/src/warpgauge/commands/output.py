@@ -12,15 +12,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
 from warpgauge.reports.formats import terminal as report
 from warpgauge.system import streams
-from warpgauge.system.atomic import resolved, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
-from warpgauge.system.output_file import STANDARD_OUTPUT, check_report
 from warpgauge.system.text import inert, quoted
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison, exit_status, skip_notes

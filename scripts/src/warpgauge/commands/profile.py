@@ -14,8 +14,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands import measuring_lines
+from warpgauge.commands import measuring_lines, output_file
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
+from warpgauge.commands.output_file import check_report
 from warpgauge.measure import progress, selection, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
@@ -23,10 +24,9 @@ from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records import program_report
 from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.names import FULL_SUITE
-from warpgauge.system import atomic, process, streams
+from warpgauge.system import process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import print_line
-from warpgauge.system.output_file import check_report
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, named, typed
 from warpgauge.why import cupti, ncu, trace_views
@@ -99,7 +99,7 @@ def parse(argv: Sequence[str]) -> Options:
             )
     if not any((given.ncu, given.nsys, given.trace, given.sass)):
         given.table = True
-    files = [atomic.resolved(path) for path in (given.ncu, given.nsys, given.trace) if path]
+    files = [output_file.resolved(path) for path in (given.ncu, given.nsys, given.trace) if path]
     if len(set(files)) < len(files):
         raise UserError("two of the reports would go to the same file: name another one")
     return options_of(given, suite=FULL_SUITE)
@@ -204,8 +204,8 @@ class _Profiling:
         return ending, next((f"{name} under {under}: {why}" for why in failures), "")
 
     def _write(self, path: Path, content: bytes) -> None:
-        atomic.write(path, content)
-        if not atomic.is_stream(path):
+        output_file.write(path, content)
+        if not output_file.is_stream(path):
             print_line(self.measuring.notes, f"written: {os.path.relpath(path)}")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from warpgauge.baselines import store
 from warpgauge.commands import command_lines, compare
 from warpgauge.commands.output import unpaired_comparison
+from warpgauge.commands.output_file import check_report, is_stream, write
 from warpgauge.history import changes, show
 from warpgauge.history.changes import Cause, Change
 from warpgauge.history.lines import History, Night, Times
@@ -25,12 +26,10 @@ from warpgauge.reports.drawing.course import Course, Event
 from warpgauge.reports.format import FORMATS
 from warpgauge.reports.formats import html as page
 from warpgauge.reports.view import gpu_name
-from warpgauge.system.atomic import is_stream, write
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.location import STANDARD_INPUT
-from warpgauge.system.output_file import check_report
 from warpgauge.system.text import duration, inert, percent
 
 # Most nights in a plot; the history has older ones.

@@ -22,7 +22,7 @@ from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.system import process, streams, worktree
+from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -156,7 +156,7 @@ class _Why:
         if self.options.own.base_build_dir is not None:
             return ""
         if self.options.against:
-            return worktree.commit_of(self.measuring.root, self.options.against)
+            return git.commit_of(self.measuring.root, self.options.against)
         contexts = [one.context for one in given.base.sessions.values()] if given else []
         for context in contexts:
             if commit := context.get("commit"):

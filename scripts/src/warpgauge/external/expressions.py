@@ -22,11 +22,7 @@ _GRAMMAR = "use integers, axes, + - * /, ceil_div(a, b), min, max and parenthese
 
 
 class ExpressionError(ValueError):
-    """An expression that has no value: what is wrong, and what to do."""
-
-    def __init__(self, fault: str, remedy: str = "correct it") -> None:
-        super().__init__(fault)
-        self.fault, self.remedy = fault, remedy
+    """An expression that has no value; its arguments say what is wrong, and what to do."""
 
 
 def evaluate(
@@ -39,7 +35,7 @@ def evaluate(
     try:
         value = expression if isinstance(expression, int) else _value(_parsed(expression), point)
     except ZeroDivisionError:
-        raise ExpressionError("divides by zero") from None
+        raise ExpressionError("divides by zero", "correct it") from None
     except (MemoryError, RecursionError):
         raise ExpressionError("is nested too deeply", "simplify it") from None
     if not low <= value <= high:

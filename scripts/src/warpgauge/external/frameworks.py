@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -125,7 +126,7 @@ def from_triton(
 
 def _compiled_by_triton(kernel: Foreign, arguments: Foreign, name: str) -> Foreign:
     """Compile for the examples, without a launch."""
-    triton = _framework("triton")
+    triton: Foreign = importlib.import_module("triton")
     if isinstance(kernel, triton.compiler.CompiledKernel):
         return kernel
     tuned: dict[str, object] = {}
@@ -136,10 +137,8 @@ def _compiled_by_triton(kernel: Foreign, arguments: Foreign, name: str) -> Forei
         tuned, kernel = best.all_kwargs(), kernel.fn
     if not isinstance(kernel, triton.runtime.KernelInterface):
         raise UserError(f"{name} is neither a @triton.jit function nor a compiled kernel of Triton")
-    try:
+    with _compiling("Triton", name):
         return kernel.warmup(grid=(1,), **{**_named(kernel.arg_names, arguments), **tuned})
-    except Exception as fault:  # from the compiler, the driver, or the arguments
-        raise UserError(f"{name}: Triton cannot compile it: {fault}") from fault
 
 
 def _values(parameters: Parameters, name: str) -> Iterator[int]:
@@ -151,7 +150,7 @@ def _values(parameters: Parameters, name: str) -> Iterator[int]:
         for point in points:
             yield evaluate(str(expression), dict(zip(axes, point, strict=True)), -LARGEST)
     except ExpressionError as fault:
-        raise parameters.fault(name, f"{quoted(str(expression))} {fault}") from None
+        raise parameters.fault(name, f"{quoted(str(expression))} {fault.args[0]}") from None
 
 
 def from_cupy(
@@ -172,7 +171,7 @@ def from_cupy(
     Python int is 64 bits and a float is a double; use NumPy scalars for other types. `shared` is
     dynamic shared memory in bytes. The entry has the source with CuPy's options, or the file.
     """
-    cupy = _framework("cupy")
+    cupy: Foreign = importlib.import_module("cupy")
     raw: Foreign = kernel
     if not isinstance(kernel, (cupy.RawKernel, cupy.RawModule)):
         raise UserError(f"{name} is neither a cupy.RawKernel nor a cupy.RawModule")
@@ -185,7 +184,7 @@ def from_cupy(
         parameters.add(parameter, np.asarray(example)[()] if is_scalar(example) else example)
     image: dict[str, object]
     if raw.file_path:
-        content = _read(Path(raw.file_path))
+        content = Path(raw.file_path).read_bytes()
         kind = {_CUBIN: "cubin", _FATBIN: "fatbin"}.get(content[:4], "ptx")
         image = {kind: parameters.file(kind, content)}
     else:
@@ -215,7 +214,7 @@ def from_numba(
     It is compiled for this GPU unless `compute_capability` is given. For a one-dimensional array,
     the expression is its length; arrays of more dimensions keep the shape of the example.
     """
-    cuda = _framework("numba.cuda")
+    cuda: Foreign = importlib.import_module("numba.cuda")
     dispatcher: Foreign = kernel
     if not hasattr(dispatcher, "py_func") or not hasattr(dispatcher, "targetoptions"):
         raise UserError(f"{name} is not a function of @numba.cuda.jit")
@@ -227,11 +226,9 @@ def from_numba(
         _add_as_numba(parameters, parameter, kind, example)
     given, known = dispatcher.targetoptions, ("fastmath", "opt", "launch_bounds")
     chosen = {key: given[key] for key in known if given.get(key) is not None}
-    try:
+    with _compiling("Numba", name):
         target = compute_capability or cuda.get_current_device().compute_capability
         ptx, _ = cuda.compile_ptx(dispatcher.py_func, (*kinds,), cc=target, **chosen)
-    except Exception as fault:  # from the compiler or the driver
-        raise UserError(f"{name}: Numba cannot compile it: {fault}") from fault
     symbol = _symbol(parameters, ptx, r"[\w$]+")
     image = {"ptx": parameters.file("ptx", ptx)}
     return parameters.kernel(image, symbol, grid, block, shared=str(shared))
@@ -272,7 +269,7 @@ def from_jax(
     Inputs are named after the function's parameters; outputs are named by `outputs`, or else out,
     or out0, out1, ... for several. An axis has one value, because shapes are fixed. Needs a GPU.
     """
-    jax = _framework("jax")
+    jax: Foreign = importlib.import_module("jax")
     jitted: Foreign = function
     if not hasattr(jitted, "lower"):
         raise UserError(f"{name} is not a function of jax.jit")
@@ -284,10 +281,8 @@ def from_jax(
             "xla_dump_hlo_as_text": True,
             "xla_dump_emitter_re": ".*",  # since JAX 0.11, PTX is dumped only with this option
         }
-        try:
+        with _compiling("XLA", name):
             program = jitted.lower(*arguments).compile(compiler_options=flags).as_text()
-        except Exception as fault:  # from the compiler or the driver
-            raise UserError(f"{name}: XLA cannot compile it: {fault}") from fault
         symbol, grid, block, shared, ptx = _dumped_by_xla(Path(dump), program, name)
     leaves = [jax.numpy.asarray(leaf) for leaf in jax.tree.leaves(arguments)]
     results = jax.tree.leaves(jax.eval_shape(jitted, *arguments))
@@ -372,7 +367,7 @@ def from_torch_extension(
 
 def _fatbins(library: Path) -> Iterator[bytes]:
     """Yield the fatbins of all translation units."""
-    content = _read(library)
+    content = library.read_bytes()
     at = content.find(_FATBIN)
     while 0 <= at <= len(content) - _HEADER.size:
         _, version, header, length = _HEADER.unpack_from(content, at)
@@ -414,17 +409,10 @@ def _named(
     return dict(zip(names, given, strict=False))
 
 
-def _framework(module: str) -> Foreign:
-    """Import a framework, which is an optional dependency. Raises UserError if it is missing."""
+@contextmanager
+def _compiling(framework: str, name: str) -> Iterator[None]:
+    """Turn whatever the compiler, the driver or the arguments raise into a UserError."""
     try:
-        return importlib.import_module(module)
-    except ImportError as fault:
-        package = module.partition(".")[0]
-        raise UserError(f"{package} cannot be imported here ({fault}); install {package}") from None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as fault:
-        raise UserError(f"{path}: {fault.strerror}") from None
+        yield
+    except Exception as fault:
+        raise UserError(f"{name}: {framework} cannot compile it: {fault}") from fault

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from warpgauge.external.expressions import LARGEST
-from warpgauge.system import contract, toml_file
+from warpgauge.system import contract
+from warpgauge.system.contract import converted, refuse_unknown
 from warpgauge.system.location import Place
 from warpgauge.system.text import cut, suggestion
-from warpgauge.system.toml_file import Words, converted, refuse_unknown
 
 # Ten thousand kernels are about 3 MB.
 _LARGEST_MIB = 16
@@ -29,11 +29,6 @@ _LARGEST_MIB = 16
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
 # Text that may end a line of the kernel plan, or be a path.
 _TEXT = r"^[^\u0000-\u001f\u007f]+(?![\s\S])"
-# For text that does not match: what is wrong, and what to do.
-_PATTERNS = {
-    _NAME: ("is not a valid name", "use letters, digits and '_', and do not begin with a digit"),
-    _TEXT: ("is empty, or holds a line break or another control character", "correct it"),
-}
 Name = Annotated[str, Meta(pattern=_NAME)]
 Text = Annotated[str, Meta(pattern=_TEXT)]
 Expression = int | str
@@ -239,19 +234,19 @@ class Manifest:
 
 def load(path: Path) -> Manifest:
     """Load a manifest, and check all that does not depend on axes. Raises UserError."""
-    top, place = toml_file.read(path, _LARGEST_MIB), Place(path)
+    top, place = contract.read_toml(path, _LARGEST_MIB), Place(path)
     refuse_unknown(top, Document.__struct_fields__, place)
     if top.get("version") != 1:
         raise place.error("is not a manifest of version 1", "write version = 1")
     tables = top.get("kernels")
     if not isinstance(tables, dict) or not tables:
         raise place.error("holds no kernel", "add a table [kernels.NAME]")
-    manifest, words = Manifest(path, {}), Words(_PATTERNS, {})
+    manifest = Manifest(path, {})
     for name, table in tables.items():  # by themselves, so that a fault names the kernel
         there = manifest.place(name)
-        converted(name, Name, there, words)
+        converted(name, Name, there)
         refuse_unknown(table, Kernel.__struct_fields__, there)
-        manifest.kernels[name] = converted(table, Kernel, there, words)
+        manifest.kernels[name] = converted(table, Kernel, there)
     for name, kernel in manifest.kernels.items():
         _check(manifest, name, kernel)
     references = {name: [kernel.reference] for name, kernel in manifest.kernels.items()}

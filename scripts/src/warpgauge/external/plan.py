@@ -145,7 +145,8 @@ class _Resolved:
             return evaluate(expression, self.point, low, high)
         except ExpressionError as error:
             shown = quoted(expression) if isinstance(expression, str) else expression
-            raise self._place(*keys).error(f"{shown} {error.fault}", error.remedy) from None
+            fault, remedy = error.args
+            raise self._place(*keys).error(f"{shown} {fault}", remedy) from None
 
     def _place(self, *keys: str | int) -> Place:
         place = self.manifest.place(self.name, *keys)

@@ -229,16 +229,11 @@ class _Advisor:
         if throttled:
             how = lowered_clock(throttled[0].counters, gpu.session.sm_clock_target_hz)
             return [f"throttled: the SM clock was lowered{how}; check cooling and the power limit"]
-        lower = []
-        for row in slow:
-            held = [its[row.name].counters.get(SM_CLOCK) for its in self._rows if row.name in its]
-            clocks, own = [clock for clock in held if clock], row.counters.get(SM_CLOCK)
-            if own and clocks and own < (1.0 - _LOWER_CLOCK) * statistics.median(clocks):
-                lower.append((own, statistics.median(clocks), row))
-        if 2 * len(lower) <= len(slow):
+        same = [its[row.name] for its in self._rows for row in slow if row.name in its]
+        own, usual = _sm_clock(slow), _sm_clock(same)
+        if not own < (1.0 - _LOWER_CLOCK) * usual:  # also if either is unknown
             return []
-        own, usual, row = lower[0]
-        reasons = lowered_clock({**row.counters, SM_CLOCK: own}, usual).partition("(")[2]
+        reasons = lowered_clock({**slow[0].counters, SM_CLOCK: own}, usual).partition("(")[2]
         why = f" ({reasons}" if reasons else ""
         both = f"{quantity(own, 'Hz')}, elsewhere at {quantity(usual, 'Hz')}{why}"
         return [f"clocks: the SM ran at {both}; check cooling, power and clock limits"]
@@ -268,3 +263,9 @@ class _Advisor:
         last, count = len(self.healthy) - 1, min(_HEALTHY, len(self.healthy))
         some = self.healthy[np.linspace(0, last, count).astype(int)]
         return [dict(load(self.gpus[at].path).rows) for at in some]
+
+
+def _sm_clock(rows: Sequence[Row]) -> float:
+    """Return the median SM clock in Hz; NaN if it is unknown."""
+    clocks = [clock for row in rows if (clock := row.counters.get(SM_CLOCK))]
+    return statistics.median(clocks) if clocks else math.nan

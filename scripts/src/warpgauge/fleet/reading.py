@@ -25,9 +25,8 @@ from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
 from warpgauge.statistics.fleets import Levels
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import text_of
-from warpgauge.system.location import Place
-from warpgauge.system.text import plural, quoted, suggestion, typed
+from warpgauge.system.location import Place, text_of
+from warpgauge.system.text import listed, plural, quoted, suggestion, typed
 
 # The most processes that read, the files that each takes at a time, and those worth a process.
 _MOST_PROCESSES, _CHUNK, _WORTH_PROCESSES = 4, 32, 256
@@ -216,26 +215,21 @@ def factors(gpus: Sequence[Gpu], table: Path | None) -> Levels:
 
 def _of_table(gpus: Sequence[Gpu], path: Path) -> dict[str, list[str]]:
     place = Place(path)
+    reader = csv.DictReader(io.StringIO(text_of(place)), strict=True, restval="")
     try:
-        (key, *names), *rows = csv.reader(io.StringIO(text_of(place)), strict=True)
+        key, *names = reader.fieldnames or [""]
+        rows = [*reader]
     except csv.Error as fault:
         raise place.error(f"is not CSV ({fault})", "separate its columns by commas") from None
-    if key not in ("node", "gpu_uuid") or not names:
+    if key not in ("node", "gpu_uuid") or not names or len({*names}) < len(names):
         wanted = "the first column is 'node' or 'gpu_uuid', the others are factors"
-        raise place.error(f"begins with the column {quoted(key)}", wanted)
-    if len({key, *names}) <= len(names) or not all(names):
-        raise place.error("has a column name twice, or an empty one", "give each its own name")
-    table: dict[str, list[str]] = {}
-    for number, row in enumerate(rows, 2):
-        if row and (len(row) != len(names) + 1 or row[0] in table):
-            what = f"has {len(row)} columns in line {number}, or {quoted(row[0])} twice"
-            raise place.error(what, f"write {len(names) + 1} columns, and each {key} once")
-        if row:
-            table[row[0]] = row[1:]
+        raise place.error(f"begins with the columns {listed([key, *names])}", wanted)
+    table = {row[key]: row for row in rows}
+    if len(table) < len(rows) or any(None in row for row in rows):
+        raise place.error(f"has a {key} twice, or too many columns", "write one line for each")
     of_gpu = [gpu.uuid if key == "gpu_uuid" else gpu.node_name for gpu in gpus]
     if table.keys().isdisjoint(of_gpu):
         first = next(iter(table), "")
         near = suggestion(first, sorted({*of_gpu}))
         raise UserError(f"{path}: no run file belongs to {quoted(first)} or the others: {near}")
-    levels = [table.get(name, [""] * len(names)) for name in of_gpu]
-    return {name: [own[at] for own in levels] for at, name in enumerate(names)}
+    return {name: [table.get(of, {}).get(name, "") for of in of_gpu] for name in names}

@@ -8,6 +8,8 @@ to something else. Whether a time is true, none can find: whoever reads them jud
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +21,6 @@ from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.load import load
 from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
-from warpgauge.system import zip_file
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, quoted
 
@@ -33,7 +34,43 @@ ARCHIVE_LIMIT_BYTES, LIMIT_BYTES = 32 * 1024 * 1024, 8 * 1024 * 1024
 MOST_ROWS = 10_000
 # CPU seconds to read and judge one GPU's result; 10,000 rows in pairs take four seconds.
 CPU_LIMIT_S = 20.0
+ENTRIES_LIMIT = 1000  # of an archive; a session of all benchmarks leaves a dozen files
+_ENTRY_MARK = b"PK\x01\x02"
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as the archive likes
 MOST_ARTIFACTS = 20  # with run files to record, one for each GPU job
+
+
+class MissingEntry(UserError):
+    """The archive is sound but lacks the file."""
+
+
+def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
+    """Return the content of the file `name` of an archive, at most `limit_bytes`.
+
+    Nothing is extracted, so that the names and kinds of other entries do no harm. Raise
+    MissingEntry if there is no such file, and UserError, a sentence that begins with `what`, if it
+    or the archive is faulty.
+    """
+    # Counted before zipfile creates an object for each.
+    if (count := archive.count(_ENTRY_MARK)) > ENTRIES_LIMIT:
+        raise UserError(f"{what} holds {count} entries, more than {ENTRIES_LIMIT}; it is refused")
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            found = [one for one in opened.infolist() if one.filename == name]
+            if not found:
+                raise MissingEntry(inert(f"{what} holds no {name}"))
+            if found[0].compress_type not in _METHODS:
+                raise zipfile.BadZipFile
+            with opened.open(found[0]) as stream:
+                content = stream.read(limit_bytes + 1)  # without a number there is no limit
+    except MissingEntry:
+        raise
+    except Exception:  # zipfile raises many kinds for damaged or encrypted archives
+        raise UserError(f"{what} is not a ZIP archive, or is damaged; it is refused") from None
+    if len(content) > limit_bytes:
+        why = f"holds {name} of more than {limit_bytes} bytes; it is refused"
+        raise UserError(inert(f"{what} {why}"))
+    return content
 
 
 @dataclass(frozen=True)
@@ -63,7 +100,7 @@ class Artifact:
 
         Raise UserError, or MissingEntry if there is none.
         """
-        content = zip_file.entry(self._content, member, LIMIT_BYTES, f"the artifact {self.name}")
+        content = entry(self._content, member, LIMIT_BYTES, f"the artifact {self.name}")
         path = folder / self.name / member
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -16,8 +16,7 @@ from typing import Any
 
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.json_file import parsed, text_of
-from warpgauge.system.location import Place
+from warpgauge.system.location import Place, parsed, text_of
 from warpgauge.system.process import nvidia_smi
 from warpgauge.system.text import cut, inert, typed
 

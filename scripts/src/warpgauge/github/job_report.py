@@ -13,8 +13,8 @@ from warpgauge.reports.formats.github import command
 from warpgauge.reports.markdown_text import code, prose
 from warpgauge.reports.view import check_word
 from warpgauge.system import streams
+from warpgauge.system.entry_point import name_of
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.interrupts import name_of
 from warpgauge.system.text import cut, inert
 
 # The files of a comparison to keep, by the format that writes them.

@@ -30,6 +30,7 @@ from warpgauge.github.api import (
 from warpgauge.github.artifact import (
     RUN_FILE,
     Artifact,
+    MissingEntry,
     fault_of_pair,
     require_session,
 )
@@ -45,7 +46,6 @@ from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import FULL_COMMIT, is_full, short
 from warpgauge.system.text import cut, inert, plural
-from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict import paired_tests, pairing, policy
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings

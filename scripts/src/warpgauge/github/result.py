@@ -20,7 +20,7 @@ from msgspec import structs
 
 from warpgauge.github import artifact, gpus, pull_request
 from warpgauge.github.api import GitHub, Json, Repository, Unanswered, address, at, text
-from warpgauge.github.artifact import Artifact, fault_of_pair
+from warpgauge.github.artifact import Artifact, MissingEntry, fault_of_pair
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import MOST_FILES, Base, Pull, Run
@@ -33,7 +33,6 @@ from warpgauge.records.sessions import only_session
 from warpgauge.reports.view import place
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import clause, cut, inert
-from warpgauge.system.zip_file import MissingEntry
 from warpgauge.verdict import note as notes_of
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict, skip_notes

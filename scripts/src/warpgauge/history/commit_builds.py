@@ -17,7 +17,7 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.system import git, worktree
+from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import typed
@@ -37,7 +37,7 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     Raises UserError if `bad` does not descend from `good`, or only through a merge of `good`'s
     branch: the first-parent commits before that merge do not contain `good`.
     """
-    ends = [worktree.commit_of(root, ref) for ref in (good, bad)]
+    ends = [git.commit_of(root, ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
         raise UserError(f"{typed(good)} and {typed(bad)} are the same commit: name two")
     if git.run(root, "merge-base", "--is-ancestor", *ends).returncode:
@@ -145,7 +145,7 @@ class CommitBuilds:
 
     def _identity(self, commit: str) -> Identity:
         files = [path for one in self.programs(commit) for path in (one.path, *one.inputs)]
-        root = worktree.folder_of(self.measuring.root, commit)
+        root = git.folder_of(self.measuring.root, commit)
         files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
         return cubins.identity_of(files, (described, short(commit)))

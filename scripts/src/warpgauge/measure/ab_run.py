@@ -25,7 +25,7 @@ from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE
-from warpgauge.system import interrupts
+from warpgauge.system import entry_point
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, plural
@@ -238,7 +238,7 @@ def take(
             if not outcomes:  # no program can run the open benchmarks
                 break
             sides = with_results(sides, outcomes)
-            with interrupts.postponed():  # keep the run files and the judgement consistent
+            with entry_point.postponed():  # keep the run files and the judgement consistent
                 looked.append(outcomes[-1].round)
                 found = judge(sides, looked)
                 # Results of other benchmarks may reopen a decided one.
@@ -246,7 +246,8 @@ def take(
         except KeyboardInterrupt as interrupt:
             counted = plural(looked[-1], "pair")
             measuring.note(f"Interrupted: the first {counted} count.")
-            stop = interrupts.told(interrupt, f"in a further look: the run files hold {counted}")
+            stop = interrupt
+            stop.args = (f"in a further look: the run files hold {counted}",)
             break
     further_looks = (looked[-1], len(names)) if len(looked) > 1 else (0, 0)
     given = budget.given or 0.0

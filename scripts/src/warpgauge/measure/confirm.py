@@ -17,7 +17,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.selection import exactly
 from warpgauge.records.model import BUILD_DIR, MANIFEST, Clock, Record, Session
 from warpgauge.records.sessions import newest, newest_last
-from warpgauge.system import worktree
+from warpgauge.system import git
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import foreign, plural
@@ -100,7 +100,7 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
         raise UserError("--kernels cannot measure another commit")
     if not measuring.options.confirm:
         raise UserError("--no-confirm was given")
-    return worktree.commit_of(measuring.root, commit_of(baseline, session))
+    return git.commit_of(measuring.root, commit_of(baseline, session))
 
 
 def commit_of(baseline: Record, session: Session) -> str:

@@ -29,7 +29,7 @@ from warpgauge.system.text import listed as several
 LISTING_DEADLINE_S = 60.0
 PROTOCOL = 1  # of the driver and of the programs that it drives
 BAD_USAGE, NOT_MEASURABLE = 2, 3  # exit statuses of a program
-# Per program: a run file with more rows could not be loaded again (`json_file`).
+# Per program: a run file with more rows could not be loaded again (`location`).
 MOST_NAMES = 30_000
 _FULL = f"--suite={FULL_SUITE}"
 # A program's description; what it prints before and after is not part of it.

@@ -33,7 +33,7 @@ from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_argument
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import BASELINES, BUILD_DIR, ISOLATED
-from warpgauge.system import environment, process, worktree
+from warpgauge.system import environment, git, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
@@ -245,7 +245,7 @@ class Measuring:
         commit: str,
         what: str,
         *,
-        kept: int = worktree.KEPT,
+        kept: int = git.KEPT,
         targets: Sequence[str] = (),
         for_gpu: bool = True,
     ) -> list[Binary]:
@@ -258,7 +258,7 @@ class Measuring:
         shown = short(commit)
         # GPUs that are measured at once may each want a build, the same or another.
         with alone(self.root / "build" / "base"):
-            root = worktree.provide(self.root, commit, max(kept, self.at_once + 1))
+            root = git.check_out(self.root, commit, max(kept, self.at_once + 1))
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
             targets = targets if for_gpu else self.host_programs(root)
             try:

@@ -13,8 +13,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import RESULT_FILE, Object, content_of, decoded, parsed
-from warpgauge.system.location import Place
+from warpgauge.system.location import RESULT_FILE, Object, Place, content_of, decoded, parsed
 from warpgauge.system.text import cut, quoted
 
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}

@@ -18,8 +18,7 @@ from warpgauge.records.counters import DECISIVE
 from warpgauge.records.document import TIME_UNITS, as_object, kind, misfit
 from warpgauge.records.model import Why
 from warpgauge.records.row import MOST_ROUNDS, Pair
-from warpgauge.system.json_file import Object
-from warpgauge.system.location import Place
+from warpgauge.system.location import Object, Place
 from warpgauge.system.text import plural, quoted
 
 # Marks what timed a row of another project's program, which lacks the counter for it.

@@ -38,8 +38,7 @@ from warpgauge.records.fields import (
 from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import Object, uncollected
-from warpgauge.system.location import Place
+from warpgauge.system.location import Object, Place, uncollected
 from warpgauge.system.text import listed
 
 # More repetitions hardly improve the estimate of the scatter, and a file may claim any number.

@@ -39,8 +39,7 @@ from warpgauge.records.model import Clock, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError
-from warpgauge.system.json_file import RESULT_FILE, Object
-from warpgauge.system.location import Place
+from warpgauge.system.location import RESULT_FILE, Object, Place
 from warpgauge.system.text import quoted
 
 RUN_FORMAT = "run/1"

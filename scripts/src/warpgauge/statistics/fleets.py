@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special, stats
 
 from warpgauge.statistics.error_rates import ALPHA
-from warpgauge.statistics.levels import Level, slower_levels, taken_out
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
 
@@ -24,7 +24,9 @@ GPU_ALPHA, EACH_ALPHA = ALPHA / 2, ALPHA / 6
 # With fewer GPUs a node has no middle to compare their host times with.
 _FEWEST_OF_A_NODE = 3
 _WINSOR = 4.5  # median absolute deviations, three standard deviations
-
+# With fewer units that have a level, or lack it, ranks show nothing.
+FEWEST_OF_A_LEVEL = 5
+_MOST_LEVELS = 20
 
 # Each unit's level by factor; "" if unknown.
 Levels = Mapping[str, Sequence[str]]
@@ -46,6 +48,21 @@ class Fleet:
     least: Array
     similar: Sequence[Hashable]
     factors: Levels
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level whose units are slower than the others in the rows `slower`, by `excess` (logs).
+
+    `names` are (factor, level) pairs. There are several if the same units share them, because the
+    data cannot tell them apart. `p` is adjusted for all rows and levels.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    members: NDArray[np.bool_]
+    excess: Array
+    slower: NDArray[np.bool_]
+    p: float
 
 
 @dataclass(frozen=True)
@@ -126,3 +143,52 @@ def _within(logs: Array, fleet: Fleet) -> Array:
 def _means(values: Array) -> Array:
     """Return each row's mean over its units; 0 for a row without any."""
     return np.asarray(np.nansum(values, axis=-2) / np.maximum(np.sum(~np.isnan(values), -2), 1))
+
+
+def slower_levels(logs: Array, factors: Levels, least: Array, alpha: float = ALPHA) -> list[Level]:
+    """Return the slower levels of `logs` (units x rows, NaN for missing), strongest first.
+
+    The level "" is ignored. Each row's ranks are compared (Mann, Whitney 1947), with Bonferroni's
+    correction over rows and levels. A level's excess is removed before the next search.
+    """
+    members: dict[bytes, list[tuple[str, str]]] = {}
+    for factor, levels in factors.items():
+        held = np.asarray(levels)
+        for level in sorted({*levels} - {""}):
+            has, others = held == level, (held != level) & (held != "")
+            if min(has.sum(), others.sum()) >= FEWEST_OF_A_LEVEL:
+                members.setdefault(has.tobytes(), []).append((factor, level))
+    found: list[Level] = []
+    while members and len(found) < _MOST_LEVELS:
+        # From 1; equal times share a mean rank, NaN stays.
+        ranks = np.asarray(stats.rankdata(logs, axis=0, nan_policy="omit"))
+        tested = (_tested(key, tuple(names), logs, ranks, least) for key, names in members.items())
+        p, slower, best = min(tested, key=lambda one: float(one[0].min()))
+        p = np.minimum(p * len(members) * logs.shape[1], 1.0)
+        if p.min() > alpha:
+            break
+        best = Level(best.names, best.members, best.excess, slower & (p <= alpha), float(p.min()))
+        found.append(best)
+        logs = logs - taken_out(best)
+        members.pop(best.members.tobytes())
+    return found
+
+
+def taken_out(level: Level) -> Array:
+    """Return the excess that the level adds to each unit (units x rows)."""
+    return np.asarray(np.where(level.members[:, None] & level.slower, level.excess, 0.0))
+
+
+def _tested(
+    key: bytes, names: tuple[tuple[str, str], ...], logs: Array, ranks: Array, least: Array
+) -> tuple[Array, NDArray[np.bool_], Level]:
+    has = np.frombuffer(key, dtype=bool)
+    known = ~np.isnan(ranks)
+    ones, others = known[has].sum(axis=0), known[~has].sum(axis=0)
+    total = ones + others + 1.0
+    above = np.nansum(ranks[has], axis=0) - ones * total / 2.0
+    z = above / np.sqrt(np.maximum(ones * others * total / 12.0, 1.0))
+    excess = medians(logs[has]) - medians(logs[~has])
+    slower = (excess >= least) & (np.minimum(ones, others) >= FEWEST_OF_A_LEVEL)
+    p = np.where(slower, special.ndtr(-z), 1.0)
+    return p, slower, Level(names, has, excess, slower, 1.0)

@@ -7,6 +7,7 @@ A line is on disk before its command begins: after a crash, the last one names w
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,13 +16,14 @@ from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 
-from warpgauge.system import interrupts
+from warpgauge.system import entry_point
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert
 
 SUFFIX = ".log"
-# First characters of every log; files that begin differently are never overwritten.
 _HEAD = "# warpgauge: commands"
+# Recognises a log, which may be overwritten.
+OWN = re.compile(rf"\A{_HEAD}".encode())
 # Option for a temporary output file; logged commands omit it.
 _OUTPUT = "--benchmark_out"
 # Variables that affect what a program runs on, and with which libraries. The toolkit's location is
@@ -38,14 +40,14 @@ class CommandLog:
     def __init__(
         self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str = "scripts/bench"
     ) -> None:
-        """Raise UserError if `path` is another kind of file or cannot be written."""
+        """Raise UserError if `path` cannot be written."""
         self.path = path
-        require_ours(path)
-        words = inert(" ".join([command, *map(_quoted, argv)]))
         lead = "\n" if goes_on and path.exists() else ""  # its last line may be incomplete
-        self._write(f"{lead}{_HEAD}, {_now()}: {words}\n", new=not goes_on)
+        words = inert(" ".join([command, *map(_quoted, argv)]))
+        self.write(f"{lead}{_HEAD}, {_now()}: {words}\n", new=not goes_on)
 
-    def _write(self, text: str, *, new: bool = False) -> None:
+    def write(self, text: str, *, new: bool = False) -> None:
+        """Append `text`. Raise UserError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Open the file each time: lines survive a crash, and errors are reported at once.
@@ -67,10 +69,6 @@ class CommandLog:
             _current.reset(before)
             say(f"commands: {os.path.relpath(self.path)}")
 
-    def begins(self, command: str, told: str) -> None:
-        """Log a command that is about to run; `told` says what it is for."""
-        self._write(f"{command}  # {inert(told)}{', ' if told else ''}{_now()}")
-
 
 class Running:
     """A running command, and how it ended."""
@@ -79,7 +77,7 @@ class Running:
 
     def ended(self, status: int, why: str = "") -> None:
         """Set the exit status, negative for a signal as in subprocess, and why it was ended."""
-        self.how = f"status {status}" if status >= 0 else interrupts.name_of(-status)
+        self.how = f"status {status}" if status >= 0 else entry_point.name_of(-status)
         self.how += f" ({why})" if why else ""
 
 
@@ -95,19 +93,19 @@ def running(
     """Log a command before it runs in this context, and then how it ended.
 
     `environment` is added to ours; None means that repeating the command needs no variables.
-    `folder` is its working directory, if that matters. The commands `by_hand`, if any, are logged
-    in place of one that cannot be repeated by itself.
+    `folder` is its working directory, if that matters; `told` says what the command is for. The
+    commands `by_hand`, if any, are logged in place of one that cannot be repeated by itself.
     """
     log, started, began = _current.get(), Running(), time.monotonic()
     if log is not None:
-        lines = [repeatable(one, environment, folder) for one in by_hand or [command]]
-        log.begins("; ".join(lines), told)
+        lines = "; ".join(repeatable(one, environment, folder) for one in by_hand or [command])
+        log.write(f"{lines}  # {inert(told)}{', ' if told else ''}{_now()}")
     try:
         yield started
     finally:
         if log is not None:
             with suppress(UserError):  # a full disk is reported when the next command begins
-                log._write(f", {time.monotonic() - began:.2f} s, {inert(started.how)}\n")
+                log.write(f", {time.monotonic() - began:.2f} s, {inert(started.how)}\n")
 
 
 def repeatable(
@@ -120,22 +118,6 @@ def repeatable(
     arguments = [word for word in command if not word.startswith(_OUTPUT)]
     line = " ".join(map(_quoted, [*(["env", *variables] if variables else []), *arguments]))
     return f"(cd {_quoted(str(folder))} && {line})" if folder else line
-
-
-def require_ours(path: Path) -> None:
-    """Raise UserError if `path` exists and is not a log that may be replaced."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            ours = file.read(len(_HEAD)) in ("", _HEAD)  # empty if killed before the first line
-    except FileNotFoundError:
-        return
-    except OSError:
-        ours = False
-    if not ours:
-        raise UserError(
-            f"{path}: the file exists and is not a log of scripts/bench; move it, or name another "
-            "--out"
-        )
 
 
 def _quoted(argument: str) -> str:

@@ -83,7 +83,7 @@ def _is_complete(venv: Path, digest: str) -> bool:
 
 
 def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
-    """Make `venv` anew from `lock`, with uv if it is installed, else with Python's own venv."""
+    """Make `venv` anew from `lock`."""
     if venv.exists() and not (venv / STAMP).exists():
         raise UserError(
             f"{lacks}, and {venv} was not made by warpgauge: activate an environment that has "
@@ -93,19 +93,13 @@ def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
         raise UserError(f"{lacks}, and {venv} is a link, which is not followed: remove it")
     print(f"warpgauge: making .venv from {lock.name}, once ...", file=sys.stderr)
     base = os.path.realpath(sys.executable)  # which may be a link in the .venv that is removed here
-    uv, python = shutil.which("uv"), str(venv / "bin" / "python")
-    if uv:
-        create = [uv, "venv", "--quiet", "--no-project", "--allow-existing", "--python", base]
-        install = [uv, "pip", "install", "--quiet", "--python", python]
-    else:
-        provide([VENV], lambda line: print(line, file=sys.stderr))
-        create = [base, "-m", "venv"]
-        install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--retries=2"]
-    install += ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
+    provide([VENV], lambda line: print(line, file=sys.stderr))
+    install = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
+    install += ["--retries=2", "--require-hashes", "--only-binary=:all:", "--requirement"]
     shutil.rmtree(venv, ignore_errors=True)
     venv.mkdir(exist_ok=True)
     (venv / STAMP).write_text("incomplete")
-    for command in ([*create, str(venv)], install):
+    for command in ([base, "-m", "venv", str(venv)], [*install, str(lock)]):
         status, output = _run(command)
         if status:
             raise UserError(
@@ -166,25 +160,21 @@ def provide(needs: Sequence[Need], say: Callable[[str], None]) -> None:
     Raises UserError if a required one stays missing; reports optional ones that do.
     """
     missing = [need for need in needs if not need.present()]
-    if not missing:
-        return
-    why = "these are Debian's names: install your distribution's packages"
-    if Path("/etc/debian_version").exists():
-        may_install = os.geteuid() == 0 or os.environ.get("CI")
-        why = _install(missing, say) if may_install else f"type: sudo {_INSTALL} {{}}"
+    may_install = os.geteuid() == 0 or os.environ.get("CI")
+    if missing and may_install and Path("/etc/debian_version").exists():
+        _install(missing, say)
     for required in (True, False):
         left = [n.package for n in missing if n.required is required and not n.present()]
         names = " ".join(left)
-        fault = f"{names}; {why.replace('{}', names)}"
+        how = f"{names}; install a newer one, on Debian with: sudo {_INSTALL} {names}"
         if left and required:
-            raise UserError(f"missing or too old here: {fault}")
+            raise UserError(f"missing or too old here: {how}")
         if left:
-            say(f"continuing without {fault}")
+            say(f"continuing without {how}")
 
 
-def _install(needs: Sequence[Need], say: Callable[[str], None]) -> str:
-    """Install Debian packages, and return why one may still be missing."""
-    why = "this distribution's are too old: install newer ones and put them first on PATH"
+def _install(needs: Sequence[Need], say: Callable[[str], None]) -> None:
+    """Install Debian packages, as far as possible."""
     apt, *words = _INSTALL.split()
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     command = [*root, "env", "DEBIAN_FRONTEND=noninteractive", apt, "-q", "-y"]
@@ -194,8 +184,7 @@ def _install(needs: Sequence[Need], say: Callable[[str], None]) -> str:
         say(f"installing {need.package} ...")
         status, output = _run([*command, *words, need.package])
         if status:
-            why = f"`{_INSTALL} {{}}` failed: {_reason(output)}"
-    return why
+            say(_reason(output))
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs git in a folder without the user's hooks, prompts or side effects; names commits."""
+"""Runs git without the user's hooks, prompts or side effects; names and checks out commits.
+
+A commit is checked out beside the build, in build/base/<commit>. It is a separate git worktree: the
+user's tree, index and branch do not change.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,12 +18,16 @@ from pathlib import Path
 
 from warpgauge.system import command_log
 from warpgauge.system.errors import UserError
-from warpgauge.system.text import inert
+from warpgauge.system.text import inert, quoted
 
 # Git sets these in its own hooks; they would select another repository than the given one.
 _MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
 DIGITS = 10  # of a commit, as shown to people
+# The base of this branch and that of the previous one; each checkout holds a whole build.
+KEPT = 2
+# Git may still list a deleted worktree, or have locked one that it was making when it was killed.
+_FORCE = ("--force", "--force")
 # SHA-1 or SHA-256: nothing that git would have to look up.
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -104,3 +114,62 @@ def is_full(text: str) -> bool:
 
 def short(commit: str) -> str:
     return commit[:DIGITS]
+
+
+def commit_of(root: Path, ref: str) -> str:
+    """Return the full commit that `ref` names in the clone `root`. Raises UserError."""
+    require(root, "rev-parse", "--git-dir")
+    named = f"{ref}^{{commit}}"
+    found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    if run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+        remedy = "the clone is shallow: get the rest with git fetch --unshallow"
+    else:
+        remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
+    raise UserError(f"{quoted(ref)} is not a commit of this clone; {remedy}")
+
+
+def check_out(root: Path, commit: str, kept: int = KEPT) -> Path:
+    """Check out `commit` and return its folder, with earlier builds in it. Raises UserError.
+
+    The folder corresponds to `root`, which may be a subfolder of its repository. The `kept` most
+    recently used commits stay.
+    """
+    folder = _top(root, commit)
+    if folder.exists() and not _is_whole(folder, commit):
+        shutil.rmtree(folder)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit)
+    inside = folder_of(root, commit)
+    changes = require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
+    if changes:
+        raise UserError(
+            f"{folder} differs from its commit ({quoted(changes.splitlines()[0].strip())}): "
+            "somebody changed it; save your changes, and remove it with git worktree remove "
+            f"--force {shlex.quote(str(folder))}"
+        )
+    os.utime(folder)
+    ours = [path for path in folder.parent.iterdir() if len(path.name) == DIGITS]
+    ours.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in ours if path != folder][kept - 1 :]:
+        shutil.rmtree(old, ignore_errors=True)  # it only takes disk space
+    run(root, "worktree", "prune")
+    return inside
+
+
+def folder_of(root: Path, commit: str) -> Path:
+    """Return the folder where `check_out` checks out `commit`. Raises UserError."""
+    return _top(root, commit) / require(root, "rev-parse", "--show-prefix")
+
+
+def _top(root: Path, commit: str) -> Path:
+    return root / "build" / "base" / short(commit)
+
+
+def _is_whole(folder: Path, commit: str) -> bool:
+    """Return whether `folder` is a worktree at `commit`; git locks one that it is making."""
+    asked = ("--path-format=absolute", "--show-toplevel", "HEAD", "--git-path", "locked")
+    top, *rest = run(folder, "rev-parse", *asked).stdout.splitlines() or [""]
+    return top == str(folder.resolve()) and rest[0] == commit and not Path(rest[1]).exists()

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from warpgauge.system import command_log, interrupts, streams
+from warpgauge.system import command_log, entry_point, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import cut, inert
 
@@ -72,7 +72,7 @@ class Ending:
         if self.status >= 0:
             return f"{self.program} exited with status {self.status}"
         why = ", e.g. because memory ran out" if self.status == -signal.SIGKILL else ""
-        return f"{self.program} was killed by {interrupts.name_of(-self.status)}{why}"
+        return f"{self.program} was killed by {entry_point.name_of(-self.status)}{why}"
 
     def described(self, known: Collection[str] = (), when: str = "") -> str:
         """Return one clause: `bench_gemm was killed by SIGSEGV: oh`; `when` precedes the colon."""
@@ -107,7 +107,7 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     with threads.
     """
     with ExitStack() as at_the_end:
-        with interrupts.postponed():  # otherwise a process could start that nobody ends
+        with entry_point.postponed():  # otherwise a process could start that nobody ends
             null = subprocess.DEVNULL
             watch = subprocess.Popen(
                 ["/bin/sh", "-c", _WATCH],

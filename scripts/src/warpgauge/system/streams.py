@@ -6,7 +6,6 @@ Standard library only, and valid in Python 3.8, because every command begins wit
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import io
 import os
@@ -14,19 +13,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-# Error handler for encodings that lack a character; it keeps, for example, a number's sign.
-PLAIN = "warpgauge-plain"
-_IN_ASCII = {pair[0]: pair[1:] for pair in "−- –- …... →-> ≤<= ≥>= ×x µu ·-".split()}
-
-
-def _plain(fault: UnicodeError) -> tuple[str, int]:
-    if not isinstance(fault, UnicodeEncodeError):
-        raise fault
-    lost = fault.object[fault.start : fault.end]
-    return "".join(_IN_ASCII.get(char, "?") for char in lost), fault.end
-
-
-codecs.register_error(PLAIN, _plain)
+_ESCAPED = "backslashreplace"  # for encodings that lack a character
 
 
 class _Remarks(io.TextIOWrapper):
@@ -47,7 +34,7 @@ def forgive() -> None:
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     if type(sys.stderr) is io.TextIOWrapper:  # not replaced by a test or an earlier call
         encoding = sys.stderr.encoding
-        sys.stderr = _Remarks(sys.stderr.detach(), encoding, PLAIN, None, True, True)
+        sys.stderr = _Remarks(sys.stderr.detach(), encoding, _ESCAPED, None, True, True)
     for name in ("COLUMNS", "LINES"):  # 0 means that the size is unknown
         if not os.environ.get(name, "").strip("0"):
             os.environ.pop(name, None)
@@ -58,7 +45,7 @@ def _usable(stream: TextIO | None) -> TextIO:
     if stream is None:
         stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - never closed
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors=PLAIN)
+        stream.reconfigure(errors=_ESCAPED)
     return stream
 
 

@@ -23,10 +23,10 @@ from msgspec import Meta
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
 from warpgauge.records.model import PROGRAMS, Clock, Record, Source
 from warpgauge.records.sessions import are_paired
-from warpgauge.system import toml_file
+from warpgauge.system import contract
+from warpgauge.system.contract import converted, refuse_unknown
 from warpgauge.system.location import Place
 from warpgauge.system.text import foreign, inert, percent, plural
-from warpgauge.system.toml_file import Words, converted, refuse_unknown
 from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK, Note, listed
 
@@ -34,17 +34,7 @@ FILE_NAME = "policy.toml"
 WARNING_DAYS = 14  # before an entry expires: time to fix the slowdown or to renew the entry
 LARGEST_PERCENT = 1000
 
-_SAYING = r"\S"
-_PERCENTAGE = f"give a percentage above 0 and below {LARGEST_PERCENT}"
-_WORDS = Words(
-    patterns={_SAYING: ("is empty", "give a value")},
-    remedies={
-        "percent": _PERCENTAGE,
-        "slower_by_at_most_percent": _PERCENTAGE,
-        "expires": "write a date without quotes and time, e.g. 2027-01-31",
-    },
-)
-Text = Annotated[str, Meta(pattern=_SAYING)]
+Text = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
@@ -184,7 +174,7 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 
 def load(path: Path) -> Policy:
     """Return the policy in a file. Raise UserError that names the faulty entry."""
-    top = toml_file.read(path)
+    top = contract.read_toml(path)
     kinds = (MinimumEffect, Tolerance, Required, Expected)
     refuse_unknown(top, [one.kind for one in kinds], Place(path), "table")
     return Policy(
@@ -207,7 +197,7 @@ def _entries(top: Mapping[str, object], type_: type[E], path: Path) -> tuple[E, 
         place = Place(path, f"{type_.kind} entry {number}")
         refuse_unknown(table, known, place)
         given = {**table, "number": number} if isinstance(table, dict) else table
-        entry: E = converted(given, type_, place, _WORDS, _searched)
+        entry: E = converted(given, type_, place, _searched)
         entry = msgspec.structs.replace(entry, reason=" ".join(entry.reason.split()))
         first = found.setdefault(entry.pattern.pattern, entry)
         if first is not entry:

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from warpgauge.commands import command_lines
 from warpgauge.commands.arguments import contradiction
+from warpgauge.commands.output_file import require_empty
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import FILES
 from warpgauge.reports.formats.github import commands_stopped
-from warpgauge.system import git, process, streams, worktree
+from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
-from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import quoted
 
 PICTURE = "intervals.svg"
@@ -112,7 +112,7 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
 
 def _merge_base(root: Path, ref: str) -> str:
     """Return the merge base of this tree and `ref`. Raises UserError."""
-    found = git.run(root, "merge-base", worktree.commit_of(root, ref), "HEAD")
+    found = git.run(root, "merge-base", git.commit_of(root, ref), "HEAD")
     if found.returncode:
         raise UserError(
             f"{quoted(ref)} and the checked-out commit have no common ancestor in this clone: "

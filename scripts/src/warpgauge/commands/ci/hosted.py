@@ -20,7 +20,7 @@ from warpgauge.github import on_demand as requests
 from warpgauge.github import setup
 from warpgauge.github.api import GitHub
 from warpgauge.reports.formats import github as workflow_commands
-from warpgauge.system import git, worktree
+from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert
 
@@ -69,7 +69,7 @@ def gpus(
     root = given.root or root
     path = models.file_of(root)
     wanted = (models.chosen(path, given.gpu),) if given.gpu else models.read(path)
-    measured = not given.base or _is_measured(root, worktree.commit_of(root, given.base))
+    measured = not given.base or _is_measured(root, git.commit_of(root, given.base))
     enabled = models.turns_on(environment.get(models.VARIABLE, ""))
     print(f"matrix={json.dumps({'include': [asdict(model) for model in wanted]})}")
     print(f"enabled={json.dumps(enabled)}")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from warpgauge.commands import command_lines
 from warpgauge.commands.arguments import contradiction
+from warpgauge.commands.output_file import require_empty
 from warpgauge.commands.report import courses
 from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
 from warpgauge.github import comment as comments
@@ -36,7 +37,6 @@ from warpgauge.reports.view import check_word
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.output_file import require_empty
 from warpgauge.system.text import inert, plural
 from warpgauge.verdict.comparison import Comparison, exit_status
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import archives
 from archives import archive, in_directory, in_header
+from warpgauge.github.artifact import ENTRIES_LIMIT, MissingEntry, entry
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.zip_file import ENTRIES_LIMIT, MissingEntry, entry
 
 NAME = "comparison.json"
 TEXT = b'{"warpgauge_format": "comparison/1"}' * 9
@@ -87,10 +87,9 @@ def test_a_gigabyte_is_refused_without_its_memory_whatever_it_claims(size: int) 
 
 STREAM = archives.deflated(TEXT)
 REFUSED = [
-    (archive((NAME, TEXT), ("a", b""), (NAME, b"{}")), "twice"),
     (archive((NAME, bytes(LIMIT + 1))), "of more than 1048576 bytes"),
     (archive(("inner.zip", WANTED), method=0), "holds no"),
-    (in_directory(WANTED, 10, "<H", 12), "another compression than DEFLATE"),
+    (in_directory(WANTED, 10, "<H", 12), "damaged"),
     *((whole, "damaged") for whole in (b"", b"PK", b"x" * 1000, GOOD[:-1], GOOD[:-30], WANTED[9:])),
     (in_directory(GOOD, 0, "<L", 7), "damaged"),
     (in_directory(WANTED, 42, "<L", 0x7FFFFFFF), "damaged"),

@@ -13,7 +13,8 @@ from typing import NoReturn
 
 import pytest
 
-from warpgauge.system import streams, worker_processes
+from warpgauge.commands import worker_processes
+from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone
@@ -101,7 +102,8 @@ def test_a_folder_that_is_held_is_told(tmp_path: Path) -> None:
 _CLOSED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from warpgauge.system import entry_point, worker_processes
+from warpgauge.commands import worker_processes
+from warpgauge.system import entry_point
 
 def work():
     print("note", file=sys.stderr)
