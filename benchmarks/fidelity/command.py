@@ -32,8 +32,7 @@ from warpgauge.measure import (
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.plan import Lane, Plan, gpu_arguments, gpu_environment
 from warpgauge.records.benchmark_filter import hint
-from warpgauge.records.counters import TIME_ERROR
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import TIME_ERROR, Clock
 from warpgauge.records.row import Row
 from warpgauge.system import entry_point, environment, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system

@@ -11,7 +11,7 @@ import pytest
 
 from fidelity.finding import Finding
 from fidelity.naive import CUPTI, KERNEL, NAIVE, REPLAY, benchmarks, joined, status, worst_error
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus
 

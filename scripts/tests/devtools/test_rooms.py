@@ -12,23 +12,23 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 185  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 155  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 2350,
-    "records": 1830,
-    "statistics": 1310,
-    "verdict": 3130,
-    "reports": 4910,
-    "measure": 4950,
-    "baselines": 790,
-    "external": 1390,
-    "why": 2780,
+    "system": 1820,
+    "records": 1850,
+    "statistics": 1240,
+    "verdict": 3030,
+    "reports": 4440,
+    "measure": 4520,
+    "baselines": 770,
+    "external": 1370,
+    "why": 2670,
     "fleet": 750,
     "history": 1310,
-    "github": 2370,
-    "commands": 4540,
+    "github": 2410,
+    "commands": 4760,
 }
 
 # What each room may import, beside itself.

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from warpgauge.records.model import Clock, Moved, Record, Session, Source, Why
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.row import Moved, Why
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,

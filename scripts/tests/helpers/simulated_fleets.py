@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulated_histories import draws, recorded
 from simulation import Array, markdown, size
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.statistics.fleets import Fleet, Judged, judged
 from warpgauge.verdict.comparability import TOLERANCE
 

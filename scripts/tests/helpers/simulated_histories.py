@@ -31,8 +31,8 @@ from simulation import Array, markdown, size
 from warpgauge.history import changes
 from warpgauge.history.changes import Cause
 from warpgauge.history.lines import Night, Times, standard_error
+from warpgauge.records.counters import Clock
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock
 from warpgauge.statistics.change_points import SHORTEST
 from warpgauge.statistics.log_ratios import centre
 from warpgauge.system.environment import ROOT

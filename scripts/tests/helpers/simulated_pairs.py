@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from simulation import Array, markdown, size
 from warpgauge.measure.ab_run import open_rows
 from warpgauge.measure.options import schedule
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Pair, Row
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict

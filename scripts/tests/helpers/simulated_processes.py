@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, changed, markdown
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.processes import merged
 from warpgauge.records.row import Row
 from warpgauge.verdict.comparison import Comparison, Outcome

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from simulation import Array, changed, markdown, size
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.pairing import pair

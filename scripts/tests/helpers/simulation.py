@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Comparison, Outcome

@@ -10,7 +10,7 @@ import pytest
 from comparisons import record
 from warpgauge.measure.ab_run import Looks
 from warpgauge.measure.confirm import combined, flagged, unconfirmed, unscreened
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import note as notes_of
 from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict, exit_status

@@ -25,7 +25,7 @@ from warpgauge.measure.self_check import (
     injections,
 )
 from warpgauge.records import benchmark_filter
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.verdict.comparison import Outcome
 
 NAMES = [f"gemm/n:{number}" for number in range(3000)]

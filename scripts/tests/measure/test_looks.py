@@ -24,7 +24,7 @@ from warpgauge.measure.options import (
     schedule,
 )
 from warpgauge.measure.plan import Lane, TurnResult
-from warpgauge.records.model import Clock as Timing
+from warpgauge.records.counters import Clock as Timing
 from warpgauge.records.program_report import Report
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 

@@ -12,7 +12,7 @@ from reports import reported
 from two_folders import TwoFolders
 from warpgauge.measure import discovery
 from warpgauge.measure.discovery import Binary
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 

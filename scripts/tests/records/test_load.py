@@ -11,8 +11,9 @@ from conftest import Loader
 
 import builders
 from builders import baseline, failed, row, run
+from warpgauge.records.counters import Clock
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.model import Source
 from warpgauge.records.row import Pair
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from builders import Json, failed, google, google_row, row, run, write
+from warpgauge.records.counters import Clock
 from warpgauge.records.load import load, load_processes
-from warpgauge.records.model import Clock, Record, Source
+from warpgauge.records.model import Record, Source
 from warpgauge.system.errors import UserError
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, record, verdict
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Source
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.formats import markdown
 from warpgauge.reports.formats.github import render as annotated

@@ -17,8 +17,8 @@ import pytest
 
 from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
-from warpgauge.records.model import Clock, Moved, Why
-from warpgauge.records.row import Pair, Row
+from warpgauge.records.counters import Clock
+from warpgauge.records.row import Moved, Pair, Row, Why
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.reports.drawing.roofline import of_run
 from warpgauge.reports.formats.html import render

@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
-from warpgauge.records.model import Moved, Why
+from warpgauge.records.row import Moved, Why
 from warpgauge.reports.advice import is_harmless
 from warpgauge.reports.formats import markdown as report
 from warpgauge.reports.formats.markdown import LIMIT, MARK, render, tables

@@ -18,7 +18,8 @@ from builders import failed, google, google_row, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
 from drawn import SVG
 from hostile_text import HOSTILE
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record
 from warpgauge.reports.drawing.picture import GAP, LETTER
 from warpgauge.reports.formats.svg import render as svg
 from warpgauge.reports.formats.terminal import plain, render, render_values

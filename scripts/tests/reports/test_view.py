@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from comparisons import comparison, of_every_kind, record, verdict
-from warpgauge.records.model import Clock, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Source
 from warpgauge.reports.view import (
     View,
     headline,

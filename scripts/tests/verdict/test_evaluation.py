@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Pair, Row
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Outcome

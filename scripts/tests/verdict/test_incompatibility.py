@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import foreign
 from warpgauge.verdict import incompatibility

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refusal import told
+from warpgauge.records.counters import Clock
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock, Record, Source
+from warpgauge.records.model import Record, Source
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison_settings import ComparisonSettings

@@ -13,7 +13,7 @@ import pytest
 from conftest import Loader
 
 from builders import noisy, row, run, scaled
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.reports.formats import markdown
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert

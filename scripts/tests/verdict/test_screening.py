@@ -12,7 +12,8 @@ from conftest import Loader
 from scipy import stats
 
 from builders import baseline, context, google, google_row, noisy, row, run, scaled
-from warpgauge.records.model import Clock, Record, Session
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session
 from warpgauge.statistics.log_ratios import Found
 from warpgauge.verdict import comparison_notes as notes
 from warpgauge.verdict.comparability import (

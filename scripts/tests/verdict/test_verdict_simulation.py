@@ -25,7 +25,8 @@ from simulation import (
     power,
     size,
 )
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.verdict.comparison import Comparison, Outcome

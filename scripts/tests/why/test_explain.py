@@ -16,7 +16,7 @@ from sass import built
 from traces import process, text
 from warpgauge.measure import build, toolkit
 from warpgauge.measure.discovery import Binary
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.row import Row
 from warpgauge.why import cupti, explain
 from warpgauge.why.cupti import Activity

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.fleet.reading import CONTEXT, Gpu, Measured, factors
-from warpgauge.records.counters import OTHER_PROCESSES, SM_CLOCK, THROTTLED
+from warpgauge.records.counters import OTHER_PROCESSES, SM_CLOCK, THROTTLED, Clock
 from warpgauge.records.load import load
-from warpgauge.records.model import Clock
 from warpgauge.records.row import Row
 from warpgauge.reports.formats.json import Chance, Count
 from warpgauge.statistics import fleets

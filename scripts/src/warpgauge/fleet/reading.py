@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.records.benchmark_filter import hint, matches
+from warpgauge.records.counters import Clock
 from warpgauge.records.load import SELF_CHECK, load
-from warpgauge.records.model import Clock, Session, Source
+from warpgauge.records.model import Session, Source
 from warpgauge.records.sessions import BASE, PAIR_SIDE, only_session, when
 from warpgauge.statistics.fleets import Levels
 from warpgauge.statistics.log_ratios import Array

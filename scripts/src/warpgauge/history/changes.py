@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpgauge.history.lines import Night, Times
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching

@@ -21,8 +21,9 @@ from msgspec import Meta
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
+from warpgauge.records.counters import Clock
 from warpgauge.records.fields import NAME_LIMIT
-from warpgauge.records.model import Clock, Record
+from warpgauge.records.model import Record
 from warpgauge.records.sessions import only_session
 from warpgauge.statistics.log_ratios import Array, centre
 from warpgauge.system import contract, git

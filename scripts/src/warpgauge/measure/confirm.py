@@ -15,7 +15,8 @@ from pathlib import Path
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.selection import exactly
-from warpgauge.records.model import BUILD_DIR, MANIFEST, Clock, Record, Session
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import BUILD_DIR, MANIFEST, Record, Session
 from warpgauge.records.sessions import newest, newest_last
 from warpgauge.system import git
 from warpgauge.system.errors import UserError, of_system

@@ -16,9 +16,8 @@ from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.gpu_watch import joined
 from warpgauge.records import program_report
-from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK
+from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
-from warpgauge.records.model import Clock
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus, UserError

@@ -23,14 +23,14 @@ from warpgauge.records.counters import (
     NOT_LISTED,
     SOURCE_LINE,
     THROTTLED,
+    Clock,
     combined,
     is_disturbed,
     with_limits,
 )
 from warpgauge.records.document import Failure
 from warpgauge.records.load import RUN_FORMAT, load
-from warpgauge.records.model import Clock, Why
-from warpgauge.records.row import Pair, Row
+from warpgauge.records.row import Pair, Row, Why
 from warpgauge.records.sessions import CANDIDATE, only_session
 from warpgauge.system.atomic import replace_all
 

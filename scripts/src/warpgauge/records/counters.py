@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from itertools import chain
 from types import MappingProxyType
 
@@ -12,6 +13,16 @@ from warpgauge.system.text import quantity
 
 Counters = Mapping[str, float]
 Combine = Callable[[Sequence[float]], float]
+
+
+class Clock(Enum):
+    """The clock that timed a row. It decides how much times vary without a cause."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+    __hash__ = object.__hash__  # Enum's own is slow, and is called ten times per benchmark
+
 
 # The number of kernels of an operation; 0 for copies, and absent if unknown.
 KERNELS = "kernels"

@@ -16,8 +16,7 @@ from msgspec import Meta
 
 from warpgauge.records.counters import DECISIVE
 from warpgauge.records.document import TIME_UNITS, as_object, kind, misfit
-from warpgauge.records.model import Why
-from warpgauge.records.row import MOST_ROUNDS, Pair
+from warpgauge.records.row import MOST_ROUNDS, Pair, Why
 from warpgauge.system.location import Object, Place
 from warpgauge.system.text import plural, quoted
 

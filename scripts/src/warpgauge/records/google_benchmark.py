@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.counters import combined
+from warpgauge.records.counters import Clock, combined
 from warpgauge.records.document import (
     TIME_UNITS,
     Document,
@@ -35,7 +35,7 @@ from warpgauge.records.fields import (
     seconds,
     unit_of,
 )
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Object, Place, uncollected

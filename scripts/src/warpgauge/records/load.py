@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from warpgauge.records import processes
-from warpgauge.records.counters import HOST_CLOCK
+from warpgauge.records.counters import HOST_CLOCK, Clock
 from warpgauge.records.document import (
     Document,
     as_object,
@@ -35,7 +35,7 @@ from warpgauge.records.fields import (
     why_of,
 )
 from warpgauge.records.google_benchmark import load_google_benchmark
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError

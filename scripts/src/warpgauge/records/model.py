@@ -26,15 +26,6 @@ PROCESSES = "processes"  # key of the context: the number of processes of a side
 ISOLATED = "isolated"
 
 
-class Clock(Enum):
-    """The clock that timed a row. It decides how much times vary without a cause."""
-
-    DEVICE = "device"
-    HOST = "host"
-
-    __hash__ = object.__hash__  # Enum's own is slow, and is called ten times per benchmark
-
-
 class Source(Enum):
     """Where a record came from. A Google Benchmark file is one process (`Record.files`)."""
 
@@ -75,24 +66,6 @@ class Session:
         except ValueError:
             return None
         return hz if math.isfinite(hz) and hz > 0.0 else None
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A quantity that changed, in words; an empty `cause` is that of the line above."""
-
-    cause: str
-    what: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Why:
-    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
-
-    paragraph: str
-    moved: tuple[Moved, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpgauge.records.counters import GPUS_AT_ONCE, combined
-from warpgauge.records.model import PROCESSES, Clock, Record, Session, Source
+from warpgauge.records.counters import GPUS_AT_ONCE, Clock, combined
+from warpgauge.records.model import PROCESSES, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError

@@ -4,13 +4,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import median
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.model import Clock, Why
+from warpgauge.records.counters import Clock
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A quantity that changed, in words; an empty `cause` is that of the line above."""
+
+    cause: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Why:
+    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
+
+    paragraph: str
+    moved: tuple[Moved, ...] = ()
+
 
 MOST_ROUNDS = 10_000  # of a run
 LARGEST_LOG = 700.0  # of a ratio: exp() of more overflows

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpgauge.records import counters
-from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown_text import prose

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.text import cut, foreign
 from warpgauge.verdict.comparison import KERNEL, SAME_CODE, Comparison, ResourceChange, Verdict

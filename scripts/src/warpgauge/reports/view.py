@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.records.counters import SOURCE_LINE
-from warpgauge.records.model import PROCESSES, PROGRAMS, Clock, Record, Source, by_family
+from warpgauge.records.counters import SOURCE_LINE, Clock
+from warpgauge.records.model import PROCESSES, PROGRAMS, Record, Source, by_family
 from warpgauge.records.sessions import newest
 from warpgauge.reports.causes import causes
 from warpgauge.system.errors import ExitStatus

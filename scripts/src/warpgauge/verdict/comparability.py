@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Iterable
 from enum import IntEnum
 
-from warpgauge.records.counters import KERNELS, Counters
-from warpgauge.records.model import PROGRAMS, Clock, Session
+from warpgauge.records.counters import KERNELS, Clock, Counters
+from warpgauge.records.model import PROGRAMS, Session
 from warpgauge.verdict.comparison import ContextDifference
 
 # Software that by itself changes times. Sessions that differ in it are less comparable.

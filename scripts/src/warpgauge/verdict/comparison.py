@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from warpgauge.records.counters import RESOURCES
-from warpgauge.records.model import Clock, Record, Source, Why
+from warpgauge.records.counters import RESOURCES, Clock
+from warpgauge.records.model import Record, Source
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, plural, quantity
 from warpgauge.verdict.note import SKIPPED, Note, sentence
 
 if TYPE_CHECKING:
-    from warpgauge.records.row import Row
+    from warpgauge.records.row import Row, Why
 
 
 class Outcome(Enum):

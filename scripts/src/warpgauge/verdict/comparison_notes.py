@@ -12,9 +12,10 @@ from warpgauge.records.counters import (
     LEFT_OUT,
     RESOURCES_VARY,
     TIME_ERROR,
+    Clock,
     is_power_limited,
 )
-from warpgauge.records.model import ISOLATED, Clock, Record, Session, Source
+from warpgauge.records.model import ISOLATED, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import duration, foreign, percent, plural

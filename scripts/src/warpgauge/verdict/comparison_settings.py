@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.system.text import inert, percent

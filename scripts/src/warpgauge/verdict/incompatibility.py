@@ -21,8 +21,9 @@ from warpgauge.records.counters import (
     OTHER_PROCESSES,
     SM_CLOCK,
     THROTTLED,
+    Clock,
 )
-from warpgauge.records.model import PROGRAMS, Clock, Record, Session, Source
+from warpgauge.records.model import PROGRAMS, Record, Session, Source
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, plural, quantity, quoted
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE
-from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Clock, Record, Session, Source
+from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE, Clock
+from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import incompatibility

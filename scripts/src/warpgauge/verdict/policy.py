@@ -21,7 +21,8 @@ import msgspec
 from msgspec import Meta
 
 from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit
-from warpgauge.records.model import PROGRAMS, Clock, Record, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import PROGRAMS, Record, Source
 from warpgauge.records.sessions import are_paired
 from warpgauge.system import contract
 from warpgauge.system.contract import converted, refuse_unknown

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from warpgauge.records.model import Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.row import LARGEST_LOG
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.log_ratios import Tested, Tests

@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from warpgauge.records.model import Clock, Record, Session, Source
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE, CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Estimates, Found, Tests, combined_freedom

@@ -21,8 +21,9 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
-from warpgauge.records.model import Clock, Moved, Record, Why
-from warpgauge.records.row import Row
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record
+from warpgauge.records.row import Moved, Row, Why
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.text import clause, duration, inert

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from warpgauge.records.model import Clock, Record, Session, Source, Why
-from warpgauge.records.row import Row
+from warpgauge.records.counters import Clock
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.row import Row, Why
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.format import Format
 from warpgauge.reports.view import headline, nearby, worst
