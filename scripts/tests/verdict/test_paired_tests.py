@@ -16,7 +16,8 @@ from conftest import Loader
 from msgspec import structs
 from scipy import stats as scipy_stats
 
-from builders import failed, noisy, row, run
+from builders import failed, noisy, row, run, scaled
+from builders import pairs as pairs_of
 from warpgauge.records.model import Record
 from warpgauge.records.row import Pair
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, are_paired
@@ -133,23 +134,63 @@ def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> N
         (1.0, 0.010, 0.012, True),
         (1.0, 0.010, 0.100, False),  # it sleeps outside of what it times
         (1.0, 0.100, 0.010, False),  # so does the base
-        (4.0, 0.010, 0.040, True),
-        (4.0, 0.010, 0.012, True),  # what is not timed takes the longest
-        (4.0, 0.010, 0.200, False),
+        (4.0, 0.010, 0.200, True),  # it is slower in any case
         (0.25, 0.040, 0.010, True),
+        (0.25, 0.010, 0.012, True),  # what is not timed takes the longest
         (0.25, 0.010, 0.040, False),
         (1.0, 0.0001, 0.004, True),  # a busy machine delays messages
         (1e-300, 0.01, 0.01, True),
+        (1.0, 0.010, None, False),
     ],
 )
 def test_times_that_the_drivers_clock_contradicts_are_invalid(
-    loaded: Loader, ratio: float, base_s: float, candidate_s: float, is_valid: bool
+    loaded: Loader, ratio: float, base_s: float, candidate_s: float | None, is_valid: bool
 ) -> None:
     times, rounds = noisy(1, 1e-4), [*range(1, 8)]
-    near = [{"base_first": True, "log_ratio": math.log(ratio) + 1e-4 * n} for n in range(7)]
-    late = [one + (10.0 if number == 3 else 0.0) for number, one in enumerate([candidate_s] * 7)]
+    near = [
+        {"base_first": True, "log_ratio": math.log(ratio) + 1e-4 * n, "slices": 5} for n in range(7)
+    ]
+    late = None if candidate_s is None else [candidate_s + 10.0 * (n == 3) for n in range(7)]
+    known = {} if late is None else {"elapsed": late}
     base = row("a/b", times, process_rounds=rounds, elapsed=[base_s] * 7)
-    cand = row("a/b", times, process_rounds=rounds, elapsed=late, pairs=near)
+    cand = row("a/b", scaled(ratio, times), process_rounds=rounds, pairs=near, **known)
+    verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
+    assert (verdict.outcome is not Outcome.INVALID) is is_valid
+
+
+def test_one_quick_round_hides_no_sleep(loaded: Loader) -> None:
+    rounds = [*range(1, 8)]
+    base = row("a/b", process_rounds=rounds, elapsed=[0.01] * 7)
+    near = pairs_of([1.0] * 7)
+    cand = row("a/b", process_rounds=rounds, pairs=near, elapsed=[0.01, *[1.0] * 6])
+    verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
+    assert verdict.outcome is Outcome.INVALID
+
+
+def test_processes_that_their_slices_contradict_are_invalid(loaded: Loader) -> None:
+    times, rounds = noisy(1, 1e-4), [*range(1, 8)]
+    for factor, expected in ((1.0, Outcome.PASS), (5.0, Outcome.INVALID)):
+        base = row("a/b", times, process_rounds=rounds)
+        near = pairs_of([1.0 + 1e-5 * n for n in range(7)])
+        cand = row("a/b", scaled(factor, times), process_rounds=rounds, pairs=near)
+        assert only(*(loaded(run([one], pair_id="p")) for one in (base, cand))).outcome is expected
+
+
+@pytest.mark.parametrize(
+    ("base_s", "candidate_s", "iterations", "is_valid"),
+    [
+        (0.5, 1.5, 10, False),
+        (1.5, 0.5, 10, True),  # Google Benchmark looked longer for a number of iterations
+        (0.5, 1.5, 100, True),  # what is paused grows with the iterations
+    ],
+)
+def test_a_plain_program_must_explain_its_time(
+    loaded: Loader, base_s: float, candidate_s: float, iterations: int, is_valid: bool
+) -> None:
+    rounds = [*range(1, 8)]
+    base = row("a/b", noisy(1, 1e-4), process_rounds=rounds, elapsed=[base_s] * 7)
+    about = {"elapsed": [candidate_s] * 7, "iterations": iterations}
+    cand = row("a/b", noisy(2, 1e-4), process_rounds=rounds, **about)
     verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
     assert (verdict.outcome is not Outcome.INVALID) is is_valid
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -293,7 +294,8 @@ class Bench(MeasuringCommand):
 
         def settled(both: Looks[Comparison]) -> Comparison:
             method = paired(commit, both.rounds)
-            found = _without_removed(replace(both.found, method=method), base)
+            found = replace(both.found, method=method)
+            found = _without_removed(found, base, measuring.root, commit)
             slower = [row.name for row in found.verdicts if row.outcome is Outcome.REGRESSION]
             used_up = [name for name in slower if any(one.pattern.search(name) for one in old)]
             no_gpu = f"No GPU was measured: {sentence(probe.no_gpu or '')}."
@@ -402,20 +404,37 @@ def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Ex
         return []
 
 
-def _without_removed(found: Comparison, baseline: Record | None) -> Comparison:
-    """Leave out benchmarks that are neither in the candidate nor in this tree's baseline.
+def _without_removed(
+    found: Comparison, baseline: Record | None, root: Path, commit: str
+) -> Comparison:
+    """Leave out benchmarks that this tree removed from its baseline, which `commit` has in it.
 
     Benchmarks that a policy requires still count as missing.
     """
     if baseline is None:
         return found
-    missing = (row for row in found.verdicts if row.outcome is Outcome.MISSING)
+    missing = [row for row in found.verdicts if row.outcome is Outcome.MISSING]
     known = baseline.rows.keys() | found.candidate.rows.keys()  # the candidate may have skipped it
-    gone = [row.name for row in missing if not row.required and row.name not in known]
+    lost = [row.name for row in missing if not row.required and row.name not in known]
+    recorded = _recorded(root, commit, baseline.path, {name.split("/", 1)[0] for name in lost})
+    gone = [name for name in lost if name in recorded]
     if not gone:
         return found
     verdicts = tuple(row for row in found.verdicts if row.name not in gone)
     return replace(found, verdicts=verdicts, notes=(*found.notes, removed(gone)))
+
+
+def _recorded(root: Path, commit: str, baseline: Path, families: Iterable[str]) -> set[str]:
+    """Return the benchmarks of these families that a baseline has in a commit."""
+    names = set[str]()
+    for family in families:
+        path = f"{commit}:./{os.path.relpath(baseline, root)}/{family}.json"
+        with contextlib.suppress(
+            ValueError, KeyError, TypeError
+        ):  # it is not there, or of an older format
+            rows = json.loads(git.run(root, "show", path).stdout)["benchmarks"]
+            names |= {row["name"] for row in rows}
+    return names
 
 
 def _shown(

@@ -19,7 +19,7 @@ from warpgauge.github.api import GitHub, at, number, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, normal
 from warpgauge.records.load import load
-from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Source
+from warpgauge.records.model import BUILD_DIR, ISOLATED, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, quoted
@@ -59,11 +59,13 @@ def entry(archive: bytes, name: str, limit_bytes: int, what: str) -> bytes:
             found = [one for one in opened.infolist() if one.filename == name]
             if not found:
                 raise MissingEntry(inert(f"{what} holds no {name}"))
+            if len(found) > 1:
+                raise UserError(inert(f"{what} holds {name} twice; it is refused"))
             if found[0].compress_type not in _METHODS:
                 raise zipfile.BadZipFile
             with opened.open(found[0]) as stream:
                 content = stream.read(limit_bytes + 1)  # without a number there is no limit
-    except MissingEntry:
+    except UserError:
         raise
     except Exception:  # zipfile raises many kinds for damaged or encrypted archives
         raise UserError(f"{what} is not a ZIP archive, or is damaged; it is refused") from None
@@ -148,7 +150,7 @@ def newest(
 # A baseline repeats its context, of 2,000 characters, in every file.
 _CONTEXT_LIMIT = 32 * 1024
 # What two processes that ran beside each other have in common.
-_SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite")
+_SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite", ISOLATED)
 
 
 def require_session(record: Record, gpu: Gpu, commit: str, root: Path) -> None:
@@ -189,6 +191,9 @@ def fault_of_pair(
         }
         stated = {"dirty": "false", **context, "filter": normal(context.get("filter", ""))}
         faults += _other(stated, required, f"its {side}")
+        for key in ("gpu_uuid", "boot_id", "driver_version") if ours else ():
+            if not context.get(key):
+                faults.append(f"its {side} does not state {key}")
         if (PROGRAMS in context) is ours:
             faults.append(f"its {side} is {'' if ours else 'not '}of another project's programs")
     return faults[0] if faults else ""

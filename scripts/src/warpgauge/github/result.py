@@ -49,7 +49,10 @@ _LONGEST_PARAGRAPH = 3000
 _HISTORY = "history"
 # What decides how a pull request is judged, besides its policy; tests and documents do not.
 _JUDGING = (".github/workflows/", ".github/actions/", ".github/gpus.json")
-_JUDGING_OURS = (*_JUDGING, "baselines/", "scripts/")
+_JUDGING_OURS = (
+    *(*_JUDGING, "baselines/", "scripts/", "fixtures/", "CMakeLists.txt", "CMakePresets.json"),
+    *(".cmake/", "requirements.lock"),
+)
 _NOT_JUDGING = re.compile(r"scripts/tests/.*|.*\.md")
 
 UNTOUCHED = "nothing that is measured changed"
@@ -208,13 +211,7 @@ class Result:
 
     def _policies(self) -> tuple[Policy | None, Policy | None]:
         """Return the base's policy and the head's, without what the base already has expected."""
-        try:
-            before = self._policy(self.base.commit)
-        except Unanswered:
-            raise
-        except UserError:  # written by an older warpgauge
-            before = None
-        after = self._policy(self.run.head)
+        before, after = self._policy(self.base.commit), self._policy(self.run.head)
         if before is None:
             return None, after
         return before.without(before.expected), after and after.without(after.used_up(before))
@@ -237,8 +234,10 @@ class Result:
             return row.name in self._baseline(gpu, row.name.partition("/")[0], self.run.head)
 
         def is_given_up(verdict: Verdict) -> bool:
+            family = verdict.name.partition("/")[0]
+            was_recorded = verdict.name in self._baseline(gpu, family, self.base.commit)
             is_there = verdict.required or verdict.name in found.candidate.rows
-            return not is_there and not is_kept(verdict)
+            return was_recorded and not is_there and not is_kept(verdict)
 
         verdicts, removed = list[Verdict](), list[str]()
         for verdict in found.verdicts:

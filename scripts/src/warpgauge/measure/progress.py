@@ -50,14 +50,19 @@ def build_status(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 def new_faults(lanes: Sequence[Lane], reported: set[str]) -> list[str]:
-    """Return a line for each program that cannot be listed, unless `reported`; add it there."""
-    faults = {
-        f"{lane.side}: {fault}" if lane.side else fault
-        for lane in lanes
-        for one in lane.binaries
-        if one.fault and (fault := f"{one.path.name}: {one.fault}")
-    }
-    new = sorted(faults - reported)
+    """Return a line for each program that cannot be listed: one if it is the same on all sides.
+
+    Lines in `reported` are left out, and the others are added to it.
+    """
+    sides: dict[str, list[str]] = {}
+    for lane in lanes:
+        for binary in (one for one in lane.binaries if one.fault):
+            sides.setdefault(f"{binary.path.name}: {binary.fault}", []).append(lane.side)
+    lines = (
+        fault if len(of) == len(lanes) else "".join(f"{side}: " for side in of) + fault
+        for fault, of in sides.items()
+    )
+    new = [line for line in lines if line not in reported]
     reported.update(new)
     return new
 

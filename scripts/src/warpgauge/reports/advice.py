@@ -58,7 +58,12 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     errors = {one.name: one for one in _of(comparison, Outcome.ERROR)}
     for row in failed if ours and not is_refused else ():
         if row.name in errors and row.counters.get(counters.NOT_LISTED):
-            return (Step("Correct the program, or leave it out with --programs."),)
+            words = "Correct the program, or leave it out"
+            if not is_harmless(row.name):
+                return (Step(f"{words} with --programs."),)
+            prefix = "" if is_other_project(comparison) else "(bench_)?"
+            without = f"{_measured(comparison)} --programs='-^{prefix}{row.name}$'"
+            return (Step(f"{words}:", without),)
         if row.name in errors:
             again = _command(comparison, [errors[row.name]])
             return (Step("To reproduce the failure:", again),)
@@ -113,12 +118,14 @@ def _accept(comparison: Comparison) -> tuple[Step, ...]:
 
 def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
     """Return the command that measures these benchmarks again, beside the same base if any."""
+    return _measured(comparison) + _selected(comparison, rows)
+
+
+def _measured(comparison: Comparison) -> str:
     base, folders = _base(comparison), _folders(comparison)
     if folders:
-        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    else:
-        bench = _bench(comparison) + (f" --against {base}" if base else "")
-    return bench + _selected(comparison, rows)
+        return shlex.join(["scripts/warpgauge", "ab", *folders])
+    return _bench(comparison) + (f" --against {base}" if base else "")
 
 
 def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:

@@ -17,7 +17,7 @@ from warpgauge.records.counters import (
 )
 from warpgauge.records.model import ISOLATED, Record, Session, Source
 from warpgauge.records.row import Row
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability, incompatibility
 from warpgauge.verdict.comparability import Comparability
@@ -57,7 +57,8 @@ def of(
         words = f"The candidate was measured with injected extra work ({foreign(work)})."
         yield Note("injected", words)
     yield from _contradicted(judged)
-    yield from _siblings(judged)
+    if not are_paired(baseline, candidate):
+        yield from _siblings(judged)
     yield from _few_processes(baseline, candidate, judged, settings.process_scatter)
     if candidate.source is not Source.GOOGLE_BENCHMARK and len(candidate.sessions) > 1:
         held = f"The candidate holds {plural(len(candidate.sessions), 'session')}"

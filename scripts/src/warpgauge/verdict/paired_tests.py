@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -28,8 +29,10 @@ from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.note import Rounds
 from warpgauge.verdict.pairing import Pairing
 
-# By which factor sides may differ by the driver's clock, beyond what they report.
-_ELAPSED_ALIKE = 1.5
+# By which factor two accounts of one time may differ, and by how much more a busy machine delays a
+# slice, and what a process does outside of its benchmarks.
+_ALIKE = 1.5
+_SLICE_NOISE_S, _PROCESS_NOISE_S = 0.005, 0.2
 
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
@@ -131,35 +134,56 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
 
 
 def contradiction(pairing: Pairing, log_ratio: float) -> str:
-    """Return why the sides' own times are not believed, or "" if the driver's clock agrees.
+    """Return why the sides' own times are not believed, or "" if nothing contradicts them.
 
-    By that clock a side takes as long as the other, or longer by what it reports: what is not timed
-    takes the same time on both. A program that sleeps outside of what it times takes longer.
+    What a process reports agrees with its slices. By the driver's clock a side takes as long as the
+    other, or longer by what it reports: what is not timed takes the same time on both. A program
+    that sleeps outside of what it times takes longer.
     """
-    elapsed = [
+    rounds = _common(pairing)
+    by_round = [
         dict(zip(row.rounds, row.elapsed, strict=True)) if row.elapsed else {}
         for row in (pairing.baseline, pairing.candidate)
     ]
-    both = [tuple(side.get(number) for side in elapsed) for number in _common(pairing)]
-    known = [(base, cand) for base, cand in both if base and cand]
-    if not known:
+    base, cand = ([seconds for n in rounds if (seconds := of.get(n))] for of in by_round)
+    if not any(pair.log_ratio is not None for pair in pairing.candidate.pairs):
+        return _unexplained(pairing, median(base), median(cand)) if base and cand else ""
+    measured = _Rounds.of(pairing, rounds)
+    processes = median((measured.candidate - measured.base).tolist())
+    slices = median(measured.ratios)
+    if abs(processes - slices) > math.log(_ALIKE):
+        ratios = (f"{math.exp(log):.3g}" for log in (processes, slices))
+        return "the processes differ by a factor of {}, but their slices by {}".format(*ratios)
+    if not base and not cand:
         return ""
-    base, cand = map(min, zip(*known, strict=True))  # a busy machine adds time now and then
-    work, noise = ("a slice", 0.005)
-    in_lock_step = any(pair.log_ratio is not None for pair in pairing.candidate.pairs)
-    if not in_lock_step:
-        work, noise = "what a process does not time", 0.2
-    # Beyond what it reports, a process takes as long whatever it measures.
-    explained = log_ratio if in_lock_step else 0.0
-    most = _ELAPSED_ALIKE * math.exp(min(abs(explained), LARGEST_LOG))
-    slower = explained > 0.0
-    for mine, others, may_be_longer in ((cand, base, slower), (base, cand, not slower)):
-        if mine > others * (most if may_be_longer else _ELAPSED_ALIKE) + noise:
-            return (
-                f"by the driver's clock {work} of the base took {duration(base)}, and of the "
-                f"candidate {duration(cand)}, which the times that they report do not explain"
-            )
+    if not base or not cand:
+        return "the driver's clock is known of one side only"
+    own, other = median(cand), median(base)
+    if log_ratio < 0.0:
+        own, other = other, own
+    longer = _ALIKE * math.exp(min(abs(log_ratio), LARGEST_LOG))
+    if own > other * longer + _SLICE_NOISE_S or other > own * _ALIKE + _SLICE_NOISE_S:
+        return _disagreement("a slice", median(base), median(cand))
     return ""
+
+
+def _unexplained(pairing: Pairing, base: float, candidate: float) -> str:
+    """Hold what plain processes do not time against each other.
+
+    It may grow with the number of iterations, which Google Benchmark chooses (PauseTiming).
+    """
+    counts = pairing.baseline.iterations, pairing.candidate.iterations
+    more = max(1.0, counts[1] / counts[0]) if all(counts) else 1.0
+    if candidate > base * _ALIKE * more + _PROCESS_NOISE_S:
+        return _disagreement("what a process does not time", base, candidate)
+    return ""
+
+
+def _disagreement(work: str, base: float, candidate: float) -> str:
+    return (
+        f"by the driver's clock {work} of the base took {duration(base)}, and of the candidate "
+        f"{duration(candidate)}, which the times that they report do not explain"
+    )
 
 
 def _by_round(row: Row, session: Session) -> dict[int, float]:

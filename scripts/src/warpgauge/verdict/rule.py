@@ -54,14 +54,16 @@ class Rule:
     def _verdict(self, pairing: Pairing, tested: Tested) -> Verdict:
         name, clock = pairing.candidate.name, pairing.candidate.clock
         counters, pairs = pairing.candidate.counters, self.moved is None
-        if pairs and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
-            return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
         seconds = math.exp(tested.baseline_log)
         asked = self.settings.asked_effect(name)
         usual = self._usual_effect(pairing, seconds)
         minimum_effect = usual if asked is None else asked
         tolerance = self.settings.tolerance(name, clock)
         outcome = self._outcome(pairing, tested, minimum_effect, tolerance)
+        # Nobody hides a slowdown by claiming one.
+        is_believed = not pairs or outcome is Outcome.REGRESSION
+        if not is_believed and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
+            return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
         control, reason = self._explained(pairing, tested.log_ratio), ""
         if outcome in CHANGED and pairs and tested.candidate_processes < FEWEST_OF_A_CHANGE:
             outcome = Outcome.INCONCLUSIVE
