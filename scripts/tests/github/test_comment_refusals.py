@@ -150,6 +150,11 @@ FORGED: list[tuple[Callable[[Pair], object], str]] = [
     ),
     (of_side("candidate", gpu_name="NVIDIA A100"), "its base states gpu_name 'NVIDIA H200', not"),
     (of_side("candidate", gpu_uuid="GPU-2"), "its base states gpu_uuid 'GPU-1', not 'GPU-2'"),
+    (of_side("base", isolated="no (x)"), "states isolated 'no (x)', not ''"),
+    (
+        lambda left: [side["context"].pop("gpu_uuid") for side in left.sides],
+        "does not state gpu_uu",
+    ),
     (of_side("candidate", programs="/sbin"), "its candidate is of another project's programs"),
     (of_side("base", programs=""), "its base is of another project's programs"),
     (of_side("base", pair_id="other"), "its two run files are not of one pair"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -12,7 +13,7 @@ from builders import STEADY, Json, baseline, context, failed, pairs, row, write
 from gate_pair import BASE, HEAD, Pair, pair, unchanged
 from hosted_run import HostedRun
 from warpgauge.reports.formats.markdown import MARK
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 
 POLICY, BASELINE = "baselines/policy.toml", "baselines/nvidia-h200/gemm.json"
 EXPECTED = """
@@ -177,6 +178,35 @@ def test_a_benchmark_that_base_and_baseline_lost_together_is_left_out(suite: Hos
     suite.comment()
     assert suite.body.startswith(f"{MARK}**PASS**")
     assert "Removed from both candidate and baseline: `gemm/gone`" in suite.body
+
+
+def test_a_benchmark_that_the_head_lost_before_it_was_recorded_is_missing(suite: HostedRun) -> None:
+    left = pair({"gemm/tiled": 1.0, "gemm/gone": 1.0, "gemm/fresh": 1.0, "sync/idle": 1.0})
+    del left.candidate["benchmarks"][2]
+    suite.replace(left)
+    suite.comment()
+    assert suite.body.startswith(f"{MARK}**NOT DECIDED**")
+    assert "1 missing" in suite.body
+    assert "Removed from both" not in suite.body
+
+
+def test_a_policy_of_the_base_that_cannot_be_read_judges_nothing(hosted: HostedRun) -> None:
+    hosted.file(POLICY, "[[required]]\npattern = 'x'\n[[unknown]]\n", BASE)
+    hosted.file(POLICY, "", HEAD)
+    hosted.changed.append({"filename": POLICY})
+    hosted.ended("success")
+    with suppress(UserError):
+        hosted.comment()
+    assert "**PASS**" not in hosted.body
+
+
+@pytest.mark.parametrize(
+    "path", ["fixtures/drive/measuring.cpp", "CMakeLists.txt", "requirements.lock", "scripts/bench"]
+)
+def test_a_change_of_what_measures_or_judges_is_named(hosted: HostedRun, path: str) -> None:
+    hosted.changed.append({"filename": path})
+    hosted.comment()
+    assert path in hosted.body
 
 
 def test_a_host_time_is_one_by_our_baseline(suite: HostedRun) -> None:

@@ -92,7 +92,7 @@ def test_a_full_device_keeps_no_other_report_from_being_written(
 ) -> None:
     asked = ["--format=json=/dev/full", f"--format=junit={tmp_path / 'whole.xml'}"]
     assert main([base, base, *asked]) == 2
-    assert "/dev/full cannot be written (No space left on device)" in capsys.readouterr().err
+    assert "cannot write /dev/full: No space left on device" in capsys.readouterr().err
     assert (tmp_path / "whole.xml").exists()
 
 

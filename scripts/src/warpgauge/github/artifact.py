@@ -191,7 +191,7 @@ def fault_of_pair(
         }
         stated = {"dirty": "false", **context, "filter": normal(context.get("filter", ""))}
         faults += _other(stated, required, f"its {side}")
-        for key in ("gpu_uuid", "boot_id", "driver_version") if ours else ():
+        for key in ("gpu_uuid", "boot_id") if ours else ():
             if not context.get(key):
                 faults.append(f"its {side} does not state {key}")
         if (PROGRAMS in context) is ours:

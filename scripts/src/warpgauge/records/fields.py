@@ -113,10 +113,10 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
 
 
 def counters_of(row: Object, place: Place = _NO_FILE, *, strict: bool = False) -> dict[str, float]:
-    """Return the finite counters of a row; a NaN is ignored.
+    """Return the finite counters of a row. A NaN is absent: Google Benchmark writes it so.
 
-    Raise UserError for a decisive counter that is not a finite number: treated as absent, it would
-    hide spills or a lowered clock. If `strict`, also for any other that is not a number.
+    Raise UserError for a decisive counter that is infinite or no number: treated as absent, it
+    would hide spills or a lowered clock. If `strict`, also for any other that is not a number.
     """
     found = {}
     for key in _countable(tuple(row)):
@@ -124,6 +124,8 @@ def counters_of(row: Object, place: Place = _NO_FILE, *, strict: bool = False) -
         is_number = type(value) in _NUMBERS
         if is_number and -_LARGEST <= value <= _LARGEST:
             found[key] = float(value)
+        elif type(value) is float and math.isnan(value):
+            continue
         elif key in DECISIVE or (strict and not is_number):
             what = "not finite" if is_number else f"{kind(value)}, not a number"
             fault = f"the counter {quoted(key)} is {what}"
