@@ -140,12 +140,12 @@ def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, tol
     ("line", "told"),
     [
         ("pattern = 1", "pattern: expected `str`, got `int`; correct it"),
-        ("pattern = ' '", "pattern: expected `str` matching regex"),
+        ("pattern = ''", "pattern: expected `str` of length >= 1; correct it"),
         ("pattern = '('", "pattern: is not a regular expression (missing ), unterminated "
          "subpattern at position 0); correct it"),
         ("reason = true", "reason: expected `str`, got `bool`; correct it"),
         ("reason = {}", "reason: expected `str`, got `object`; correct it"),
-        ("reason = ' '", "reason: expected `str` matching regex"),
+        ("reason = ''", "reason: expected `str` of length >= 1; correct it"),
         ("slower_by_at_most_percent = '5'", "slower_by_at_most_percent: expected `float`, "
          "got `str`; correct it"),
         ("slower_by_at_most_percent = true", "slower_by_at_most_percent: expected `float`, "
