@@ -146,7 +146,7 @@ def rows_of_process(document: Document, session: str, *, lenient: bool = False) 
                 place, row = row_of(document.place, index, raw)
                 name, aggregate = _identity(row, place)
                 _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
-            except UserError as fault:
+            except UserError as fault:  # noqa: PERF203 - rows that are faulty or derived are few
                 if not lenient:
                     raise
                 name = _name_of_bad(raw, document.place)
