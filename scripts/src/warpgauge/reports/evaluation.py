@@ -151,7 +151,7 @@ def _cells(point: judged.Point) -> Cells:
 def _result(point: judged.Point) -> str:
     if point.is_right and not point.is_within_memory:
         return "over limit"
-    return _WORDS.get(point.verdict.outcome, point.verdict.outcome.value)
+    return _WORDS.get(point.verdict.outcome, point.verdict.outcome.name)
 
 
 def _correct(base: Row, candidate: Row) -> str:

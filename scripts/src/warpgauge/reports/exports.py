@@ -84,7 +84,7 @@ class Export:
     def _unfit(self, verdict: Verdict) -> str:
         """Return why a verdict is left out, or ""."""
         if verdict.candidate_seconds is None:
-            return verdict.outcome.value
+            return verdict.outcome.name
         if len(verdict.name.encode()) > self.longest_name:
             return f"its name is longer than the {self.longest_name} bytes that {self.name} reads"
         ns = verdict.candidate_seconds * _NS

@@ -35,6 +35,7 @@ from warpgauge.system.text import (
     span,
 )
 from warpgauge.verdict.comparison import (
+    UNMEASURED,
     Change,
     Comparison,
     Evidence,
@@ -43,21 +44,13 @@ from warpgauge.verdict.comparison import (
     exit_status,
 )
 
-ACCEPTED, CONTROL, WITHIN = "accepted", "control", "within tolerance"
+ACCEPTED, CONTROL, WITHIN = "accepted", "control", Outcome.PASS.word
 
-# A person's words for the outcomes, in the order in which rows are shown.
-WORDS = {
-    Outcome.REGRESSION: "slower",
-    Outcome.IMPROVED: "faster",
-    Outcome.INCONCLUSIVE: "undecided",
-    Outcome.INVALID: "not comparable",
-    Outcome.ERROR: "failed",
-    Outcome.MISSING: "missing",
-    Outcome.NEW: "new",
-    Outcome.SKIPPED: "skipped",
-    Outcome.PASS: WITHIN,
-}
-_ORDER = [*WORDS.values()]
+# Unmeasured outcomes, the most serious first.
+_GRAVEST = UNMEASURED[::-1]
+
+# A person's words, in the order in which rows are shown.
+_ORDER = [outcome.word for outcome in Outcome]
 _ORDER = [*_ORDER[:-3], ACCEPTED, *_ORDER[-3:], CONTROL]
 
 # In order of precedence.
@@ -67,9 +60,6 @@ EXIT_MEANINGS = {
     ExitStatus.NOT_MEASURED: "not everything was measured or is comparable",
     ExitStatus.OK: "nothing regressed, everything was measured",
 }
-
-# Unmeasured outcomes, the most serious first.
-_GRAVEST = (Outcome.ERROR, Outcome.MISSING, Outcome.INVALID, Outcome.INCONCLUSIVE)
 
 NO_CAUSE = "no cause found"
 
@@ -85,7 +75,7 @@ def check_word(status: ExitStatus) -> str:
 def word(verdict: Verdict) -> str:
     if verdict.is_accepted:
         return ACCEPTED
-    return CONTROL if verdict.is_quiet else WORDS[verdict.outcome]
+    return CONTROL if verdict.is_quiet else verdict.outcome.word
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
@@ -261,7 +251,7 @@ class View:
 
     @property
     def unmeasured(self) -> list[Row]:
-        return self.of(*(WORDS[outcome] for outcome in _GRAVEST))
+        return self.of(*(outcome.word for outcome in _GRAVEST))
 
     def families(self, word: str = WITHIN) -> list[Family]:
         """Return the rows within tolerance, or the controls, by family."""

@@ -20,17 +20,31 @@ if TYPE_CHECKING:
 
 
 class Outcome(Enum):
-    """The outcome for one benchmark."""
+    """The outcome for one benchmark: its name, the word for people, and the exit status.
 
-    REGRESSION = "REGRESSION"
-    IMPROVED = "IMPROVED"
-    INCONCLUSIVE = "INCONCLUSIVE"
-    INVALID = "INVALID"
-    ERROR = "ERROR"
-    MISSING = "MISSING"
-    NEW = "NEW"
-    SKIPPED = "SKIPPED"  # this machine cannot run it, and nobody expects a time
-    PASS = "PASS"
+    In the order in which people read the rows. NOT_MEASURED: it was not measured, not comparable or
+    not bounded, and never passes.
+    """
+
+    _value_: str
+    word: str
+    status: ExitStatus
+
+    def __new__(cls, value: str, word: str, status: ExitStatus) -> Outcome:
+        made = object.__new__(cls)
+        made._value_, made.word, made.status = value, word, status
+        return made
+
+    REGRESSION = "REGRESSION", "slower", ExitStatus.REGRESSION
+    IMPROVED = "IMPROVED", "faster", ExitStatus.OK
+    INCONCLUSIVE = "INCONCLUSIVE", "undecided", ExitStatus.NOT_MEASURED
+    INVALID = "INVALID", "not comparable", ExitStatus.NOT_MEASURED
+    ERROR = "ERROR", "failed", ExitStatus.NOT_MEASURED
+    MISSING = "MISSING", "missing", ExitStatus.NOT_MEASURED
+    NEW = "NEW", "new", ExitStatus.OK
+    # This machine cannot run it, and nobody expects a time.
+    SKIPPED = "SKIPPED", "skipped", ExitStatus.OK
+    PASS = "PASS", "within tolerance", ExitStatus.OK
 
 
 class Evidence(Enum):
@@ -44,8 +58,7 @@ class Evidence(Enum):
 
 CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 
-# A benchmark with one of these was not measured or not comparable. It never passes.
-UNMEASURED = (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.ERROR, Outcome.MISSING)
+UNMEASURED = tuple(one for one in Outcome if one.status is ExitStatus.NOT_MEASURED)
 
 # Likely, not proven: addresses or clocks may differ.
 SAME_CODE = "the same machine code: the cause is outside the kernel"

@@ -17,16 +17,17 @@ from warpgauge.reports.format import Format
 from warpgauge.reports.view import View, headline, place
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert, plain
-from warpgauge.verdict.comparison import Comparison
+from warpgauge.verdict.comparison import UNMEASURED, Comparison
 from warpgauge.verdict.note import SKIPPED
 
 # The most annotations of a kind that GitHub shows for a step.
 _SHOWN = 10
 
 # A change that a policy accepts passes, but is still announced.
+_ERRORS = ("slower", "failed", "missing")
 _KINDS = {
-    "error": ("slower", "failed", "missing"),
-    "warning": ("not comparable", "undecided"),
+    "error": _ERRORS,
+    "warning": tuple(one.word for one in UNMEASURED if one.word not in _ERRORS),
     "notice": ("faster", "accepted"),
 }
 _PLAIN = {"title": "warpgauge"}
