@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 import isolating
 from two_folders import TwoFolders
+from warpgauge.commands import measuring_lines
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -44,3 +48,27 @@ def test_where_the_machine_cannot_isolate_auto_says_so_and_always_refuses(
         assert one["context"]["isolated"] == f"no ({told})"
     with pytest.raises(UserError, match=told):
         folders.beside("--isolate")
+
+
+def test_where_another_user_cannot_enter_the_folder_of_the_programs_auto_says_so(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("the programs run as this user: it can enter its folders")
+    with isolating.folder() as folders.root:
+        monkeypatch.chdir(folders.root)
+        folders.both("copy")
+        (folders.root / "base").chmod(0o700)
+        assert folders.beside("--isolate=auto") is ExitStatus.OK
+        for one in folders.documents():
+            assert "base" in one["context"]["isolated"].removeprefix("no (")
+        with pytest.raises(UserError, match="cannot enter a folder"):
+            folders.beside("--isolate")
+
+
+@pytest.mark.parametrize(
+    ("words", "isolate"), [(["--isolate"], "always"), (["--isolate=auto"], "auto"), ([], "")]
+)
+def test_the_option_swallows_no_folder(words: list[str], isolate: str) -> None:
+    given = measuring_lines.ab().parse_args([*words, "old", "auto"])
+    assert (given.isolate, given.base, given.candidate) == (isolate, Path("old"), Path("auto"))

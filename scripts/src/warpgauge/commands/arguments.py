@@ -83,6 +83,8 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"{word!r} holds a NUL")
             if _EMPTY_END.fullmatch(word):
                 self.error(f"argument {word[:-3]}: '--' is not a value")
+        # argparse would take the next word for the value of an option that may have none.
+        words = ["--isolate=always" if word == "--isolate" else word for word in words]
         return super().parse_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -343,10 +345,10 @@ _SHARED = {
     "--seed": _valued("N", index, "seed of the order; default: random, recorded"),
     "--no-wait": _flag("fail (exit 3) instead of waiting if another command is measuring here",
         "wait"),
-    "--isolate": {"nargs": "?", "const": "always", "default": "", "choices": ("always", "auto"),
-        "metavar": "auto", "help": "run the programs as another user, without network and with "
-        "read-only files, and fail if this machine cannot; auto: then run them as they are, and "
-        "say so"},
+    "--isolate": {"default": "", "choices": ("always", "auto"), "metavar": "auto",
+        "help": "run the programs without network, with read-only files and without the secrets in "
+        "the environment (fixtures/drive/README.md says what stays open), and fail if this machine "
+        "cannot; --isolate=auto: then run them as they are, and say so"},
     "--against": _valued("REF", str),
     "--fail-on": {"choices": ("resources",), "action": "append", "default": [],
         "help": "also fail on changes of registers, spills, occupancy, kernels and memory"},

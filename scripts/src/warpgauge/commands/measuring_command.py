@@ -211,6 +211,11 @@ class MeasuringCommand:
         )
         return Conclusion(self.results, settings, options.formats, options.verbose, baselines)
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the programs, if another project built them."""
+        return ()
+
     @contextmanager
     def begun(
         self, options: Options, log: Path | None = None, *, resumed: bool = False
@@ -221,7 +226,8 @@ class MeasuringCommand:
         """
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
             budget = Budget(options.budget_s)
-            measuring = Measuring(options, self.root, Path(scratch), self.notes, budget)
+            where = (self.root, Path(scratch))
+            measuring = Measuring(options, *where, self.notes, budget, self.folders)
             if log is not None:
                 commands = CommandLog(log, self.argv, goes_on=resumed, command=self.command)
             with nullcontext() if log is None else commands.used(measuring.note):

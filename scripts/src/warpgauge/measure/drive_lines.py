@@ -217,7 +217,9 @@ def why_not_isolated(scratch: Path, *folders: Path) -> str:
         [ending] = answers([probe], 10.0, scratch, told="isolation", isolate=True)
     except UserError as fault:
         return str(fault)
-    return ending.described() if ending.status else ""
+    if ending.status == 0:
+        return ""
+    return f"the user of isolated programs cannot enter a folder of theirs: {ending.described()}"
 
 
 def _ending(command: Sequence[str], lines: Sequence[Line]) -> Ending:

@@ -171,6 +171,7 @@ class Measuring:
     scratch: Path  # for output files of the processes
     notes: Console
     budget: Budget = field(default_factory=Budget)
+    folders: tuple[Path, ...] = ()  # of programs of others; default: those of this tree
     journal: Journal | None = None  # of a run that can be resumed
     at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # set once the GPU is known
@@ -291,11 +292,17 @@ class Measuring:
 
     @cached_property
     def isolation(self) -> Mapping[str, str]:
-        """The context that says whether programs run isolated; empty if that was not asked for."""
+        """The context that says whether programs run isolated; empty if that was not asked for.
+
+        Raises UserError if it was asked for in any case, and is not possible.
+        """
         if not self.options.isolate:
             return {}
-        where = (self.scratch, self.root, Path.cwd())
-        why = drive_lines.why_not_isolated(*where) if self.options.isolate == "auto" else ""
+        programs = self.folders or (self.options.build_dir or self.root / "build" / "release",)
+        there = [folder.absolute() for folder in programs if folder.exists()]
+        why = drive_lines.why_not_isolated(self.scratch, self.root, Path.cwd(), *there)
+        if why and self.options.isolate == "always":
+            raise UserError(why)
         return {ISOLATED: f"no ({why})" if why else "yes"}
 
     @property
