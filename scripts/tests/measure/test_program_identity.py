@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,17 @@ def test_a_row_without_kernels_and_a_program_that_cannot_be_read_tell_nothing(
     assert cubins.of_row(Binary(tmp_path / "gone", ()), {SUM: 1.0}) == ""
     monkeypatch.setenv("PATH", "")
     assert cubins.of_row(readable, {SUM: 1.0}) == ""
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_kernel_of_a_library_has_the_digest_of_what_may_hold_it(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.ptx"
+    source.write_text("one")
+    program = Binary(Path(sys.executable), inputs=(source,))  # dynamically linked, no kernels
+    known = cubins.of_row(program, {"a_kernel_of_cublas": 1.0})
+    assert known != ""
+    assert cubins.of_row(program, {"a_kernel_of_cublas": 2.0}) != known
+    source = tmp_path / "other.ptx"
+    source.write_text("other")
+    other = Binary(Path(sys.executable), inputs=(source,))
+    assert cubins.of_row(other, {"a_kernel_of_cublas": 1.0}) != known

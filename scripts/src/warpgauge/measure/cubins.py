@@ -277,22 +277,23 @@ def _machine_code(program: Path) -> bytes:
 
 
 _DIGITS = 16  # hexadecimal digits of a row's digest in a file
+_PLAN = ".plan"  # such inputs hold paths of this machine, and no code
 
 
 def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
     """Return the digest of a row's kernels, given how each is launched (`fields.launches_of`).
 
-    `launches` has mangled names. Empty if the code of one is neither in the program nor in a cubin
-    that it loads, or cuobjdump is missing.
+    `launches` has mangled names. Empty if the row has no kernels or cuobjdump is missing.
     """
     if not launches:
         return ""
-    try:
-        codes = _codes(binary.path, binary.inputs, binary.path.stat().st_mtime_ns)
-    except (UserError, OSError):
-        return ""
     names = {kernel: stable_name(kernel) for kernel in launches}
-    if not codes.keys() >= {*names.values()}:
+    try:
+        build = binary.path, binary.inputs, binary.path.stat().st_mtime_ns
+        codes = _codes(*build)
+        if not codes.keys() >= {*names.values()}:
+            codes = {**dict.fromkeys(names.values(), _elsewhere(*build)), **codes}
+    except (UserError, OSError):
         return ""
     parts = [(name, launches[kernel], codes[name]) for kernel, name in names.items()]
     return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_DIGITS]
@@ -303,3 +304,23 @@ def _codes(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> Mapping[str,
     """Return the digests of the kernels of a program and of cubins that it loads."""
     loaded = [file for file in inputs if file.suffix == ".cubin"]
     return {name: code for file in (*loaded, path) for name, code in digests(file).items()}
+
+
+@lru_cache(maxsize=128)
+def _elsewhere(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> str:
+    """Return a digest of what may hold other kernels: a program's PTX, its inputs, its libraries.
+
+    A library is identified by its name, which has the version, and its size.
+    """
+    around = hashlib.sha256()
+    if not {section.name for section in sections(path.read_bytes())}.isdisjoint(FATBINS):
+        ptx = output_of([tool("cuobjdump"), "-ptx", str(path.resolve())])
+        around.update(UNIQUE.sub(rb"_\1", ptx))
+    for file in inputs:
+        if file.suffix != _PLAN:
+            around.update(hashlib.sha256(file.read_bytes()).digest())
+    lines = output_of(["ldd", str(path)]).decode(errors="replace").splitlines()
+    places = (line.partition("=>")[2].rpartition("(")[0].strip() for line in lines)
+    for library in sorted(Path(place).resolve() for place in places if place):
+        around.update(f"{library.name} {library.stat().st_size}\n".encode())
+    return around.hexdigest()
