@@ -39,6 +39,8 @@ from warpgauge.system.text import plural, quoted
 _HOPELESS = (BAD_USAGE, NOT_MEASURABLE, NOT_EXECUTABLE)
 _MOST_HANGS = 2
 _PARTS = 8
+# How long Google Benchmark may look for its number of iterations, in repetitions.
+_SEARCH = 1.2
 # Bytes needed for the report of a large program.
 _ROOM = 128 * 1024
 
@@ -161,10 +163,6 @@ def _require_room(folder: Path) -> None:
                 f"{folder} has too little space for what the programs report: free some, or use "
                 "another folder (--out, TMPDIR)"
             )
-
-
-# How long the search for a number of iterations may take, in repetitions.
-_SEARCH = 1.2
 
 
 @dataclass

@@ -98,12 +98,6 @@ CANARY = "canary_change"
 # NVML's mask of what lowered the clock.
 REASONS = "clock_event_reasons"
 
-# 1 if no input has seeded values, so that results of an earlier call cannot be ruled out.
-FIXED_INPUTS = "fixed_inputs"
-
-# Bytes of the body's own device memory, which are the same in each iteration: maybe cached.
-UNROTATED_BYTES = "unrotated_bytes"
-
 # Counters and context keys about the moment of a measurement, or about the source at that time.
 # Baselines do not keep them.
 OF_THE_MOMENT = frozenset(
