@@ -153,11 +153,12 @@ def contradiction(pairing: Pairing, log_ratio: float) -> str:
     slices = median(measured.ratios)
     if abs(processes - slices) > math.log(_ALIKE):
         ratios = (f"{math.exp(log):.3g}" for log in (processes, slices))
-        return "the processes differ by a factor of {}, but their slices by {}".format(*ratios)
+        words = "the processes differ by a factor of {}, but their slices by {}: measure again"
+        return words.format(*ratios)
     if not base and not cand:
         return ""
     if not base or not cand:
-        return "the driver's clock is known of one side only"
+        return "the driver's clock is known of one side only: measure again"
     own, other = median(cand), median(base)
     if log_ratio < 0.0:
         own, other = other, own
