@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulate the tables of scripts/statistics.md, and write them into its data and the page."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from devtools.simulations.table import Size, Table
+from warpgauge.system.errors import UserError
+
+_SCRIPTS = Path(__file__).resolve().parents[2]
+DATA, PAGE = _SCRIPTS / "statistics.json", _SCRIPTS / "statistics.md"
+
+# The data: tables by name, as heads and rows, with the size and seed that made them.
+Tables = dict[str, dict[str, Any]]
+
+_SEED = 20261127
+
+# A table of the page stands between these two lines.
+_BLOCK = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Simulate what is asked for. Raises UserError."""
+    asked = _parser().parse_args(arguments)
+    tables = [one for one in all_tables() if re.search(asked.tables, one.name)]
+    if not tables:
+        raise UserError(f"no table has a name that matches {asked.tables!r}")
+    size = Size(asked.whole, asked.seed)
+    data = json.loads(DATA.read_text()) if DATA.is_file() else {}
+    data.update(simulated(tables, size))
+    if asked.out is not None:
+        asked.out.write_text(_text(data))
+        return 0
+    DATA.write_text(_text(data))
+    PAGE.write_text(page(PAGE.read_text(), data))
+    return 0
+
+
+def all_tables() -> Iterator[Table]:
+    """Yield the tables of all modules beside this one that have some."""
+    for module in sorted(path.stem for path in Path(__file__).parent.glob("*.py")):
+        if module != Path(__file__).stem:
+            found = importlib.import_module(f"devtools.simulations.{module}")
+            yield from getattr(found, "TABLES", ())
+
+
+def simulated(tables: Sequence[Table], size: Size) -> Tables:
+    """Return each table as heads and rows, with what it was made of."""
+    found: Tables = {}
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        waiting = [
+            (table, [(name, pool.submit(row, size)) for name, row in table.rows.items()])
+            for table in tables
+        ]
+        for table, rows in waiting:
+            found[table.name] = {
+                "whole": size.whole,
+                "seed": size.seed,
+                "heads": list(table.heads),
+                "rows": [[name, *cells.result()] for name, cells in rows],
+            }
+            print(f"{table.name}\n{markdown(found[table.name])}", flush=True)
+    return found
+
+
+def page(text: str, data: Tables) -> str:
+    """Return the page with the tables of `data`. Raises UserError for one that is unknown."""
+
+    def block(match: re.Match[str]) -> str:
+        begin, name, end = match.groups()
+        if name not in data:
+            raise UserError(f"{PAGE.name} shows the table {name}, which {DATA.name} lacks")
+        return f"{begin}\n{markdown(data[name])}\n\n{end}"
+
+    return _BLOCK.sub(block, text)
+
+
+def markdown(table: Mapping[str, Any]) -> str:
+    heads: list[str] = table["heads"]
+    lines = [heads, ["---"] * len(heads), *([*map(_cell, row)] for row in table["rows"])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _text(data: Tables) -> str:
+    return json.dumps(data, indent=1) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="simulate", description=__doc__)
+    add = parser.add_argument
+    add("tables", metavar="REGEX", nargs="?", default="", help="only the tables of these names")
+    add("--whole", action="store_true", help="as many as each night: hours on two cores")
+    add("--seed", type=int, default=_SEED, help=f"default {_SEED}")
+    add("--out", metavar="FILE", type=Path, help="write the data there, and leave the page alone")
+    return parser
