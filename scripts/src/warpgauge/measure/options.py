@@ -8,19 +8,19 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
 
 # Seven process medians per side let a t test detect 0.3 % of device time. Three suffice for
 # screening and for a quick run; with fewer, all may be outliers (`screening`).
 PROCESSES, QUICK_PROCESSES = 7, 3
 
 # Rounds of pairs before the first look and before the last, after which open rows stay open.
-FIRST_LOOK, LAST_LOOK = 4, 84
+FIRST_LOOK, LAST_LOOK = FEWEST_OF_A_PASS, 84
 _GROWTH = 1.7
 
 
 def schedule(first: int = FIRST_LOOK) -> list[int]:
-    """Return the rounds after which to look at pairs: 4, 8, 14, 24, 42, 84.
+    """Return the rounds after which to look at pairs: 8, 14, 24, 42, 84.
 
     All are even, so that each side begins equally often.
     """

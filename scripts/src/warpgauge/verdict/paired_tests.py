@@ -81,16 +81,16 @@ class _Rounds:
         order = (known[number].base_first if known else number % 2 == 1 for number in rounds)
         return _Rounds(logs[:, 0], logs[:, 1], ratios, tuple(order))
 
-    @property
-    def step(self) -> float:
-        """The clock's tick as a log ratio, or 0 if no two times are equal.
 
-        Also 0 if each side shows only one time: their distance need not be a single tick.
-        """
-        base, cand = self.base, self.candidate
-        distinct = np.unique([*base, *cand])
-        ticks = 1 < len(distinct) < len(base) + len(cand) and (np.ptp(base) > 0 or np.ptp(cand) > 0)
-        return float(np.min(np.diff(distinct))) if ticks else 0.0
+def clock_step(base: Array, candidate: Array) -> float:
+    """Return the clock's tick as a log ratio, or 0 if no two of the log times are equal.
+
+    Also 0 if each side shows only one time: their distance need not be a single tick.
+    """
+    distinct = np.unique([*base, *candidate])
+    some_equal = 1 < len(distinct) < len(base) + len(candidate)
+    ticks = some_equal and (np.ptp(base) > 0 or np.ptp(candidate) > 0)
+    return float(np.min(np.diff(distinct))) if ticks else 0.0
 
 
 def log_ratios(pairing: Pairing) -> Sequence[float]:
@@ -106,7 +106,7 @@ def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDE
     found = pairs.found(
         [one.ratios for one in sides],
         [one.order for one in sides],
-        np.array([one.step for one in sides]),
+        np.array([clock_step(one.base, one.candidate) for one in sides]),
         (1.0 - bound_confidence) * share,
     )
     found = replace(found, p=np.minimum(found.p / share, 1.0))
@@ -128,7 +128,7 @@ def mean_of(pairings: Sequence[Pairing]) -> Found | None:
     return pairs.found(
         [np.mean([one.ratios for one in sides], axis=0).tolist()],
         [sides[0].order],
-        np.array([np.mean([one.step for one in sides])]),
+        np.array([np.mean([clock_step(one.base, one.candidate) for one in sides])]),
         np.array([1.0 - BOUND_CONFIDENCE]),
     )
 
