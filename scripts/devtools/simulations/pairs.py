@@ -257,4 +257,6 @@ _HEADS = (
     *("truth in 95 % interval (%)", "unchanged rows pass (%)", "pairs a row"),
     *("+1 % device found (%)", "+3 % host found (%)", "pairs a row"),
 )
-TABLES = (Table("pairs", _HEADS, {name: partial(_cells, name) for name in (*NOISES, "ticks of 32 ns")}),)
+TABLES = (
+    Table("pairs", _HEADS, {name: partial(_cells, name) for name in (*NOISES, "ticks of 32 ns")}),
+)

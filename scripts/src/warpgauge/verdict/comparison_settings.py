@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 
 from warpgauge.records.counters import Clock
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.system.text import inert, percent
 from warpgauge.verdict.comparability import TOLERANCE
@@ -24,8 +23,6 @@ FEWEST_PROCESSES = 3
 # With fewer plain files a side, a benchmark of two states may look changed by chance, so that only
 # large changes count (statistics.md, "Plain files").
 ENOUGH_FILES = 7
-
-TOO_FEW_PAIRS = f"a change needs {FEWEST_OF_A_CHANGE} pairs or more"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from warpgauge.records.counters import Clock
 from warpgauge.records.row import LARGEST_LOG
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
 from warpgauge.statistics.log_ratios import Tested, Tests
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, paired_tests
@@ -28,9 +28,11 @@ from warpgauge.verdict.comparison import (
     resource_changes,
     same_machine_code,
 )
-from warpgauge.verdict.comparison_settings import TOO_FEW_PAIRS, ComparisonSettings
+from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.screening import Controls, Movement
+
+_FEWEST_PAIRS = {Outcome.PASS: FEWEST_OF_A_PASS, **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE)}
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ class Rule:
         if not is_believed and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
             return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
         control, reason = self._explained(pairing, tested.log_ratio), ""
-        if outcome in CHANGED and pairs and tested.candidate_processes < FEWEST_OF_A_CHANGE:
+        needed = 0 if pairing.is_control or not pairs else _FEWEST_PAIRS.get(outcome, 0)
+        if tested.candidate_processes < needed:
+            reason = f"{'a PASS' if outcome is Outcome.PASS else 'a change'} needs {needed} pairs"
             outcome = Outcome.INCONCLUSIVE
-            reason = TOO_FEW_PAIRS
         elif outcome in CHANGED and control is not None:
             outcome = Outcome.INCONCLUSIVE
             moved = percent(_fraction(control.log_ratio), sign=False)
