@@ -160,6 +160,10 @@ NOISES: dict[str, Noise] = {
 }
 
 
+_TICKS = "ticks of 32 ns"
+EVERY_NOISE = (*NOISES, _TICKS)
+
+
 @dataclass(frozen=True)
 class Suite:
     """What became of each row at the look that decided it, or at the last one."""
@@ -186,8 +190,9 @@ def suite(log_ratios: Array, changes: Array, steps: Callable[[int], Array] | Non
         tests = _tests(table, count, ticks, (1.0 - BOUND_CONFIDENCE) * 0.5**look_of)
         p = np.minimum(tests.p * 2.0**look_of * ROWS, 1.0)
         ratio = np.expm1(tests.log_ratio)
-        changed = (p < ALPHA) & (np.abs(ratio) >= TOLERANCES / 2) & (count >= FEWEST_OF_A_CHANGE)
-        passed = ~changed & (np.expm1(tests.bound) <= TOLERANCES) & (count >= FEWEST_OF_A_PASS)
+        moved = (p < ALPHA) & (np.abs(ratio) >= TOLERANCES / 2)
+        changed = moved & (count >= FEWEST_OF_A_CHANGE)
+        passed = ~moved & (np.expm1(tests.bound) <= TOLERANCES) & (count >= FEWEST_OF_A_PASS)
         still_open = ~changed & ~passed
         ever_changed |= changed
         ever_passed |= passed
@@ -220,22 +225,27 @@ def _ticks(source: Source, change: float) -> tuple[Array, Callable[[int], Array]
     return sides[1] - sides[0], steps
 
 
-def _simulated(noise: str, source: Source, change: float) -> Suite:
+def simulated(noise: str, source: Source, change: float) -> Suite:
     """Return a suite in which all rows are slower by `change` times their tolerance."""
     changes = np.log1p(change * TOLERANCES)
-    if noise == "ticks of 32 ns":
+    if noise == _TICKS:
         log_ratios, steps = _ticks(source, change)
         return suite(log_ratios - changes[:, None], changes, steps)
     return suite(NOISES[noise](source, LOOKS[-1]), changes)
 
 
+def of_noise(noise: str) -> Array:
+    """Return which rows have the noise: all but for states of a pair."""
+    return _WITH_STATES if noise.startswith(_STATES) else np.ones(ROWS, dtype=bool)
+
+
 def _cells(noise: str, size: Size) -> Sequence[float]:
     source = size.source()
     suites, few = size.count(2000, 60), size.count(300, 20)
-    judged = _WITH_STATES if noise.startswith(_STATES) else np.ones(ROWS, dtype=bool)
-    same = [_simulated(noise, source, 0.0) for _ in range(suites)]
-    too_slow = [_simulated(noise, source, 1.05) for _ in range(few)]
-    slower = [_simulated(noise, source, 1.0) for _ in range(few)]
+    judged = of_noise(noise)
+    same = [simulated(noise, source, 0.0) for _ in range(suites)]
+    too_slow = [simulated(noise, source, 1.05) for _ in range(few)]
+    slower = [simulated(noise, source, 1.0) for _ in range(few)]
     return (
         percent(_mean(one.changed.any() for one in same)),
         percent(_mean(one.passed[judged].mean() for one in too_slow)),

@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import simulated_pairs
 from builders import failed, pairs, row, run
 from gate_pair import BASE, HEAD, MEMBERS, Json
 from hosted_run import HostedRun
-from simulation import Array
+from devtools.simulations.pairs import NOISES, Array
 from warpgauge.records.load import load
 from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.view import check_word
@@ -26,17 +25,20 @@ from warpgauge.verdict.comparison import exit_status
 from warpgauge.verdict.judge import judge
 
 WHOLE = os.environ.get("WARPGAUGE_SIMULATIONS") == "whole"
-SUITES = (10_000 if WHOLE else 220) // len(simulated_pairs.NOISES)
-ROWS = 12  # of a suite
+SUITES = (10_000 if WHOLE else 220) // len(NOISES)
+ROWS, PAIRS = 12, (8, 12, 28, 84)  # of a suite
 SKIPPED: Json = {"error_occurred": True, "skipped": True, "error_message": "needs 2 GPUs"}
 SPOILED: list[Json] = [{"throttled": 3.0}, {"other_processes": 1.0}, {"beyond_ceiling": 2.0}]
 
 
 def suite(source: np.random.Generator, noise: str) -> tuple[bytes, bytes]:
     """Both run files of a gate, in which anything may have happened that happens."""
-    pairs = int(source.choice(simulated_pairs.PAIRS))
-    changes = np.where(source.random(simulated_pairs.BENCHMARKS) < 0.1, 0.05, 0.0)
-    seconds = simulated_pairs.times(source, noise, pairs, changes)[:ROWS]
+    pairs = int(source.choice(PAIRS))
+    changes = np.where(source.random(ROWS) < 0.1, 0.05, 0.0)
+    log_ratios = 3.0 * NOISES[noise](source, pairs)[:ROWS] + changes[:, None]
+    typical = source.uniform(1e-6, 20e-6, (ROWS, 1))
+    base = typical * np.exp(source.normal(0.0, 0.01, (ROWS, pairs)))
+    seconds = np.stack([base, base * np.exp(log_ratios)], axis=1)
     rounds = [*range(1, pairs + 1)]
     facts = {"gpu_name": "NVIDIA H200", "suite": "default", "pair_id": "p"}
     sides = []
@@ -72,7 +74,7 @@ def row_of(name: str, of: Array, side: int, rounds: list[int], state: int) -> Js
     return made
 
 
-@pytest.mark.parametrize("noise", sorted(simulated_pairs.NOISES))
+@pytest.mark.parametrize("noise", sorted(NOISES))
 def test_no_honest_result_is_refused(
     hosted: HostedRun, noise: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

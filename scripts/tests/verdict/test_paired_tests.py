@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +17,22 @@ from conftest import Loader
 from msgspec import structs
 from scipy import stats as scipy_stats
 
-from builders import failed, noisy, row, run, scaled
+import builders
+from builders import failed, row, run, scaled
 from builders import pairs as pairs_of
 from warpgauge.records.model import Record
 from warpgauge.records.row import Pair
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, are_paired
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS, are_paired
 from warpgauge.verdict.comparison import Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.policy import Policy, Tolerance
 
 # A machine that slows down by a fifth while the pair is measured.
-DRIFT = (1.0, 1.03, 1.07, 1.1, 1.14, 1.17, 1.2)
+PAIRS = FEWEST_OF_A_CHANGE
+ROUNDS = [*range(1, PAIRS + 1)]
+DRIFT = tuple(1.0 + 0.02 * number for number in range(PAIRS))
+noisy = partial(builders.noisy, processes=PAIRS)
 
 
 def side(loaded: Loader, times: Sequence[float], rounds: Sequence[int] = (), **keys: str) -> Record:
@@ -42,7 +47,7 @@ def only(base: Record, cand: Record) -> Verdict:
 
 
 def test_it_is_the_paired_t_test(loaded: Loader) -> None:
-    base, cand = (noisy(seed, 0.01, factor, 8) for seed, factor in ((3, 1.0), (4, 1.01)))
+    base, cand = (noisy(seed, 0.01, factor, processes=8) for seed, factor in ((3, 1.0), (4, 1.01)))
     verdict = only(side(loaded, base), side(loaded, cand))
     assert verdict.p is not None
     wanted = scipy_stats.ttest_rel(np.log(cand), np.log(base)).pvalue
@@ -64,11 +69,11 @@ def test_what_moves_both_sides_drops_out(loaded: Loader) -> None:
 
 def test_times_meet_by_their_round(loaded: Loader) -> None:
     base = side(loaded, DRIFT)
-    cand = side(loaded, DRIFT[2:], rounds=range(3, 8))
+    cand = side(loaded, DRIFT[2:], rounds=range(3, PAIRS + 1))
     verdict = only(base, cand)
     assert verdict.change is not None
     assert verdict.change.ratio == 0.0
-    assert verdict.processes == (5, 5)
+    assert verdict.processes == (PAIRS - 2, PAIRS - 2)
     # One round in common says nothing.
     verdict = only(side(loaded, [1.0, 1.1], [1, 2]), side(loaded, [1.0, 1.1], [2, 3]))
     assert verdict.outcome is Outcome.INVALID
@@ -81,15 +86,16 @@ def test_a_change_of_half_a_percent_counts_in_pairs(loaded: Loader) -> None:
         assert found.outcome is expected
 
 
-def test_a_few_pairs_may_pass_a_benchmark_but_call_none_changed(loaded: Loader) -> None:
+def test_few_pairs_bound_nothing_and_call_nothing_changed(loaded: Loader) -> None:
     """However the measurement ended: a benchmark of two states may meet one of them so often."""
     for factor, pairs, expected in (
+        (1.0, FEWEST_OF_A_PASS - 1, Outcome.INCONCLUSIVE),
         (1.0, FEWEST_OF_A_CHANGE - 1, Outcome.PASS),
         (1.2, FEWEST_OF_A_CHANGE - 1, Outcome.INCONCLUSIVE),
         (0.8, FEWEST_OF_A_CHANGE - 1, Outcome.INCONCLUSIVE),
         (1.2, FEWEST_OF_A_CHANGE, Outcome.REGRESSION),
     ):
-        base, cand = noisy(1, 1e-4, processes=pairs), noisy(2, 1e-4, factor, pairs)
+        base, cand = noisy(1, 1e-4, processes=pairs), noisy(2, 1e-4, factor, processes=pairs)
         assert only(side(loaded, base), side(loaded, cand)).outcome is expected
 
 
@@ -114,11 +120,11 @@ def test_what_pairs_cannot_bound_within_the_tolerance_is_inconclusive(loaded: Lo
 
 def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> None:
     def looked(*looks: int) -> Verdict:
-        pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left(looks, n)) for n in range(1, 8))
+        pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left(looks, n)) for n in ROUNDS)
         base, cand = side(loaded, noisy(1, 0.01)), side(loaded, noisy(2, 0.01, 1.02))
         return only(base, with_pairs(cand, pairs))
 
-    first, second, third = (looked(*looks) for looks in ((7, 12), (4, 7, 12), (3, 5, 7)))
+    first, second, third = (looked(*looks) for looks in ((14, 24), (8, 14, 24), (4, 8, 14)))
     for earlier, later in ((first, second), (second, third)):
         assert earlier.p is not None
         assert later.p == pytest.approx(2.0 * earlier.p)
@@ -146,32 +152,33 @@ def test_each_look_has_half_of_the_chance_of_the_one_before(loaded: Loader) -> N
 def test_times_that_the_drivers_clock_contradicts_are_invalid(
     loaded: Loader, ratio: float, base_s: float, candidate_s: float | None, is_valid: bool
 ) -> None:
-    times, rounds = noisy(1, 1e-4), [*range(1, 8)]
+    times, rounds = noisy(1, 1e-4), ROUNDS
     near = [
-        {"base_first": True, "log_ratio": math.log(ratio) + 1e-4 * n, "slices": 5} for n in range(7)
+        {"base_first": True, "log_ratio": math.log(ratio) + 1e-4 * n, "slices": 5}
+        for n in range(PAIRS)
     ]
-    late = None if candidate_s is None else [candidate_s + 10.0 * (n == 3) for n in range(7)]
+    late = None if candidate_s is None else [candidate_s + 10.0 * (n == 3) for n in range(PAIRS)]
     known = {} if late is None else {"elapsed": late}
-    base = row("a/b", times, process_rounds=rounds, elapsed=[base_s] * 7)
+    base = row("a/b", times, process_rounds=rounds, elapsed=[base_s] * PAIRS)
     cand = row("a/b", scaled(ratio, times), process_rounds=rounds, pairs=near, **known)
     verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
     assert (verdict.outcome is not Outcome.INVALID) is is_valid
 
 
 def test_one_quick_round_hides_no_sleep(loaded: Loader) -> None:
-    rounds = [*range(1, 8)]
-    base = row("a/b", process_rounds=rounds, elapsed=[0.01] * 7)
-    near = pairs_of([1.0] * 7)
-    cand = row("a/b", process_rounds=rounds, pairs=near, elapsed=[0.01, *[1.0] * 6])
+    times, rounds = noisy(1, 1e-4), ROUNDS
+    base = row("a/b", times, process_rounds=rounds, elapsed=[0.01] * PAIRS)
+    near = pairs_of([1.0] * PAIRS)
+    cand = row("a/b", times, process_rounds=rounds, pairs=near, elapsed=[0.01, *[1.0] * (PAIRS - 1)])
     verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
     assert verdict.outcome is Outcome.INVALID
 
 
 def test_processes_that_their_slices_contradict_are_invalid(loaded: Loader) -> None:
-    times, rounds = noisy(1, 1e-4), [*range(1, 8)]
+    times, rounds = noisy(1, 1e-4), ROUNDS
     for factor, expected in ((1.0, Outcome.PASS), (5.0, Outcome.INVALID)):
         base = row("a/b", times, process_rounds=rounds)
-        near = pairs_of([1.0 + 1e-5 * n for n in range(7)])
+        near = pairs_of([1.0 + 1e-5 * n for n in range(PAIRS)])
         cand = row("a/b", scaled(factor, times), process_rounds=rounds, pairs=near)
         assert only(*(loaded(run([one], pair_id="p")) for one in (base, cand))).outcome is expected
 
@@ -187,9 +194,9 @@ def test_processes_that_their_slices_contradict_are_invalid(loaded: Loader) -> N
 def test_a_plain_program_must_explain_its_time(
     loaded: Loader, base_s: float, candidate_s: float, iterations: int, is_valid: bool
 ) -> None:
-    rounds = [*range(1, 8)]
-    base = row("a/b", noisy(1, 1e-4), process_rounds=rounds, elapsed=[base_s] * 7)
-    about = {"elapsed": [candidate_s] * 7, "iterations": iterations}
+    rounds = ROUNDS
+    base = row("a/b", noisy(1, 1e-4), process_rounds=rounds, elapsed=[base_s] * PAIRS)
+    about = {"elapsed": [candidate_s] * PAIRS, "iterations": iterations}
     cand = row("a/b", noisy(2, 1e-4), process_rounds=rounds, **about)
     verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
     assert (verdict.outcome is not Outcome.INVALID) is is_valid
@@ -208,13 +215,13 @@ def test_of_slices_in_lock_step_their_ratios_count(loaded: Loader) -> None:
         pairs = tuple(Pair(n % 2 == 0, log_ratio=log, slices=5) for n, log in enumerate(logs))
         return only(base, with_pairs(cand, pairs))
 
-    in_lock_step = judged(1.011, 1.01, 1.009, 1.01, 1.0105, 1.01, 1.01)
-    in_part = judged(1.011, 1.01, 1.009, 1.01, 1.0105, 1.01, None)
+    in_lock_step = judged(*[1.011, 1.01, 1.009, 1.01, 1.0105, 1.01, 1.01] * 2)
+    in_part = judged(*[1.011, 1.01, 1.009, 1.01, None, None, None] * 2)
     assert in_lock_step.change is not None
     assert in_lock_step.change.ratio == pytest.approx(0.01, abs=2e-4)
     assert in_lock_step.outcome is Outcome.REGRESSION
     assert in_lock_step.evidence is Evidence.LOCK_STEP
-    # A round without slices counts by its processes, which scatter more.
+    # Rounds without slices count by their processes, which scatter more.
     assert in_part.evidence is Evidence.PAIRED
     assert in_part.outcome is Outcome.INCONCLUSIVE
 
@@ -223,14 +230,14 @@ def test_times_within_a_tick_of_the_clock_are_no_change(loaded: Loader) -> None:
     def ticks(*counts: int) -> list[float]:
         return [0.032 * count for count in counts]
 
-    base = side(loaded, ticks(100, 100, 101, 100, 100, 100, 100))
+    base = side(loaded, ticks(*[100, 100, 101, 100, 100, 100, 100] * 2))
     for one, expected in ((101, Outcome.INCONCLUSIVE), (110, Outcome.REGRESSION)):
-        verdict = only(base, side(loaded, ticks(*[one] * 7)))
+        verdict = only(base, side(loaded, ticks(*[one] * PAIRS)))
         assert verdict.outcome is expected
 
 
 def suite(loaded: Loader, times: Mapping[str, Sequence[float]], **keys: float) -> Record:
-    rounds = list(range(1, 8))
+    rounds = ROUNDS
     rows = [row(name, of, process_rounds=rounds, **keys) for name, of in times.items()]
     return loaded(run(rows, pair_id="p"))
 

@@ -17,8 +17,8 @@ BASE, CANDIDATE = "base", "candidate"
 FEWEST_ROUNDS = 2
 
 # Fewer pairs bound nothing, and show no change: a pair of processes may keep one of two states, and
-# by chance all pairs meet the same one. Of 8 pairs, one row in 256 does that to the faster side, and
-# of 14 pairs, one in 8192 to either: the first hides a slowdown, the second is a false alarm.
+# by chance all pairs meet the same one. Of eight pairs, one benchmark in 256 then hides a slowdown;
+# of fourteen, one in 8192 looks changed.
 FEWEST_OF_A_PASS, FEWEST_OF_A_CHANGE = 8, 14
 
 # Drivers and toolkits change about every quarter, so the machine has changed after this many days.
