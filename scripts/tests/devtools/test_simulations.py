@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from devtools.simulations import run
-from devtools.simulations.run import DATA, PAGE, main, page
+from devtools.simulations.run import DATA, PAGE, Tables, main, page
 from devtools.simulations.table import Size, Table
+from warpgauge.measure import self_check
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
@@ -102,10 +103,18 @@ def test_every_table_has_a_name_of_its_own_that_the_page_can_show() -> None:
         assert page(f"<!-- table: {name} -->\n<!-- end -->\n", {name: {"heads": ["x"], "rows": []}})
 
 
+def checked_in() -> Tables:
+    return json.loads(DATA.read_text()) if DATA.is_file() else {}
+
+
+def test_the_self_checks_of_the_page_are_those_beside_the_baselines() -> None:
+    _, rows = self_check.table(ROOT / "baselines")
+    assert [*map(tuple, checked_in().get("self-check", {"rows": []})["rows"])] == rows
+
+
 def test_the_page_is_made_of_the_data_and_short() -> None:
     text = PAGE.read_text()
-    data = json.loads(DATA.read_text()) if DATA.is_file() else {}
-    assert page(text, data) == text
+    assert page(text, checked_in()) == text
     words = re.sub(r"<!--.*?-->", "", text).replace("|", " ").split()
     assert len(words) <= MOST_WORDS
 

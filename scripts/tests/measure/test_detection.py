@@ -44,7 +44,8 @@ def case(
     clock = Clock.HOST if name[0] == "h" else Clock.DEVICE
     seen = extra if ratio is None else ratio
     measured = {EXTRA_WORK: extra if achieved is None else achieved} if extra else {}
-    return Case(verdict(name, outcome, seen, clock=clock, bound=bound, **measured), extra)
+    found = verdict(name, outcome, seen, clock=clock, bound=bound)
+    return Case(replace(found, counters=measured), extra)
 
 
 def checked(*cases: Case) -> SelfCheck:
