@@ -2,10 +2,9 @@
 """scripts/bench --self-check: measures how well the gate works on this GPU with this build.
 
 This build is compared with itself, as the gate compares two commits; in the candidate, most
-benchmarks do real extra work. A change reported where there is none is a false alarm; a regression
-reported for extra work is a detection. How much is asked of a benchmark is drawn from the seed of
-the run and its name alone, so that run files can be judged again, and the results of runs with
-other seeds add up. How much it really did is measured by the engine: intervals are held to that.
+benchmarks do real extra work. A change without any is a false alarm. How much is asked of a
+benchmark is drawn from the seed of the run and its name alone, so that run files can be judged
+again, and runs with other seeds add up. Intervals are held to what the engine measured of it.
 """
 
 from __future__ import annotations
@@ -40,9 +39,6 @@ from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
 FORMAT = "self-check/5"
-
-# Most seconds of measuring, unless the user gives a budget.
-BUDGET_SECONDS = 345.0
 
 # The extra work that is asked for, as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
@@ -254,10 +250,6 @@ def _detection(clock: str, cases: Sequence[Case]) -> Detection:
     by_size = {
         f"{change:g}": [case for case in cases if case.extra == change] for change in CHANGES
     }
-    achieved = {
-        size: [case.achieved for case in those if case.achieved is not None]
-        for size, those in by_size.items()
-    }
     pairs = [verdict.processes[1] for verdict in verdicts if verdict.processes is not None]
     return Detection(
         clock=clock,
@@ -268,7 +260,11 @@ def _detection(clock: str, cases: Sequence[Case]) -> Detection:
         found_of={
             size: Share.counted(case.is_found for case in those) for size, those in by_size.items()
         },
-        achieved={size: round(median(values), 5) for size, values in achieved.items() if values},
+        achieved={
+            size: round(median(achieved), 5)
+            for size, those in by_size.items()
+            if (achieved := [case.achieved for case in those if case.achieved is not None])
+        },
         no_extra_work_inside_of=_inside(without),
         extra_work_inside_of=_inside(case for case in cases if case.extra),
         undecided=sum(verdict.outcome is Outcome.INCONCLUSIVE for verdict in verdicts),
@@ -288,34 +284,39 @@ def _inside(cases: Iterable[Case]) -> Share:
 def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console: Console) -> None:
     """Print the sums of all `checks`; `screened` are comparisons of their bases with a baseline."""
     cases = [case for check in checks for case in check.cases]
-    heading = Cells("clock", HEADS)
-    rows = [heading, *(Cells(found.clock, cells(found)) for found in detections(cases))]
+    totals = detections(cases)
+    lines = [("", *(found.clock for found in totals)), *_lines(totals)]
+    rows = [Cells(label, tuple(cells)) for label, *cells in lines]
     columns = Columns.fitting(rows, console.width)
     for row in rows:
-        print_text(console, columns.line(row, left=(0,)), style="dim" if row is heading else "")
+        print_text(console, columns.line(row, left=(0,)), style="" if row.name else "dim")
     alarms = [case.verdict.name for case in cases if case.is_false_alarm]
-    further = [f"False alarms: {named(alarms)}."] if alarms else []
-    if unknown := _unmeasured(cases):
-        further.append(f"Extra work not measured, intervals not counted: {named(unknown)}.")
+    lists = {"False alarms": alarms, "Extra work not measured": _unmeasured(cases)}
+    further = [f"{what}: {named(names)}." for what, names in lists.items() if names]
     further += [line for check in checks for line in _run(check)]
     further += map(_against, screened)
     print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
-# The columns of the table, after the clock's.
-HEADS = (
-    *("benchmarks", "false alarms", "no extra work", "in interval"),
-    *(f"+{percent(change, sign=False)}" for change in CHANGES),
-    *("in interval", "undecided", "pairs"),
-)
+def _lines(totals: Sequence[Detection]) -> list[tuple[str, ...]]:
+    """Return the lines of a table, with a column for each of `totals`."""
+    columns = [*map(_column, totals)] or [{}]
+    return [(label, *(column[label] for column in columns)) for label in columns[0]]
 
 
-def cells(found: Detection) -> tuple[str, ...]:
-    """Return a row of the table: of those without extra work, what is within tolerance."""
-    passed = Share(found.within_tolerance, found.no_extra_work)
-    of_all = (found.benchmarks, found.false_alarms, passed, found.no_extra_work_inside_of)
-    of_extra = (*found.found_of.values(), found.extra_work_inside_of, found.undecided)
-    return (*map(str, of_all + of_extra), f"{found.mean_pairs:.1f}")
+def _column(found: Detection) -> dict[str, str]:
+    """Return the cells of a column by the labels of their lines."""
+    sizes = {f"+{percent(float(size), sign=False)} found": size for size in found.found_of}
+    return {
+        "benchmarks": str(found.benchmarks),
+        "false alarms": str(found.false_alarms),
+        "no extra work: within tolerance": str(Share(found.within_tolerance, found.no_extra_work)),
+        "no extra work: inside the interval": str(found.no_extra_work_inside_of),
+        **{label: str(found.found_of[size]) for label, size in sizes.items()},
+        "extra work: inside the interval": str(found.extra_work_inside_of),
+        "undecided": str(found.undecided),
+        "mean number of pairs": f"{found.mean_pairs:.1f}",
+    }
 
 
 def _unmeasured(cases: Iterable[Case]) -> list[str]:
@@ -325,10 +326,9 @@ def _unmeasured(cases: Iterable[Case]) -> list[str]:
 def _run(check: SelfCheck) -> Iterator[str]:
     """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
     context = check.context
-    commit = short(context.get("commit", ""))
     looks = " ".join(map(str, looks_of(check.comparison.candidate)))
     took = f"looks after {looks} pairs, measured in {minutes(float(context[MEASURED_SECONDS]))}"
-    yield f"{context['gpu_name']}, commit {commit}, {took}."
+    yield f"{context['gpu_name']}, commit {short(context.get('commit', ''))}, {took}."
     if check.comparison.refusal is not None:
         yield f"Nothing was compared: {check.comparison.refusal}."
     if check.failed:
@@ -362,13 +362,13 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def table(baselines: Path) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return heads and rows of the results kept there, without those of older formats."""
-    rows = []
+def table(baselines: Path) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return heads and lines of the results kept there, without those of older formats."""
+    heads, totals = [""], list[Detection]()
     for path in sorted(baselines.glob(f"{SELF_CHECK}*.json")):
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["warpgauge_format"] == FORMAT:
-            name, totals = document["context"]["gpu_name"], document["totals"]
-            found = msgspec.convert(totals, list[Detection])
-            rows += [(f"{name}, {total.clock}", *cells(total)) for total in found]
-    return ("GPU, clock", *HEADS), rows
+            found = msgspec.convert(document["totals"], list[Detection])
+            heads += [f"{document['context']['gpu_name']}, {total.clock}" for total in found]
+            totals += found
+    return heads, _lines(totals)

@@ -241,9 +241,8 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    gate = site.of_self_checks(*self_check.table(root / "baselines"))
-    # Written last: then the site is complete.
-    _write(given.out_dir / site.INDEX, site.index(rows, gate))
+    index = site.index(rows, site.of_self_checks(*self_check.table(root / "baselines")))
+    _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
     print(f"made: {made}{f'; {lines} of the history left out' if history.faults else ''}")
