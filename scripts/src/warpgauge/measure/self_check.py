@@ -289,7 +289,7 @@ def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console:
     rows = [Cells(label, tuple(cells)) for label, *cells in lines]
     columns = Columns.fitting(rows, console.width)
     for row in rows:
-        print_text(console, columns.line(row, left=(0,)), style="" if row.name else "dim")
+        print_text(console, columns.line(row), style="" if row.name else "dim")
     alarms = [case.verdict.name for case in cases if case.is_false_alarm]
     lists = {"False alarms": alarms, "Extra work not measured": _unmeasured(cases)}
     further = [f"{what}: {named(names)}." for what, names in lists.items() if names]
