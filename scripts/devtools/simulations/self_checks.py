@@ -17,7 +17,7 @@ def measured(cells: Sequence[str], _: Size) -> Sequence[str]:
 
 _HEADS, _ROWS = self_check.table(ROOT / "baselines")
 TABLES = (
-    [Table("self-check", _HEADS, {name: partial(measured, cells) for name, *cells in _ROWS})]
+    [Table("self-check", tuple(_HEADS), {name: partial(measured, cells) for name, *cells in _ROWS})]
     if _ROWS
     else []
 )
