@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ Tables = dict[str, dict[str, Any]]
 _SEED = 20261127
 
 # A table of the page stands between these two lines.
-_BLOCK = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- table: ([\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,7 +54,10 @@ def all_tables() -> Iterator[Table]:
 
 
 def simulated(tables: Sequence[Table], size: Size) -> Tables:
-    """Return each table as heads and rows, with what it was made of."""
+    """Return each table as heads and rows, with what it was made of.
+
+    Raises UserError for a row that fails, without waiting for those that have not begun.
+    """
     found: Tables = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         waiting = [
@@ -66,10 +69,20 @@ def simulated(tables: Sequence[Table], size: Size) -> Tables:
                 "whole": size.whole,
                 "seed": size.seed,
                 "heads": list(table.heads),
-                "rows": [[name, *cells.result()] for name, cells in rows],
+                "rows": [[name, *_cells(pool, table, name, row)] for name, row in rows],
             }
             print(f"{table.name}\n{markdown(found[table.name])}", flush=True)
     return found
+
+
+def _cells(
+    pool: ProcessPoolExecutor, table: Table, name: str, row: Future[Sequence[float | str]]
+) -> Sequence[float | str]:
+    try:
+        return row.result()
+    except Exception as fault:
+        pool.shutdown(cancel_futures=True)
+        raise UserError(f"{table.name}, {name}: {fault!r}") from fault
 
 
 def page(text: str, data: Tables) -> str:
@@ -87,7 +100,7 @@ def page(text: str, data: Tables) -> str:
 def markdown(table: Mapping[str, Any]) -> str:
     heads: list[str] = table["heads"]
     lines = [heads, ["---"] * len(heads), *([*map(_cell, row)] for row in table["rows"])]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"|{'|'.join(line)}|" for line in lines)
 
 
 def _cell(value: float | str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from warpgauge.commands import ab, arguments, bench
 from warpgauge.commands.arguments import Parser
 from warpgauge.commands.bench import parse
+from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS
 from warpgauge.measure.options import FIRST_LOOK, LAST_LOOK, schedule
 from warpgauge.reports.exports import EXPORTS
 from warpgauge.system.errors import ExitStatus, UserError
@@ -97,6 +98,15 @@ def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
     with pytest.raises(UserError, match=option.partition("=")[0]) as caught:
         parse([option, other, *all_of_them])
     assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+@pytest.mark.parametrize(
+    ("more", "budget_s"),
+    [([], SELF_CHECK_SECONDS), (["--budget=60s"], 60.0), (["build/runs/x"], None)],
+)
+def test_a_self_check_ends_within_a_budget(more: list[str], budget_s: float | None) -> None:
+    """Earlier ones are only judged again."""
+    assert parse(["--self-check", *more]).budget_s == budget_s
 
 
 @pytest.mark.parametrize("free", [["--no-wait"], ["--verbose"]])

@@ -29,13 +29,25 @@ def drawn(extra: float, count: int = 1) -> list[str]:
     return list(itertools.islice((one for one in names if extra_work(SEED, one) == extra), count))
 
 
-UNCHANGED, SLOWER = drawn(0.0, 2), {change: drawn(change)[0] for change in CHANGES}
+WITHOUT, SLOWER = drawn(0.0, 2), {change: drawn(change)[0] for change in CHANGES}
 # Long enough that the nanosecond by which the fakes' processes differ is nothing to it.
-TIMES = dict.fromkeys([*UNCHANGED, *SLOWER.values()], 1e7)
+TIMES = dict.fromkeys([*WITHOUT, *SLOWER.values()], 1e7)
 HOST_TIMES = {"host/copy": 3e7}
-# Of one family and clock: benchmarks, unchanged, false alarms, bounded, found of each size, inside
-# the interval, inconclusive. What is unchanged passes after 4 pairs, and any change needs 8.
-EVERYTHING = "device 7 2 0 2/2 1/1 1/1 1/1 1/1 1/1 7/7 0 6.9"
+LABELS = (
+    *("benchmarks", "false alarms", "no extra work: within tolerance"),
+    "no extra work: inside the interval",
+    *(f"+{100 * change:g} % found" for change in CHANGES),
+    *("extra work: inside the interval", "undecided", "mean number of pairs"),
+)
+
+
+def device(cells: str) -> str:
+    """The table of a single clock, or its beginning, without its spaces."""
+    return " ".join(f"{label} {cell}" for label, cell in zip(LABELS, cells.split(), strict=False))
+
+
+# A PASS needs 4 pairs, a change 8.
+EVERYTHING = device("7 0 2/2 2/2 1/1 1/1 1/1 1/1 1/1 5/5 0 6.9")
 
 
 @pytest.fixture
@@ -60,7 +72,9 @@ def folders(suite: GitRepository) -> list[Path]:
     return sorted(path for path in (suite.root / "build" / "runs").iterdir() if path.is_dir())
 
 
-def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepository) -> None:
+def test_code_without_extra_work_raises_no_alarm_and_every_change_is_found(
+    suite: GitRepository,
+) -> None:
     assert suite.bench("--self-check", "--quick") is ExitStatus.OK
     out, err = suite.output()
     # The host's controls judge nobody.
@@ -74,13 +88,21 @@ def test_unchanged_code_raises_no_alarm_and_every_change_is_found(suite: GitRepo
 def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepository) -> None:
     suite.bench("--self-check")
     document = kept(suite)
-    assert document["warpgauge_format"] == "self-check/4"
+    assert document["warpgauge_format"] == self_check.FORMAT
     context = document["context"]
     assert context["commit"] == suite.git("rev-parse", "HEAD")
     assert context["gpu_name"] == "NVIDIA Fake"
     (total,) = document["totals"]
-    assert (total["false_alarms"], total["inconclusive"]) == (0, 0)
+    assert (total["false_alarms"], total["undecided"]) == (0, 0)
     assert total["found_of"] == {f"{change:g}": [1, 1] for change in CHANGES}
+    assert total["achieved"] == {f"{change:g}": change for change in CHANGES}
+    assert document["extra_work_not_measured"] == []
+    result(suite).with_name("self-check-old.json").write_text(
+        '{"warpgauge_format": "self-check/3"}'
+    )
+    heads, lines = self_check.table(result(suite).parent)
+    assert heads == ["", "NVIDIA Fake, device"]
+    assert " ".join(word for line in lines for word in line) == EVERYTHING
     assert document["missed_by_extra_work"] == {change: [] for change in total["found_of"]}
     assert document["against_the_baseline"] is None
     (folder,) = folders(suite)
@@ -91,7 +113,7 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
     assert kept(suite) == document
     assert suite.output()[0] == table
     assert suite.bench("--self-check", str(folder), "--filter", SLOWER[0.01]) is ExitStatus.OK
-    assert "device 1 0 0 - 1/1 - - - - 1/1 0 8.0" in suite.output()[0]
+    assert device("1 0 - - 1/1 - - - - 1/1 0 8.0") in suite.output()[0]
     with pytest.raises(UserError, match=r"--self-check .* --processes"):
         suite.bench("--self-check", str(folder), "--processes=5")
 
@@ -104,8 +126,9 @@ def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRe
     assert suite.bench("--self-check", *everything) is ExitStatus.OK
     drawn_again = Counter(extra_work("2", name) for name in TIMES)
     sizes = " ".join(f"{n}/{n}" for n in (1 + drawn_again[change] for change in CHANGES))
-    unchanged = 2 + drawn_again[0.0]
-    said = f"device 14 {unchanged} 0 {unchanged}/{unchanged} {sizes} 14/14 0 "
+    without = 2 + drawn_again[0.0]
+    alike, slower = f"{without}/{without}", f"{14 - without}/{14 - without}"
+    said = device(f"14 0 {alike} {alike} {sizes} {slower} 0")
     out, err = suite.output()
     assert said in out
     assert err == ""
@@ -135,14 +158,14 @@ def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     assert "8 of 8 called changed" in suite.output()[0]
 
 
-def test_a_change_of_an_unchanged_benchmark_is_exit_status_1(
+def test_a_change_without_extra_work_is_exit_status_1(
     suite: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(self_check, "extra_work", lambda seed, name: 0.1)
     suite.bench("--self-check", "--quick")
     monkeypatch.undo()
     assert suite.bench("--self-check", str(*folders(suite))) is ExitStatus.REGRESSION
-    assert "device 7 2 2 0/2 1/1 " in suite.output()[0]
+    assert device("7 2 0/2 0/2 1/1") in suite.output()[0]
 
 
 def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
@@ -174,7 +197,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
         ("--quick", "--quick, --budget"),
         ("--budget=1s", "--quick, --budget"),
         ("--processes=2", f"{FIRST_LOOK} pairs or more"),
-        (f"--quick --filter={UNCHANGED[0]}$", "(--filter)"),
+        (f"--quick --filter={WITHOUT[0]}$", "(--filter)"),
     ],
 )
 def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why: str) -> None:
@@ -222,7 +245,7 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
     (folder,) = folders(suite)
     for path in folder.iterdir():
         measured = rows(path)
-        assert len(measured[UNCHANGED[0]]["process_rounds"]) == 4
+        assert len(measured[WITHOUT[0]]["process_rounds"]) == 4
         assert len(measured[SLOWER[0.01]]["process_rounds"]) == 8
     pairs = rows(folder / "candidate.json")[SLOWER[0.03]]["pairs"]
     logs = [pair["log_ratio"] for pair in pairs]

@@ -16,6 +16,7 @@ import pytest
 
 import archives
 from builders import STEADY, Json, baseline, context, row, run, scaled, write
+from comparisons import comparison, verdict
 from fake_github import TOKEN, Answer, Asked, FakeGitHub
 from gate_pair import A100, BASE, H200, HEAD, OTHER, pair
 from hosted_repository import git
@@ -24,6 +25,7 @@ from warpgauge.commands.ci.results import pages
 from warpgauge.github.gpus import file_of
 from warpgauge.history import lines
 from warpgauge.history.lines import Night, Point
+from warpgauge.measure import self_check
 from warpgauge.system.errors import ExitStatus, UserError
 
 API = f"/repos/{HOME}"
@@ -173,6 +175,7 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     site.left(site.ran(), night())
     site.nights([{"gemm/tiled": 1e-6, "sync/idle": 2e-6}, {"gemm/tiled": 1.1e-6}])
     assert site.make() is ExitStatus.OK
+    assert "How often the gate errs" not in site.text()  # no self-check was kept
     assert site.files() == {
         "index.html", "nvidia-h200/index.html", "nvidia-h200/report.html",
         "nvidia-h200/gemm.html", "nvidia-h200/sync.html", "nvidia-a100/index.html",
@@ -195,6 +198,16 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     assert "gemm/tiled" in site.text("nvidia-h200/report.html")
     assert "theirs" not in site.text("nvidia-h200/report.html")
     assert "1 with a report" in capsys.readouterr().out
+
+
+def test_the_index_shows_the_self_checks_that_are_kept(site: Site) -> None:
+    check = self_check.SelfCheck(comparison([verdict("gemm/tiled")]), {"gemm/tiled": 0.0})
+    (site.root / "baselines" / "self-check-nvidia-test.json").write_text(
+        self_check.text(check, None)
+    )
+    site.make()
+    assert "How often the gate errs" in site.text()
+    assert "NVIDIA Test, device" in site.text()
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,8 @@ Object row(const Fields& benchmark, std::size_t index, int process, const std::s
   made.set("repetition_index", "0");
   made.set("threads", "1");
   made.set("iterations", "100");
+  if (injected(name) > 1.0)
+    made.set("extra_work", number(injected(name) - 1.0));
   const double more = value_of("driven").empty() ? 0.1 * apart() : 0.0;
   made.set("real_time", number((std::stod(benchmark[1]) + process + more) * slower));
   made.set("cpu_time", "1.0");

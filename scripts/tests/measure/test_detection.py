@@ -25,7 +25,7 @@ from warpgauge.measure.self_check import (
     injections,
 )
 from warpgauge.records import benchmark_filter
-from warpgauge.records.counters import Clock
+from warpgauge.records.counters import EXTRA_WORK, Clock
 from warpgauge.verdict.comparison import Outcome
 
 NAMES = [f"gemm/n:{number}" for number in range(3000)]
@@ -36,13 +36,16 @@ def case(
     outcome: Outcome = Outcome.PASS,
     extra: float = 0.0,
     *,
+    achieved: float | None = None,
     ratio: float | None = None,
     bound: float | None = None,
 ) -> Case:
-    """By default, what is measured is the extra work; names with an h are of host time."""
+    """By default, what is asked for is achieved and found; names with an h are of host time."""
     clock = Clock.HOST if name[0] == "h" else Clock.DEVICE
     seen = extra if ratio is None else ratio
-    return Case(verdict(name, outcome, seen, clock=clock, bound=bound), extra)
+    measured = {EXTRA_WORK: extra if achieved is None else achieved} if extra else {}
+    found = verdict(name, outcome, seen, clock=clock, bound=bound)
+    return Case(replace(found, counters=measured), extra)
 
 
 def checked(*cases: Case) -> SelfCheck:
@@ -62,7 +65,7 @@ def counts(found: self_check.Detection) -> dict[str, tuple[int, int]]:
 
 
 def bounded(found: self_check.Detection) -> tuple[int, int]:
-    return found.bounded_within_tolerance, found.unchanged
+    return found.within_tolerance, found.no_extra_work
 
 
 def test_a_third_does_no_extra_work_and_all_sizes_are_equally_likely() -> None:
@@ -115,7 +118,7 @@ def test_each_clock_has_a_row_without_controls() -> None:
         "host",
         1,
     )
-    assert (device.false_alarms, bounded(device), device.inconclusive) == (1, (1, 2), 1)
+    assert (device.false_alarms, bounded(device), device.undecided) == (1, (1, 2), 1)
     assert counts(device) == {"0.01": (0, 1), "0.05": (1, 1)}
     assert (host.false_alarms, counts(host)) == (0, {"0.1": (1, 1)})
     assert "False alarms: 'a/1'." in shown(check)
@@ -138,14 +141,6 @@ def test_a_false_alarm_is_a_change_without_extra_work_or_against_it(
     assert case("a/1", outcome, extra).is_false_alarm is is_false
 
 
-def test_what_is_unchanged_is_bounded_where_its_bound_is_within_the_tolerance() -> None:
-    loose = case("a/loose", bound=0.02)
-    unknown = replace(loose, verdict=replace(loose.verdict, name="a/unknown", bound=None))
-    missed = case("a/missed", extra=0.01, bound=0.005)
-    (device,) = detections([case("a/tight", bound=0.01), loose, unknown, missed])
-    assert (device.benchmarks, bounded(device)) == (4, (1, 3))
-
-
 def test_what_a_policy_tolerates_is_left_out() -> None:
     wide = case("a/2", extra=0.05, bound=0.05)
     wide = replace(wide, verdict=replace(wide.verdict, tolerance=0.1))
@@ -163,15 +158,22 @@ def test_the_pairs_that_a_benchmark_needed_are_the_mean_of_what_was_measured() -
     assert [one.mean_pairs for one in detections([cases[0], many, cases[2]])] == [16.0]
 
 
-def test_an_interval_covers_the_extra_work_that_was_done_and_not_the_one_that_was_seen() -> None:
+def test_an_interval_is_held_to_the_extra_work_that_was_achieved() -> None:
+    unknown = case("a/unknown", extra=0.05)
+    unknown = replace(unknown, verdict=replace(unknown.verdict, counters={}))
     cases = [
-        case("a/1", extra=0.05, ratio=0.0501),  # ± 0.1 %
-        case("a/2", extra=0.05, ratio=0.04),
+        case("a/short", extra=0.05, achieved=0.048, ratio=0.0481),  # ± 0.1 %
+        case("a/missed", extra=0.05, achieved=0.048, ratio=0.05),
+        unknown,
         case("a/3", ratio=0.0005),
         case("a/4", ratio=0.002),
-        case("a/5", Outcome.ERROR),
+        case("a/5", ratio=0.0),
+        case("a/6", Outcome.ERROR),
     ]
-    assert detections(cases)[0].inside_interval_of == (2, 4)
+    (device,) = detections(cases)
+    assert (device.extra_work_inside_of, device.no_extra_work_inside_of) == ((1, 2), (2, 3))
+    assert device.achieved == {"0.05": 0.048}
+    assert "Extra work not measured: 'a/unknown'." in shown(checked(*cases))
 
 
 def test_the_results_of_several_runs_add_up() -> None:
@@ -181,11 +183,13 @@ def test_the_results_of_several_runs_add_up() -> None:
     assert (device.benchmarks, bounded(device)) == (4, (1, 1))
     assert counts(device) == {"0.01": (1, 2), "0.1": (1, 1)}
     told = shown(one, other)
-    assert "device 4 1 0 1/1 1/2 - - - 1/1 4/4 0 7.0" in told
+    assert "no extra work: within tolerance 1/1" in told
+    assert "+1 % found 1/2 +2 % found - " in told
+    assert "+10 % found 1/1 extra work: inside the interval 3/3" in told
     assert told.count("measured in 1:30.") == 2  # each run, with its commit and looks
 
 
-def test_what_has_no_result_is_neither_a_miss_nor_unchanged() -> None:
+def test_what_has_no_result_is_not_counted() -> None:
     check = checked(
         case("a/1", Outcome.REGRESSION, 0.01),
         case("a/2", Outcome.ERROR, 0.01),

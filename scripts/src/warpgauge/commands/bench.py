@@ -12,7 +12,7 @@ from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines, worker_processes
 from warpgauge.commands.arguments import EVERY_GPU, contradiction, refuse_together
 from warpgauge.commands.measuring_command import Options, options_of, print_names
-from warpgauge.commands.one_gpu import Bench, Share
+from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
 from warpgauge.commands.worker_processes import Ended, Work
 from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
@@ -83,6 +83,8 @@ def parse(argv: Sequence[str]) -> Options:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if values.self_check:
         refuse_together(given, "--self-check", "--quick", "--processes")
+    if values.self_check == [] and options.budget_s is None:
+        options = replace(options, budget_s=SELF_CHECK_SECONDS)
     if options.device == EVERY_GPU:
         if values.self_check is not None:
             raise contradiction("--device all", "--self-check, which tests one GPU")

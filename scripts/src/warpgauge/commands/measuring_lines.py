@@ -106,7 +106,8 @@ def bench() -> Parser:
     instead.add_argument("--record", action="store_true", help="add this run to the baseline of "
         "this GPU model")
     instead.add_argument("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the "
-        "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks; "
+        "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks "
+        "(up to 6 minutes of measuring, unless --budget says otherwise); "
         "with FOLDER, judge an earlier self-check again; with several, show their sums")
     instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
         help="continue an interrupted run: the latest, or the one of this journal")

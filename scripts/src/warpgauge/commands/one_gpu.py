@@ -42,6 +42,9 @@ from warpgauge.verdict.policy import Expected, Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
 
+# Most seconds of measuring of a self-check, unless the user gives a budget.
+SELF_CHECK_SECONDS = 345.0
+
 # Fields of a run that must not have changed when it is resumed, and their names in messages.
 _SAME = {
     "programs": "programs",
@@ -317,8 +320,9 @@ class Bench(MeasuringCommand):
     ) -> ExitStatus:
         """Measure a self-check; its run files stay in `folder`. Raises UserError."""
         both = self_check.measure(beside, folder, show.judged)
-        is_usual = not self.options.quick and self.options.budget_s is None
-        lacks = "" if is_usual else "it may have had fewer looks than the gate (--quick, --budget)"
+        budget_s = self.options.budget_s or 0.0
+        is_usual = not self.options.quick and budget_s >= SELF_CHECK_SECONDS
+        lacks = "" if is_usual else "it may have had fewer looks than usual (--quick, --budget)"
         lacks = "it was interrupted" if both.stop else lacks
         status = self._checked(both.found, base, show, lacks)
         if both.stop is not None:
@@ -443,7 +447,7 @@ def _shown(
     """Show the sums of self-checks, and return the exit status of all.
 
     It is 1 if the gate reported a change without extra work, or the opposite of it; else 3 if it
-    could not tell that something is unchanged, or something had no result. `screened` are
+    could not bound something without extra work, or something had no result. `screened` are
     comparisons of the bases with a baseline.
     """
     self_check.render(checks, screened, show.console)

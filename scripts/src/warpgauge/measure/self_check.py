@@ -2,10 +2,9 @@
 """scripts/bench --self-check: measures how well the gate works on this GPU with this build.
 
 This build is compared with itself, as the gate compares two commits; in the candidate, most
-benchmarks do real extra work of a known size. A change reported for an unchanged benchmark is a
-false alarm; a regression reported for extra work is a detection. How much a benchmark does is drawn
-from the seed of the run and its name alone, so that run files can be judged again, and the results
-of runs with other seeds add up.
+benchmarks do real extra work. A change without any is a false alarm. How much is asked of a
+benchmark is drawn from the seed of the run and its name alone, so that run files can be judged
+again, and runs with other seeds add up. Intervals are held to what the engine measured of it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +25,8 @@ from warpgauge.measure.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun, Looks,
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.progress import clock as minutes
 from warpgauge.records import load
+from warpgauge.records.counters import EXTRA_WORK
+from warpgauge.records.load import SELF_CHECK
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
 from warpgauge.system.errors import ExitStatus, UserError
@@ -37,9 +38,9 @@ from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
 from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
-FORMAT = "self-check/4"
+FORMAT = "self-check/5"
 
-# The extra work as fractions of a benchmark's time.
+# The extra work that is asked for, as fractions of a benchmark's time.
 CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
 # What is drawn from: a third does none, and all sizes are equally likely.
@@ -59,10 +60,15 @@ Judge = Callable[[Record, Record], Comparison]
 
 @dataclass(frozen=True)
 class Case:
-    """A verdict on a benchmark, and its extra work as a fraction: 0 for none."""
+    """A verdict on a benchmark, and the extra work asked of it as a fraction: 0 for none."""
 
     verdict: Verdict
     extra: float
+
+    @property
+    def achieved(self) -> float | None:
+        """The extra work that was measured; None if it was not."""
+        return self.verdict.counters.get(EXTRA_WORK) if self.extra else 0.0
 
     @property
     def is_found(self) -> bool:
@@ -75,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """This build compared with itself, and the extra work of each benchmark as a fraction."""
+    """This build compared with itself, and the extra work asked of each benchmark."""
 
     comparison: Comparison
     extra: Mapping[str, float]
@@ -110,7 +116,7 @@ class SelfCheck:
 
 
 def extra_work(seed: str, name: str) -> float:
-    """Return the extra work of a benchmark, as a fraction; none for the host's controls."""
+    """Return the extra work to ask of a benchmark; none for the host's controls."""
     if name.partition("/")[0] == CONTROLS:
         return 0.0
     digest = hashlib.sha256(f"{seed} {name}".encode(errors="surrogatepass")).digest()
@@ -218,12 +224,14 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True):
 
     clock: str
     benchmarks: int
-    unchanged: int  # without extra work
+    no_extra_work: int
     false_alarms: int
-    bounded_within_tolerance: int  # PASS with a bound within the tolerance, of the unchanged
-    found_of: dict[str, Share]  # extra work (a fraction) -> REGRESSION, of those that did it
-    inside_interval_of: Share  # whose interval holds the extra work, of those that have one
-    inconclusive: int
+    within_tolerance: int  # of those without extra work
+    found_of: dict[str, Share]  # extra work asked for (a fraction) -> REGRESSION, of how many
+    achieved: dict[str, float]  # extra work asked for -> the median of what was measured
+    no_extra_work_inside_of: Share  # whose interval holds 0
+    extra_work_inside_of: Share  # whose interval holds the extra work that was measured
+    undecided: int
     mean_pairs: float
 
 
@@ -238,65 +246,89 @@ def detections(cases: Sequence[Case]) -> list[Detection]:
 
 def _detection(clock: str, cases: Sequence[Case]) -> Detection:
     verdicts = [case.verdict for case in cases]
-    unchanged = [case.verdict for case in cases if not case.extra]
-    pairs = [one.processes[1] for one in verdicts if one.processes is not None]
+    without = [case for case in cases if not case.extra]
+    by_size = {
+        f"{change:g}": [case for case in cases if case.extra == change] for change in CHANGES
+    }
+    pairs = [verdict.processes[1] for verdict in verdicts if verdict.processes is not None]
     return Detection(
         clock=clock,
         benchmarks=len(cases),
-        unchanged=len(unchanged),
+        no_extra_work=len(without),
         false_alarms=sum(case.is_false_alarm for case in cases),
-        bounded_within_tolerance=sum(map(_is_bounded, unchanged)),
+        within_tolerance=sum(case.verdict.outcome is Outcome.PASS for case in without),
         found_of={
-            f"{change:g}": Share.counted(case.is_found for case in cases if case.extra == change)
-            for change in CHANGES
+            size: Share.counted(case.is_found for case in those) for size, those in by_size.items()
         },
-        inside_interval_of=Share.counted(
-            case.verdict.change.low <= case.extra <= case.verdict.change.high
-            for case in cases
-            if case.verdict.change is not None
-        ),
-        inconclusive=sum(one.outcome is Outcome.INCONCLUSIVE for one in verdicts),
+        achieved={
+            size: round(median(achieved), 5)
+            for size, those in by_size.items()
+            if (achieved := [case.achieved for case in those if case.achieved is not None])
+        },
+        no_extra_work_inside_of=_inside(without),
+        extra_work_inside_of=_inside(case for case in cases if case.extra),
+        undecided=sum(verdict.outcome is Outcome.INCONCLUSIVE for verdict in verdicts),
         mean_pairs=round(fmean(pairs), 2) if pairs else 0.0,
     )
 
 
-def _is_bounded(one: Verdict) -> bool:
-    if one.outcome is not Outcome.PASS or one.bound is None or one.tolerance is None:
-        return False
-    return one.bound <= one.tolerance
+def _inside(cases: Iterable[Case]) -> Share:
+    """Return how many intervals hold the extra work that was measured, of those where it was."""
+    return Share.counted(
+        case.verdict.change.low <= case.achieved <= case.verdict.change.high
+        for case in cases
+        if case.verdict.change is not None and case.achieved is not None
+    )
 
 
 def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console: Console) -> None:
     """Print the sums of all `checks`; `screened` are comparisons of their bases with a baseline."""
-    counts = ("benchmarks", "unchanged", "false alarms", "bounded")
-    sizes = (f"+{percent(change, sign=False)}" for change in CHANGES)
-    heading = Cells("clock", (*counts, *sizes, "in interval", "inconclusive", "pairs"))
     cases = [case for check in checks for case in check.cases]
-    rows = [heading, *map(_cells, detections(cases))]
+    totals = detections(cases)
+    lines = [("", *(found.clock for found in totals)), *_lines(totals)]
+    rows = [Cells(label, tuple(cells)) for label, *cells in lines]
     columns = Columns.fitting(rows, console.width)
     for row in rows:
-        print_text(console, columns.line(row, left=(0,)), style="dim" if row is heading else "")
+        print_text(console, columns.line(row), style="" if row.name else "dim")
     alarms = [case.verdict.name for case in cases if case.is_false_alarm]
-    further = [f"False alarms: {named(alarms)}."] if alarms else []
+    lists = {"False alarms": alarms, "Extra work not measured": _unmeasured(cases)}
+    further = [f"{what}: {named(names)}." for what, names in lists.items() if names]
     further += [line for check in checks for line in _run(check)]
     further += map(_against, screened)
     print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
-def _cells(one: Detection) -> Cells:
-    bounded = Share(one.bounded_within_tolerance, one.unchanged)
-    shares = (bounded, *one.found_of.values(), one.inside_interval_of)
-    cells = (one.benchmarks, one.unchanged, one.false_alarms, *shares, one.inconclusive)
-    return Cells(one.clock, (*map(str, cells), f"{one.mean_pairs:.1f}"))
+def _lines(totals: Sequence[Detection]) -> list[tuple[str, ...]]:
+    """Return the lines of a table, with a column for each of `totals`."""
+    columns = [*map(_column, totals)] or [{}]
+    return [(label, *(column[label] for column in columns)) for label in columns[0]]
+
+
+def _column(found: Detection) -> dict[str, str]:
+    """Return the cells of a column by the labels of their lines."""
+    sizes = {f"+{percent(float(size), sign=False)} found": size for size in found.found_of}
+    return {
+        "benchmarks": str(found.benchmarks),
+        "false alarms": str(found.false_alarms),
+        "no extra work: within tolerance": str(Share(found.within_tolerance, found.no_extra_work)),
+        "no extra work: inside the interval": str(found.no_extra_work_inside_of),
+        **{label: str(found.found_of[size]) for label, size in sizes.items()},
+        "extra work: inside the interval": str(found.extra_work_inside_of),
+        "undecided": str(found.undecided),
+        "mean number of pairs": f"{found.mean_pairs:.1f}",
+    }
+
+
+def _unmeasured(cases: Iterable[Case]) -> list[str]:
+    return [case.verdict.name for case in cases if case.achieved is None]
 
 
 def _run(check: SelfCheck) -> Iterator[str]:
     """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
     context = check.context
-    commit = short(context.get("commit", ""))
     looks = " ".join(map(str, looks_of(check.comparison.candidate)))
-    of = f"{context['gpu_name']}, commit {commit}, looks after {looks} pairs"
-    yield f"{of}, measured in {minutes(float(context[MEASURED_SECONDS]))}."
+    took = f"looks after {looks} pairs, measured in {minutes(float(context[MEASURED_SECONDS]))}"
+    yield f"{context['gpu_name']}, commit {short(context.get('commit', ''))}, {took}."
     if check.comparison.refusal is not None:
         yield f"Nothing was compared: {check.comparison.refusal}."
     if check.failed:
@@ -307,9 +339,8 @@ def _against(screened: Comparison) -> str:
     """Return ``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
     changed = screened.count(*CHANGED)
     unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
-    sessions = plural(len(screened.baseline.sessions), "session")
-    of = f"{changed} of {screened.judged} called changed"
-    return f"Against the baseline ({sessions}): {of}, {unknown} unknown."
+    of = f"{changed} of {screened.judged} called changed, {unknown} unknown"
+    return f"Against the baseline ({plural(len(screened.baseline.sessions), 'session')}): {of}."
 
 
 def text(check: SelfCheck, screened: Comparison | None) -> str:
@@ -326,5 +357,18 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
         "against_the_baseline": None if screened is None else _against(screened),
         "totals": msgspec.to_builtins(detections(check.cases)),
         "missed_by_extra_work": missed,
+        "extra_work_not_measured": _unmeasured(check.cases),
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def table(baselines: Path) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return heads and lines of the results kept there, without those of older formats."""
+    heads, totals = [""], list[Detection]()
+    for path in sorted(baselines.glob(f"{SELF_CHECK}*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["warpgauge_format"] == FORMAT:
+            found = msgspec.convert(document["totals"], list[Detection])
+            heads += [f"{document['context']['gpu_name']}, {total.clock}" for total in found]
+            totals += found
+    return heads, _lines(totals)

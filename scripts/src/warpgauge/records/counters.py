@@ -92,6 +92,9 @@ MAX_ERROR = "max_error"
 # Only of an operation that no graph can hold: how far its device time may be off, in seconds.
 TIME_ERROR = "time_error_seconds"
 
+# The extra work of --inject that was measured, as a fraction of the time without it.
+EXTRA_WORK = "extra_work"
+
 # By what share an empty kernel was slower around the measurement than when its process began.
 CANARY = "canary_change"
 

@@ -98,10 +98,20 @@ class Gpu:
     run_url: str = ""
 
 
-def index(gpus: Sequence[Gpu]) -> str:
-    """Return the first page of the site."""
+def index(gpus: Sequence[Gpu], gate: str = "") -> str:
+    """Return the first page of the site; `gate` is markup of how often the gate errs."""
     inner = table(map(_row, gpus), ("GPU", "newest night", "pages"))
-    return page("warpgauge: nightly results by GPU", f'<div class="wide">{inner}</div>')
+    return page("warpgauge: nightly results by GPU", f'<div class="wide">{inner}</div>{gate}')
+
+
+def of_self_checks(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return the section of the kept self-checks; empty without any. Heads and cells are text."""
+    cells = [tuple(map(_text, row)) for row in rows]
+    if not cells:
+        return ""
+    shown = scrolled("Self-checks", table(cells, [*map(_text, heads)]))
+    what = "A build compared with itself; in the candidate, most benchmarks do extra work."
+    return section("How often the gate errs", f"<p>{what} 36/38: 36 of 38.</p>{shown}")
 
 
 def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:

@@ -26,6 +26,7 @@ from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run, recorded_run
 from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
 from warpgauge.history.lines import History, Night
+from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
@@ -240,7 +241,8 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    _write(given.out_dir / site.INDEX, site.index(rows))  # written last: then the site is complete
+    index = site.index(rows, site.of_self_checks(*self_check.table(root / "baselines")))
+    _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
     print(f"made: {made}{f'; {lines} of the history left out' if history.faults else ''}")
