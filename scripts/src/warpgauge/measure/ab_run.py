@@ -23,14 +23,15 @@ from warpgauge.measure.plan import Lane, TurnResult
 from warpgauge.measure.run_file import Content
 from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
-from warpgauge.records.model import Record
-from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_KEY, PAIR_SIDE
+from warpgauge.records.model import Record, Session
+from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_ROUNDS, PAIR_KEY, PAIR_SIDE
 from warpgauge.system import entry_point
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, plural
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.note import Rounds
+from warpgauge.verdict.pairing import is_control
 
 # Context fields of run files: the seed of the order, and in pairs the measuring time so far.
 ORDER_SEED, MEASURED_SECONDS = "order_seed", "measured_seconds"
@@ -220,7 +221,12 @@ def take(
     """
     budget, (first, *further) = measuring.budget, measuring.options.schedule
     lanes = [side.lane(name) for name, side in sides.items()]
-    sides = with_results(sides, measuring.run(lanes, range(1, first + 1)))
+    few = min(FEWEST_ROUNDS, first)
+    sides = with_results(sides, measuring.run(lanes, range(1, few + 1)))
+    # Pairs need no controls: two rounds show how quiet the host was.
+    lanes = [side.without(_controls(side)).lane(name) for name, side in sides.items()]
+    if any(lane.binaries for lane in lanes):
+        sides = with_results(sides, measuring.run(lanes, range(few + 1, first + 1)))
     budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)
@@ -253,6 +259,12 @@ def take(
     given = budget.given or 0.0
     rounds = Rounds(looked[0], *further_looks, len(left), stop is not None, given)
     return Looks(found, rounds, stop)
+
+
+def _controls(side: Side) -> set[str]:
+    session = Session("", side.facts)
+    rows = (row for outcome in side.outcomes for row in outcome.report.rows.values())
+    return {row.name for row in rows if is_control(row, session)}
 
 
 def with_results(sides: Mapping[str, Side], outcomes: Iterable[TurnResult]) -> dict[str, Side]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -32,9 +31,6 @@ _FEWEST_ORDERED = 16
 _CORRELATIONS = np.arange(0.0, 0.96, 0.05)
 _UNCORRELATED_PAIRS, _FEWEST_NEIGHBOURS = 20.0, 4
 _DRAWS = 1000
-
-# Assumed of the noise of pairs: halfway between normal noise and heavy tails (Laplace has 3).
-_KURTOSIS = 2.0
 
 # No benchmark repeats better than this (standard deviation of the log).
 _SMALLEST_SD = 1e-4
@@ -151,8 +147,7 @@ def _tested(table: Array, order: Order, correlation: float, steps: Array, chance
     error = np.maximum(np.sqrt(np.sum(residuals**2, axis=1) / squares), _SMALLEST_SD)
     student = Estimates(middle, error * math.sqrt(variance), np.full_like(middle, freedom))
     ranked = 0.5 ** len(order) <= np.max(chance) / 2.0
-    heavy = _heavy_tailed(student, len(order))
-    by_t = _by_student(student, heavy, steps, 0.5 if ranked else 1.0, chance)
+    by_t = _by_student(student, steps, 0.5 if ranked else 1.0, chance)
     if not ranked:
         return by_t
     # Correlated pairs tell less, by this factor of the standard error.
@@ -160,29 +155,15 @@ def _tested(table: Array, order: Order, correlation: float, steps: Array, chance
     return _together(by_t, _by_ranks(table, worse, steps, chance / 2.0))
 
 
-def _heavy_tailed(student: Estimates, count: int) -> Estimates:
-    """Return estimates whose degrees of freedom hold for skewed noise, too.
-
-    The variance of noise with the excess kurtosis k is as uncertain as that of normal noise with
-    2 n / (k + 2 n / (n - 1)) degrees (O'Neill 2014, "Some useful moment results in sampling
-    problems"). Without it, exponential noise exceeds a bound of eight pairs twice as often as it
-    may.
-    """
-    heavy = 2.0 * count / (_KURTOSIS + 2.0 * count / (count - 1.0))
-    return replace(student, freedom=np.minimum(student.freedom, heavy))
-
-
-def _by_student(
-    student: Estimates, heavy: Estimates, steps: Array, share: float, chance: Array
-) -> Found:
+def _by_student(student: Estimates, steps: Array, share: float, chance: Array) -> Found:
     """Test by Student's t, with this share of the error rates."""
-    half = heavy.reach(share * (1.0 - CONFIDENCE) / 2) + steps
+    half = student.reach(share * (1.0 - CONFIDENCE) / 2) + steps
     beyond = np.maximum(np.abs(student.log_ratio) - steps, 0.0)
     return Found(
         student.log_ratio,
         student.log_ratio - half,
         student.log_ratio + half,
-        student.log_ratio + heavy.reach(share * chance) + steps,
+        student.log_ratio + student.reach(share * chance) + steps,
         Estimates(beyond, student.error, student.freedom).p,
     )
 
