@@ -23,10 +23,10 @@ about the others.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean, median
 from typing import NamedTuple
 
 import numpy as np
@@ -90,57 +90,40 @@ _NORMAL, _MEDIAN = 1.4826, 1.2533
 class Movement:
     """How far a control moved between a session and the candidate, as unsigned log ratios.
 
-    `seen` is the difference of its medians, `log_ratio` the largest movement its noise allows.
+    `seen` is the difference of its medians, `log_ratio` that and two of its standard errors.
+    `copies` says whether it copies memory.
     """
 
     name: str
+    session: str
+    copies: bool
     seen: float
     log_ratio: float
 
-
-# For each session, the control that moved most against it.
-Movements = dict[str, Movement]
-
-
-@dataclass(frozen=True)
-class Controls:
-    """The movements of controls that copy memory, and of those that do not."""
-
-    memory: Movements
-    calls: Movements
-
-    def of(self, row: Row) -> Movements:
-        """Return the movements that apply to a row of host time: of copies or of other calls."""
-        return self.memory if _MEMORY in row.counters else self.calls
+    def concerns(self, row: Row) -> bool:
+        """Return whether it applies to a row of host time: of copies, or of other calls."""
+        return self.copies == (_MEMORY in row.counters)
 
 
-def controls(pairings: Sequence[Pairing]) -> Controls:
+def movements(pairings: Sequence[Pairing]) -> list[Movement]:
     """Return the movements of all controls measured on both sides, except the storage one."""
-    found = Controls({}, {})
+    found = []
     for one in pairings:
-        if not one.is_control or one.candidate.name == _STORAGE:
-            continue
-        largest = found.of(one.candidate)
-        for session in one.references:
-            moved, known = _movement(one, session.key), largest.get(session.key)
-            if known is None or moved.log_ratio > known.log_ratio:
-                largest[session.key] = moved
+        name, copies = one.candidate.name, _MEMORY in one.candidate.counters
+        if one.is_control and name != _STORAGE:
+            ours, variance = _median(one.candidate.process_medians[one.session.key])
+            for session in one.references:
+                theirs, other = _median(one.baseline.process_medians[session.key])
+                seen, error = abs(ours - theirs), math.sqrt(variance + other)
+                found.append(Movement(name, session.key, copies, seen, seen + 2.0 * error))
     return found
-
-
-def _movement(one: Pairing, session: str) -> Movement:
-    """Return the difference of the medians, and the same plus two of its standard errors."""
-    sides = one.baseline.process_medians[session], one.candidate.process_medians[one.session.key]
-    (base, base_variance), (cand, cand_variance) = map(_median, sides)
-    seen = abs(cand - base)
-    return Movement(one.candidate.name, seen, seen + 2.0 * math.sqrt(base_variance + cand_variance))
 
 
 def _median(times: Sequence[float]) -> tuple[float, float]:
     """Return the median of the logs, and its variance."""
     logs = [*map(math.log, times)]
-    middle = statistics.median(logs)
-    deviation = statistics.median(abs(log - middle) for log in logs)
+    middle = median(logs)
+    deviation = median(abs(log - middle) for log in logs)
     return middle, (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)
 
 
@@ -198,8 +181,8 @@ def _estimates(
     """Return the log ratios, with their errors by processes, boots and GPUs; and their tails.
 
     `apart` is the assumed standard deviation between boots or GPUs, 0 if both sides share the boot.
-    The sum of a variance with few degrees of freedom and one with many has the freedom of the few
-    far out, where a change must lie.
+    Far out, where a change must lie, the tail of a sum is that of its part with the heaviest. The
+    candidate's own boot has heavy tails, however many boots the baseline has.
     """
     known = [_completed(side, groups) for side in (base, ours)]
     parts = [(base.of_repetitions + ours.of_repetitions, np.full_like(apart, np.inf))]
@@ -210,17 +193,17 @@ def _estimates(
         parts.append((variance, np.where(shows, freedom, np.inf)))
 
     prior = np.where(apart > 0.0, apart**2 + _MOVES_TOO**2 * known[0][0], 0.0)
-    tails = _HEAVY_TAILS + base.draws - 1.0
+    total = _HEAVY_TAILS + base.draws - 1.0
     draws = 1.0 + 1.0 / base.draws
-    variance, freedom = combined_freedom(*parts, (prior * draws, tails))
+    variance, freedom = combined_freedom(*parts, (prior * draws, total))
     estimates = Estimates(ours.location - base.location, np.sqrt(variance), freedom)
     for rows in groups:
         if len(rows) >= _FEWEST_ROWS:
             estimates.error[rows] *= _inflation(estimates, rows)
     # Draws that agree may have met the same state by chance: their scatter only ever adds.
-    seen = np.maximum((_HEAVY_TAILS * prior + base.apart) / tails - prior, 0.0) * (prior > 0.0)
+    seen = np.maximum((_HEAVY_TAILS * prior + base.apart) / total - prior, 0.0) * (prior > 0.0)
     error = np.maximum(estimates.error, np.sqrt(variance + seen * draws))
-    return replace(estimates, error=error), np.where(prior > 0.0, tails, np.inf)
+    return replace(estimates, error=error), np.where(prior > 0.0, _HEAVY_TAILS, np.inf)
 
 
 def _completed(side: _Sides, groups: Sequence[Index]) -> tuple[Array, Array]:
@@ -303,18 +286,18 @@ def _side(
     if record.single_process:
         (repetitions,) = logs.values()
         variance = _of_median(sorted(repetitions))
-        return statistics.median(repetitions), 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, variance
+        return median(repetitions), 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, variance
     by_gpu = pairing.comparability in _OTHER_GPU
     draws: dict[str, list[list[float]]] = {}
     for one in sessions:
         draws.setdefault(one.gpu_uuid or "" if by_gpu else one.key, []).append(logs[one.key])
-    means = [_mean([_mean(of) for of in draw]) for draw in draws.values()]
-    location = _mean(means)
+    means = [fmean([fmean(of) for of in draw]) for draw in draws.values()]
+    location = fmean(means)
     return (
         location,
         sum((mean - location) ** 2 for mean in means),
         len(means),
-        sum(sum((log - _mean(of)) ** 2 for log in of) for of in logs.values()),
+        sum(sum((log - fmean(of)) ** 2 for log in of) for of in logs.values()),
         sum(len(of) - 1 for of in logs.values()),
         sum(map(len, logs.values())),
         sum(1 / len(of) / len(draw) ** 2 for draw in draws.values() for of in draw)
@@ -327,10 +310,6 @@ def _of_median(values: Sequence[float]) -> float:
     """Return the variance of the median of sorted values: half of the interval that holds it."""
     low = round((len(values) - 1 - math.sqrt(len(values))) / 2)
     return (values[-1 - low] - values[low]) ** 2 / 4
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _tick(pairing: Pairing) -> float:
