@@ -233,7 +233,7 @@ def simulated(noise: Noise, references: References, processes: int, suites: int,
 
 
 def _row(name: str, processes: int, size: Size) -> Sequence[float | str]:
-    suites = size.count(1000, 60)
+    suites = size.count(1000, 100)
     cells = {
         noise: simulated(about, REFERENCES[name], processes, suites, size.seed)
         for noise, about in NOISES.items()

@@ -23,6 +23,7 @@ WRONG = 0.01
         ("states that last a session", "4 other boots", 3),
         ("boots three times as far apart", "2 other boots", 3),
         ("unequal rows, boots of t4", "1 other boot", 3),
+        ("unequal rows, boots of t4", "4 other boots", 3),
         ("very unequal rows, t3, boots of t4", "4 other boots", 7),
         ("unequal rows, boots of t4", "1 other GPU", 3),
         ("another host", "4 other GPUs", 7),

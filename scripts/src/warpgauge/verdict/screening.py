@@ -194,15 +194,15 @@ def _estimates(
 
     prior = np.where(apart > 0.0, apart**2 + _MOVES_TOO**2 * known[0][0], 0.0)
     total = _HEAVY_TAILS + base.draws - 1.0
-    draws = 1.0 + 1.0 / base.draws
-    variance, freedom = combined_freedom(*parts, (prior * draws, total))
+    and_mean = 1.0 + 1.0 / base.draws  # the candidate's draw, and the mean of the baseline's
+    variance, freedom = combined_freedom(*parts, (prior * and_mean, total))
     estimates = Estimates(ours.location - base.location, np.sqrt(variance), freedom)
     for rows in groups:
         if len(rows) >= _FEWEST_ROWS:
             estimates.error[rows] *= _inflation(estimates, rows)
     # Draws that agree may have met the same state by chance: their scatter only ever adds.
     seen = np.maximum((_HEAVY_TAILS * prior + base.apart) / total - prior, 0.0) * (prior > 0.0)
-    error = np.maximum(estimates.error, np.sqrt(variance + seen * draws))
+    error = np.maximum(estimates.error, np.sqrt(variance + seen * and_mean))
     return replace(estimates, error=error), np.where(prior > 0.0, _HEAVY_TAILS, np.inf)
 
 
