@@ -12,24 +12,24 @@ from conftest import Loader
 
 from builders import STEADY, google, google_row, row, run, scaled, write
 from builders import scaled as times
-from simulated_processes import (
+from devtools.simulations.plain_files import (
     BENCHMARKS,
+    FILES,
     NOISES,
-    SUITES,
-    Suite,
+    Noise,
     alarmed,
     all_slower,
     found,
-    judged,
     one_slower,
+    sides,
 )
-from simulation import size
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.view import how_found
+from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.text import plural
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, ComparisonSettings
 from warpgauge.verdict.judge import judge
 
@@ -89,10 +89,10 @@ def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
     assert outcome(judge(sides[0], sides[2])) is Outcome.INCONCLUSIVE
 
 
-# Two processes of a run differ by 4.2 %: p is below 0.01 from 1.115 on, whatever is assumed of
+# Two processes of a run differ by 4.2 %: p is below 0.01 from 1.127 on, whatever is assumed of
 # plain files.
 @pytest.mark.parametrize(
-    ("factor", "expected"), [(1.105, Outcome.INCONCLUSIVE), (1.125, Outcome.REGRESSION)]
+    ("factor", "expected"), [(1.115, Outcome.INCONCLUSIVE), (1.14, Outcome.REGRESSION)]
 )
 def test_a_run_of_one_process_is_judged_by_an_assumed_scatter(
     loaded: Loader, factor: float, expected: Outcome
@@ -111,56 +111,74 @@ def test_a_run_of_one_process_is_said_to_be_one(loaded: Loader) -> None:
     assert "A standard deviation of 3 % is assumed" in str(note)
 
 
-RUNS = size(SUITES)
+SUITES, SEED = 30, 7
 UNCHANGED = np.zeros(BENCHMARKS)
+QUIET, LIKE_ONE_PERCENT = Noise(sd=0.003), Noise(sd=0.01)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_of_identical_code_in_single_files_at_most_one_suite_in_a_hundred_alarms(
-    noise: str,
-) -> None:
-    assert alarmed(Suite(noise), RUNS) <= 0.01 * RUNS
+@pytest.mark.parametrize(
+    ("noise", "files"),
+    [("normal", 1), ("Laplace", 1), ("t2.5", 1), ("t2.5", 2), ("t2.5", 7), ("two states", 3),
+     ("two states 10 % apart, in one row of 14", 5), ("two states", 7), ("a family together", 3),
+     ("boots that shift each row by 2 %", 2), ("boots that shift each row by 2 %", 7)],
+)  # fmt: skip
+def test_of_identical_code_hardly_a_suite_alarms(noise: str, files: int) -> None:
+    assert alarmed(NOISES[noise], files, SUITES, SEED) <= 1 / SUITES
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_of_identical_code_in_several_files_at_most_one_suite_in_a_hundred_alarms(
-    noise: str,
-) -> None:
-    for files in (2, 3, 5, 7):
-        assert alarmed(Suite(noise, files), RUNS // 5) <= 0.01 * RUNS / 5
-
-
-def test_power_rises_with_the_number_of_files() -> None:
-    for ratio in (0.10, 0.60):
-        shares = [
-            found(Suite(files=files, sd=0.01), one_slower(ratio), 10) for files in (1, 2, 3, 5, 7)
-        ]
-        assert shares == sorted(shares)
-
-
-def test_large_changes_between_single_files_are_called() -> None:
-    quiet = Suite(sd=0.01)
-    assert found(quiet, all_slower(1.00), 20) >= 0.95
-    assert found(quiet, one_slower(1.00), 20) >= 0.95
-    assert found(Suite(), one_slower(1.50), 20) >= 0.95
-
-
-def test_what_single_files_neither_call_nor_bound_is_inconclusive() -> None:
-    for slower in (UNCHANGED, one_slower(0.10)):
-        for comparison in judged(Suite(), slower, 5):
-            assert comparison.count(Outcome.INCONCLUSIVE) == BENCHMARKS
+@pytest.mark.parametrize(
+    ("ratio", "least"),
+    [(0.10, (0.0, 0.0, 0.9, 0.9)), (0.30, (0.0, 0.9, 0.9, 0.9)), (0.60, (0.9, 0.9, 0.9, 0.9))],
+)
+def test_power_rises_with_the_number_of_files(ratio: float, least: Sequence[float]) -> None:
+    shares = [found(QUIET, files, one_slower(ratio), 10, SEED) for files in FILES]
+    assert shares == sorted(shares)
+    assert all(share >= enough for share, enough in zip(shares, least, strict=True))
 
 
 @pytest.mark.parametrize("benchmark", [0, BENCHMARKS - 1], ids=["alone", "in a family"])
 def test_seven_files_a_side_find_ten_percent_where_processes_scatter_by_one(
     benchmark: int,
 ) -> None:
-    assert found(Suite(files=7, sd=0.01), one_slower(0.10, benchmark), 40) >= 0.90
+    assert found(LIKE_ONE_PERCENT, 7, one_slower(0.10, benchmark), SUITES, SEED) >= 0.90
+
+
+@pytest.mark.parametrize(
+    ("changes", "noise", "least"),
+    [(all_slower(1.00), LIKE_ONE_PERCENT, 0.95), (one_slower(1.00), LIKE_ONE_PERCENT, 0.95),
+     (one_slower(1.50), NOISES["normal"], 0.90)],
+)  # fmt: skip
+def test_large_changes_between_single_files_are_called(
+    changes: Array, noise: Noise, least: float
+) -> None:
+    assert found(noise, 1, changes, 20, SEED) >= least
+
+
+def test_a_third_of_a_suite_that_changed_is_not_taken_for_noise() -> None:
+    changes = np.where(np.arange(BENCHMARKS) % 3 == 0, np.log(2.5), 0.0)
+    assert found(LIKE_ONE_PERCENT, 1, changes, 5, SEED) >= 0.70
+    assert found(LIKE_ONE_PERCENT, 3, changes, 5, SEED) >= 0.90
+
+
+def judged(noise: Noise, files: int, changes: Array, repetitions: int = 3) -> list[Comparison]:
+    source = np.random.default_rng(SEED)
+    return [judge(*sides(source, noise, files, changes, repetitions)) for _ in range(10)]
+
+
+def test_what_single_files_neither_call_nor_bound_is_inconclusive() -> None:
+    for slower in (UNCHANGED, one_slower(0.10)):
+        for comparison in judged(NOISES["normal"], 1, slower):
+            assert comparison.count(Outcome.INCONCLUSIVE) == BENCHMARKS
+
+
+def test_ten_repetitions_are_evidence_of_their_own_process_alone() -> None:
+    for comparison in judged(Noise(sd=0.06), 1, UNCHANGED, repetitions=10):
+        assert comparison.count(*CHANGED) == 0
 
 
 def test_five_files_a_side_of_unchanged_code_pass_where_processes_scatter_by_one() -> None:
-    passed = sum(one.count(Outcome.PASS) for one in judged(Suite(files=5, sd=0.01), UNCHANGED, 40))
-    assert passed >= 0.90 * 40 * BENCHMARKS
+    passed = sum(one.count(Outcome.PASS) for one in judged(LIKE_ONE_PERCENT, 5, UNCHANGED))
+    assert passed >= 0.90 * 10 * BENCHMARKS
 
 
 def side(folder: Path, times: Sequence[float]) -> Record:
@@ -190,7 +208,7 @@ def test_seven_files_a_side_are_judged_like_seven_processes(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("base", "cand", "reason", "processes", "advised"),
     [
-        ([100.0] * 2, [110.0] * 2, "2 processes a side", 2, True),
+        ([100.0, 100.1], [110.0, 110.2], "2 processes a side", 2, True),
         ([100.0], [110.0], "1 process a side", 1, True),
         (scaled(100.0), [110.0], "", 1, False),
     ],
@@ -210,13 +228,13 @@ def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better
 
 @pytest.mark.parametrize(
     ("files", "expected"),
-    [(2, Outcome.INCONCLUSIVE), (3, Outcome.REGRESSION), (7, Outcome.REGRESSION)],
+    [(2, Outcome.INCONCLUSIVE), (3, Outcome.INCONCLUSIVE), (5, Outcome.REGRESSION)],
 )
 def test_the_more_files_the_less_two_states_explain(
     tmp_path: Path, files: int, expected: Outcome
 ) -> None:
-    base = [100.0, 100.1, 100.2, 100.0, 100.1, 100.2, 100.0][:files]
-    comparison = compared(tmp_path, base, [1.25 * time for time in base])
+    base = [100.0, 100.1, 100.2, 100.05, 100.15][:files]
+    comparison = compared(tmp_path, base, [1.15 * time for time in base])
     assert outcome(comparison) is expected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from scipy import stats
 
 from builders import baseline, context, google, google_row, noisy, row, run, scaled
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import Record, Session
+from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.row import Row
 from warpgauge.statistics.log_ratios import Found
 from warpgauge.verdict import comparison_notes as notes
 from warpgauge.verdict.comparability import (
@@ -25,8 +27,10 @@ from warpgauge.verdict.comparability import (
     references,
 )
 from warpgauge.verdict.incompatibility import Override
+from warpgauge.verdict.judge import judge
 from warpgauge.verdict.pairing import pair
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, screen
+from work import calls
 
 Times = Mapping[str, Sequence[float]]
 
@@ -47,12 +51,14 @@ def accepted(loaded: Loader, times: Times, about: Mapping[str, dict[str, str]]) 
     return loaded(baseline([row("a/b", process_medians=medians)], sessions))
 
 
-def test_within_a_boot_it_is_welchs_test_of_the_processes(loaded: Loader) -> None:
-    base, cand = noisy(1, 0.01), noisy(2, 0.03)
+def test_within_a_boot_it_is_welchs_test_of_the_processes_with_half_of_the_chance(
+    loaded: Loader,
+) -> None:
+    base, cand = noisy(1, 0.01), noisy(2, 0.03, 1.03)
     found = screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
     welch = stats.ttest_ind(np.log(cand), np.log(base), equal_var=False)
     assert found.log_ratio[0] == pytest.approx(np.mean(np.log(cand)) - np.mean(np.log(base)))
-    assert found.p[0] == pytest.approx(welch.pvalue)
+    assert found.p[0] == pytest.approx(2.0 * welch.pvalue)
     assert found.high[0] == pytest.approx(welch.confidence_interval(0.95).high)
 
 
@@ -127,16 +133,37 @@ def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None
     assert width(found) > 2.0 * 0.008 / np.sqrt(4 / (1 / 3 + 1 / 20))
 
 
-def test_a_coarse_clock_hides_less_than_its_step(loaded: Loader) -> None:
-    def half(times: Sequence[float], *others: Sequence[float]) -> float:
-        rows = [row(f"a/{i}", of) for i, of in enumerate([times, *others])]
-        return width(screened(loaded(run(rows)), loaded(run(rows))))
+def test_a_change_within_a_tick_of_the_clock_is_none_and_a_single_tick_bounds_nothing(
+    loaded: Loader,
+) -> None:
+    def of(base: Sequence[float], cand: Sequence[float]) -> Found:
+        return screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
 
     coarse = [1.024, 1.024, 1.056, 1.024, 1.024, 1.024, 1.056]
-    stuck, steps = [2.048] * 7, [4.096, 4.128] * 3 + [4.096]
-    assert half(stuck) < 0.002  # nothing shows how coarse the clock is
-    assert half(stuck, steps) == pytest.approx(1.96 * 0.032 / 2.048 / np.sqrt(6.0), rel=0.02)
-    assert half(coarse) > 1.96 * 0.03 / np.sqrt(6.0)
+    tick = math.log(1.056 / 1.024)
+    assert width(of(coarse, coarse)) > tick
+    assert of([1.024, 1.025] * 4, [1.0245, 1.0246] * 4).p[0] == 1.0
+    stuck = of([2.048] * 7, [2.048] * 7)
+    assert stuck.bound[0] > math.log(2.0)
+
+
+def test_the_work_grows_with_the_number_of_benchmarks_and_no_faster() -> None:
+    def work(count: int) -> int:
+        source, session = np.random.default_rng(1), Session("s", {"build_type": "Release"})
+        logs = source.normal(0.0, 0.002, (2, count, 7))
+        base, cand = (
+            Record(
+                Path("simulated"),
+                Source.RUN,
+                {"s": session},
+                {f"a/{i}": Row(f"a/{i}", {"s": tuple(of)}, Clock.DEVICE)
+                 for i, of in enumerate(np.exp(side).tolist())},
+            )
+            for side in logs
+        )  # fmt: skip
+        return calls(lambda: judge(base, cand))
+
+    assert work(2000) < 12 * work(200)
 
 
 def suite(loaded: Loader, moves: Sequence[float]) -> Found:

@@ -26,7 +26,7 @@ from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES
 from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.note import SIBLINGS, Note, and_more, listed, sentence
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, Controls
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, Movement
 
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
@@ -43,7 +43,7 @@ def of(
     waived: Mapping[Override, Sequence[str]],
     request: Request,
     unasked: int,
-    moved: Controls | None,
+    moved: Sequence[Movement] | None,
     settings: ComparisonSettings,
 ) -> Iterator[Note]:
     """Yield the notes of a comparison, most important first.
@@ -130,18 +130,18 @@ def _overrides(
             yield Note("override_unused", f"{foreign(f'--allow {one.word}')} was not needed.")
 
 
-def _host(judged: Judged, moved: Controls) -> Iterator[Note]:
+def _host(judged: Judged, moved: Sequence[Movement]) -> Iterator[Note]:
     """Yield a note on the control that differed most between the sides, if that is notable."""
-    everything = [*moved.memory.items(), *moved.calls.items()]
-    key, most = max(everything, key=lambda one: one[1].seen, default=("", None))
+    most = max(moved, key=lambda control: control.seen, default=None)
     if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
         return
     control = next(one for one, _ in judged if one.candidate.name == most.name)
-    ours, session = control.session, next(one for one in control.references if one.key == key)
+    ours = control.session
+    session = next(one for one in control.references if one.key == most.session)
     size = percent(math.expm1(most.seen), sign=False)
     words = f"The host was not the same on both sides: {foreign(most.name)} moved by {size}"
     if len(control.references) > 1:
-        words += f" against session {foreign(key)}"
+        words += f" against session {foreign(most.session)}"
     if session.boot_id != ours.boot_id:  # what else may explain the movement
         same = session.gpu_uuid is not None and session.gpu_uuid == ours.gpu_uuid
         words += f", of another {'boot' if same else 'machine'}"

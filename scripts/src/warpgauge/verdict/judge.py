@@ -63,7 +63,7 @@ def judge(
         rule = Rule(settings)
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
-        rule = Rule(settings, screening.controls(pairings))
+        rule = Rule(settings, screening.movements(pairings))
     outcomes = rule.verdicts(pairings, tests)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *outcomes)}
     met, unasked = list(zip(pairings, outcomes, strict=True)), len(rows) - len(names)

@@ -30,7 +30,7 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.screening import Controls, Movement
+from warpgauge.verdict.screening import Movement
 
 _FEWEST_PAIRS = {Outcome.PASS: FEWEST_OF_A_PASS, **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE)}
 
@@ -44,7 +44,7 @@ class Rule:
     """
 
     settings: ComparisonSettings
-    moved: Controls | None = None
+    moved: Sequence[Movement] | None = None
 
     def verdicts(self, pairings: Sequence[Pairing], tests: Tests) -> list[Verdict]:
         """Return the verdicts of `pairings`, in their order."""
@@ -122,7 +122,8 @@ class Rule:
         clock, nearness = pairing.candidate.clock, pairing.comparability
         if self.moved is None:
             return self.settings.paired_effect(pairing.candidate.name, clock)
-        if clock is Clock.HOST and not self.moved.of(pairing.candidate):
+        is_known = any(control.concerns(pairing.candidate) for control in self.moved)
+        if clock is Clock.HOST and not is_known:
             # A disturbed machine is not recognised without controls: boots count as different.
             nearness = max(nearness, Comparability.SAME_GPU)
         counters = pairing.baseline.counters  # more kernels of the candidate are no latency
@@ -132,9 +133,14 @@ class Rule:
         """Return a control of the host that moved at least as far as this row, if any."""
         if self.moved is None or pairing.candidate.clock is not Clock.HOST:
             return None
-        movements = self.moved.of(pairing.candidate)
-        controls = (movements[s.key] for s in pairing.references if s.key in movements)
-        return next((control for control in controls if abs(log_ratio) <= control.log_ratio), None)
+        references = {session.key for session in pairing.references}
+        controls = [
+            control
+            for control in self.moved
+            if control.session in references and control.concerns(pairing.candidate)
+        ]
+        most = max(controls, key=lambda control: control.log_ratio, default=None)
+        return most if most is not None and abs(log_ratio) <= most.log_ratio else None
 
 
 def _evidence(pairing: Pairing) -> Evidence:
