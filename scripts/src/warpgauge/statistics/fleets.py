@@ -42,7 +42,7 @@ _SMALLEST_SD = 1e-4  # no row repeats better than this (standard deviation of th
 _OWN_SCATTER = 4.0
 # What all rows of a unit share is removed up to so many standard deviations of it between units,
 # and if there are rows enough to know it.
-_SHARED, _FEWEST_SHARED = 10.0, 10
+_SHARED, _FEWEST_SHARED = 10.0, 5
 # A row's score is the log of its distance over each of these (standard deviations), in steps.
 _STARTS = (3.0, 6.0, 12.0, 24.0)
 _STEP, _HIGHEST_CELL, _CELLS = 0.1, 40, 4096
@@ -142,7 +142,13 @@ def judged(fleet: Fleet) -> Judged:
         logs = logs - np.where(nodes.slower, nodes.excess, 0.0)[node]
     within = _within(logs, fleet)
     gpus = slower_units(within, fleet.own, fleet, GPU_ALPHA, ~np.isnan(within))
-    rest = np.where(gpus.slower, np.nan, within)
+    excess = within - medians(within)
+    scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
+    shared = _shared(excess / scale, fleet.host)
+    # Half a fleet may be slow in a row: only its faster GPUs say how much healthy ones differ.
+    near, far = np.nanquantile(np.where(np.isnan(scale), 0.0, excess), [0.25, 0.05], axis=0)
+    rest = within - np.minimum(near - far, scale) * shared
+    rest[gpus.slower] = np.nan
     return Judged(levels, gpu_levels, nodes, gpus, slower_groups(rest, fleet.least, EACH_ALPHA))
 
 
@@ -238,12 +244,18 @@ def _distance(excess: Array, own: Array, host: Mask) -> Array:
     scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
     added = np.maximum(own - _OWN_SCATTER * medians(own), 0.0)
     distance = excess / np.sqrt(scale**2 + added)
+    return np.asarray(distance - _shared(distance, host))
+
+
+def _shared(distance: Array, host: Mask) -> Array:
+    """Return what all rows of a unit share, by clock, as far as healthy units explain it."""
+    shared = np.zeros(distance.shape)
     for kind in (host, ~host):
         if np.sum(kind) >= _FEWEST_SHARED:
-            shared = np.nan_to_num(medians(distance[:, kind].T))
-            most = _SHARED * _NORMAL * np.median(np.abs(shared))
-            distance[:, kind] -= np.clip(shared, -most, most)[:, None]
-    return np.asarray(distance)
+            middle = np.nan_to_num(medians(distance[:, kind].T))
+            most = _SHARED * _NORMAL * np.median(np.abs(middle))
+            shared[:, kind] = np.clip(middle, -most, most)[:, None]
+    return shared
 
 
 def _evidence(distance: Array, worth: float) -> tuple[Array, Array]:
