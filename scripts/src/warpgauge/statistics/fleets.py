@@ -50,9 +50,9 @@ _TINY = 1e-14  # rounding of the convolution
 # A single row counts if its distance is too large for the heaviest tail that noise is taken to
 # have: Student's t with so many degrees of freedom.
 _HEAVIEST = 2.5
-# The rows of one host depend on each other beyond what is removed: recorded ones show as much as
-# half as many independent ones.
-_WORTH_OF_NODES = 0.5
+# Rows of one host, and rows in which many units are slow, depend on each other beyond what is
+# removed: they show as much as half as many independent ones.
+_WORTH = 0.5
 
 # A row has two groups if their medians are at least so many times as far apart as the sum of their
 # median absolute deviations. Two halves of one normal or exponential population reach 2.
@@ -138,7 +138,7 @@ def judged(fleet: Fleet) -> Judged:
     nodes = None
     if node.max() + 1 >= FEWEST_UNITS:
         each, own, agree = _of_nodes(logs, node), _of_nodes(fleet.own, node), _agree(logs, fleet)
-        nodes = slower_units(each, own, fleet, EACH_ALPHA, agree, _WORTH_OF_NODES)
+        nodes = slower_units(each, own, fleet, EACH_ALPHA, agree, _WORTH)
         logs = logs - np.where(nodes.slower, nodes.excess, 0.0)[node]
     within = _within(logs, fleet)
     gpus = slower_units(within, fleet.own, fleet, GPU_ALPHA, ~np.isnan(within))
@@ -349,7 +349,7 @@ def _group(logs: Array, split: Mask) -> Level | None:
     if not len(numbers):
         return None
     reached = np.sum(counts[:, None] >= numbers, axis=0)
-    p = len(chance) * special.bdtrc(reached - 1, units, np.minimum(tail[numbers], 1.0))
+    p = len(chance) * special.bdtrc(reached - 1, units, np.minimum(tail[numbers], 1.0) ** _WORTH)
     best = int(np.argmin(p))
     members = counts >= numbers[best]
     both = split & members[:, None]
