@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from fleet_files import context_of, write_gpu
-from simulated_fleets import GPUS_A_NODE, PROCESSES
+from fleet_files import GPUS_A_NODE, PROCESSES, context_of, write_gpu
 from warpgauge.commands import fleet
 from warpgauge.fleet.report import Fleet
 from warpgauge.system import contract
@@ -55,7 +54,8 @@ def test_the_json_is_as_its_types_say(folder: Path, capsys: pytest.CaptureFixtur
     Draft202012Validator(contract.schema(Fleet)).validate(told)
     assert [one["name"] for one in told["outliers"]] == [f"GPU-{5:032x}"]
     assert told["models"] == [{"name": "NVIDIA H200", "gpus": 24, "nodes": 3, "benchmarks": 12,
-                               "judged": True, "incomplete": {}}]  # fmt: skip
+                               "judged": True, "hosts_judged": False,
+                               "incomplete": {}}]  # fmt: skip
 
 
 def test_the_page_has_the_outlier_two_pictures_and_no_foreign_markup(
@@ -83,3 +83,19 @@ def test_a_filter_selects_benchmarks_and_one_that_matches_none_is_refused(
 def test_a_report_does_not_replace_a_run_file(folder: Path) -> None:
     with pytest.raises(UserError, match="cannot write"):
         run(folder, "--format", f"json={folder / '1.json'}")
+
+
+def test_a_baseline_of_another_model_is_refused(folder: Path) -> None:
+    with pytest.raises(UserError, match="give another"):
+        run(folder, "--baseline", ROOT / "baselines" / "nvidia-h100-80gb-hbm3")
+
+
+def test_the_report_says_how_many_units_are_needed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder)
+    assert "hosts are not judged: at least 8 nodes are needed" in capsys.readouterr().out
+    for path in [*folder.iterdir()][:20]:
+        path.unlink()
+    assert run(folder) is ExitStatus.NOT_MEASURED
+    assert "not judged: at least 8 GPUs" in capsys.readouterr().out

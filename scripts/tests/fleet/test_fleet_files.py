@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fleet_files import context_of, write_gpu
-from simulated_fleets import GPUS_A_NODE, PROCESSES
+from fleet_files import GPUS_A_NODE, PROCESSES, context_of, write_gpu
 from warpgauge.fleet import judging, reading
-from warpgauge.fleet.judging import Kind, Report
+from warpgauge.fleet.judging import Baseline, Kind, Report
 from warpgauge.system.errors import ExitStatus, UserError
 
 NAMES = [f"gemm/cublas/n:{n}" for n in range(12)]
@@ -128,7 +127,7 @@ def test_each_gpu_model_is_judged_by_itself(folder: Path) -> None:
         change(folder / f"{gpu}.json", gpu_name="NVIDIA Other")
     change(folder / "39.json", gpu_name="NVIDIA Alone")
     found = report(folder)
-    counts = {one.name: (len(one.measured.gpus), one.is_judged) for one in found.models}
+    counts = {one.name: (len(one.measured.gpus), one.found is not None) for one in found.models}
     assert counts == {"NVIDIA H200": (31, True), "NVIDIA Other": (8, True),
                       "NVIDIA Alone": (1, False)}  # fmt: skip
     assert [one.name for one in found.outliers] == [f"GPU-{11:032x}"]
@@ -215,6 +214,34 @@ def test_a_slow_node_is_told_to_look_at_its_host(tmp_path: Path) -> None:
     (one,) = report(tmp_path).outliers
     assert (one.kind, one.name, one.gpus) == (Kind.NODE, "node0001", 8)
     assert one.advice[-1].startswith("host: ")
+
+
+def test_a_fleet_of_which_most_are_slow_is_reported_against_a_baseline(tmp_path: Path) -> None:
+    write_fleet(tmp_path, dict.fromkeys(range(16), 0.06), gpus=16)
+    assert report(tmp_path).exit_status is ExitStatus.OK
+    limits = dict.fromkeys(NAMES, (1e-4, 0.03))
+    known = judging.judged(reading.read(tmp_path), None, Baseline(("NVIDIA H200",), limits))
+    (one,) = known.outliers
+    assert one.kind is Kind.MODEL
+    assert {row.benchmark for row in one.rows} == {*NAMES[:6]}
+    assert known.exit_status is ExitStatus.OUTSIDE
+    with pytest.raises(UserError, match=r"the baseline has .NVIDIA L4"):
+        judging.judged(reading.read(tmp_path), None, Baseline(("NVIDIA L4",), limits))
+
+
+def test_many_slow_gpus_are_a_group_with_its_members(tmp_path: Path) -> None:
+    write_fleet(tmp_path, dict.fromkeys(range(0, 40, 2), 0.06))
+    (one,) = report(tmp_path).outliers
+    assert (one.kind, one.gpus) == (Kind.GROUP, 20)
+    assert {*one.members} == {f"GPU-{gpu:032x}" for gpu in range(0, 40, 2)}
+    assert {row.benchmark for row in one.rows} == {*NAMES[:6]}
+
+
+def test_fewer_than_eight_gpus_are_not_judged(tmp_path: Path) -> None:
+    write_fleet(tmp_path, {2: 0.5}, gpus=7)
+    found = report(tmp_path)
+    assert found.outliers == []
+    assert found.exit_status is ExitStatus.NOT_MEASURED
 
 
 def racks(path: Path, lines: str) -> Path:

@@ -19,7 +19,7 @@ from bench_process import uuid
 from builders import Json, baseline, write
 from warpgauge.system.environment import ROOT
 
-NODES, GPUS_A_NODE = 3, 2
+NODES, GPUS_A_NODE = 4, 2
 TIMES = {"sync/idle": 1e5, "sync/busy/n:4": 5e5}
 SLOW_NODE, SLOW_GPU = 3, uuid(31)
 WHERE = "cluster:gpu"
@@ -93,7 +93,8 @@ def test_every_gpu_of_every_node_is_measured_once_and_held_to_references(tmp_pat
     cases = report["runs"][0]["testcases"]
     checks = [one for one in cases if one["name"].startswith("WarpgaugeCheck")]
     results = {one["job_nodelist"][0]: one["result"] for one in checks}
-    assert results == {"node1": "pass", "node2": "pass", f"node{SLOW_NODE}": "fail"}, told
+    expected = {f"node{one}": "pass" for one in range(1, NODES + 1)}
+    assert results == {**expected, f"node{SLOW_NODE}": "fail"}, told
     assert "sync/busy/n=4" in told
     assert len(cases) == NODES + 1  # one build
     files = [*(tmp_path / "rfm").rglob("run-*.json")]

@@ -135,19 +135,29 @@ def _share(fraction: float | None) -> str:
 def references(baseline: Record, where: str) -> str:
     """Return JSON for a ReFrame test's `reference`; `where` is ``SYSTEM:PARTITION``.
 
-    Each benchmark has its median over the sessions (us), no lower limit, and an upper limit (a
-    fraction). Another healthy GPU of the model exceeds any of the limits with a probability of 1 %.
-    Raises UserError.
+    Each benchmark has its median (us), no lower limit, and an upper limit (a fraction). Raises
+    UserError.
     """
     if not _WHERE.fullmatch(where):
         raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
-    measured = [row for row in baseline.rows.values() if row.error is None]
-    chance = ComparisonSettings.alpha / max(len(measured), 1)
-    rows = {row.name.replace(":", "="): _reference(row, chance) for row in measured}
+    rows = {
+        name.replace(":", "="): (float(f"{1e6 * seconds:.7g}"), None, share, "us")
+        for name, (seconds, share) in limits(baseline).items()
+    }
     return json.dumps({where: rows}, indent=1)
 
 
-def _reference(row: Row, chance: float) -> tuple[float, None, float, str]:
+def limits(baseline: Record) -> dict[str, tuple[float, float]]:
+    """Return each benchmark's median over the sessions (seconds), and what is too much more.
+
+    That is a fraction, which another healthy GPU exceeds anywhere with a probability of 1 %.
+    """
+    measured = [row for row in baseline.rows.values() if row.error is None]
+    chance = ComparisonSettings.alpha / max(len(measured), 1)
+    return {row.name: _limit(row, chance) for row in measured}
+
+
+def _limit(row: Row, chance: float) -> tuple[float, float]:
     seconds = statistics.median(map(geometric_mean, row.process_medians.values()))
     least = minimum_effect(row.clock, Comparability.SIBLING, seconds, row.counters)
     sessions, scatter = len(row.process_medians), between(row)
@@ -155,4 +165,4 @@ def _reference(row: Row, chance: float) -> tuple[float, None, float, str]:
         # Student's t prediction interval for one more session.
         reach = float(special.stdtrit(sessions - 1, 1.0 - chance))
         least = max(least, math.expm1(min(reach * scatter * math.sqrt(1 + 1 / sessions), 1.0)))
-    return float(f"{1e6 * seconds:.7g}"), None, round(least, 4), "us"
+    return seconds, round(least, 4)

@@ -235,15 +235,17 @@ def fleet() -> Parser:
     parser = Parser(prog="warpgauge fleet", description=_FLEET, epilog="""\
 exit status:
   0  no outlier, and everything was judged
-  1  at least one outlier
+  1  an outlier, a slower group of GPUs, or most GPUs slower than the baseline's
   2  bad usage, or no readable file
   3  no outlier, but a file cannot be read, a GPU lacks benchmarks that the others
-     have, or a model has too few GPUs""")
+     have, or a model has fewer than eight GPUs""")
     what = group(parser, "input", "%(prog)s . --factors nodes.csv --filter '^memcpy/'")
     what.add_argument("folder", metavar="FOLDER", type=folder, help="folder of run files")
     what.add_argument("--factors", metavar="FILE", type=Path, help="CSV that says what nodes or "
         "GPUs have in common: the first column is node or gpu_uuid, the others are factors, e.g. "
         "rack")
+    what.add_argument("--baseline", metavar="FOLDER", type=folder, help="baseline of the GPU "
+        "model, e.g. baselines/nvidia-h200: also report if most GPUs are slower than its own")
     add(what, "--filter")
     output = group(parser, "output", "%(prog)s . --format json --format html=fleet.html")
     add_formats(output, "result", ("terminal", "json", "html"))

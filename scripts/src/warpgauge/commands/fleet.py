@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from warpgauge.baselines import show, store
 from warpgauge.commands import command_lines
 from warpgauge.commands.output import Formats
 from warpgauge.fleet import judging, reading, report
@@ -19,6 +20,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     formats = Formats.parse(given.format, known=FORMATS)
     formats.check(root / "baselines", [given.folder])
     measured = reading.read(given.folder).matching(given.filter)
-    found = judging.judged(measured, given.factors)
+    baseline = None
+    if given.baseline is not None:
+        folder = store.open_folder(given.baseline)
+        baseline = judging.Baseline(folder.gpu_names, show.limits(folder.whole))
+    found = judging.judged(measured, given.factors, baseline)
     shown = Output(highlight=False)
     return formats.deliver(found, found.exit_status, lambda: report.render(found, shown))

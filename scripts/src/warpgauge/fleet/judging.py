@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +22,10 @@ from warpgauge.records.load import load
 from warpgauge.records.row import Row
 from warpgauge.reports.formats.json import Chance, Count
 from warpgauge.statistics import fleets
+from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.outliers import FEWEST_UNITS
-from warpgauge.system.errors import ExitStatus
-from warpgauge.system.text import inert, plural, quantity
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert, listed, plural, quantity
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.incompatibility import lowered_clock
 
@@ -40,6 +40,13 @@ _OF_LINK = (
     "link: compare width and generation (nvidia-smi -q -d PCIE, nvidia-smi nvlink -s), and check "
     "replay counts"
 )
+_OF_GROUP = (
+    "so many GPUs may be sick, or configured differently: compare their settings, and all with a "
+    "baseline (--baseline)"
+)
+_OF_MODEL = (
+    "most GPUs are slower than the baseline's: compare commit, driver, clocks and power limits"
+)
 _OF_MEMORY = (
     "memory: check remapped rows and ECC errors (nvidia-smi -q -d ROW_REMAPPER,ECC), and run dcgmi "
     "diag -r 3"
@@ -49,25 +56,27 @@ _OF_MEMORY = (
 class Kind(Enum):
     """The kind of an outlier."""
 
+    MODEL = "model"
     LEVEL = "level"
     NODE = "node"
     GPU = "GPU"
+    GROUP = "group"
 
 
 class Slower(msgspec.Struct, frozen=True):
-    """A benchmark, its slowdown as a fraction of the fleet's median, and its p."""
+    """A benchmark, and its slowdown as a fraction of the fleet's median, or the baseline's."""
 
     benchmark: str
     slowdown: float
-    p: float
 
 
 class Outlier(msgspec.Struct, frozen=True):
-    """`kind`: a GPU, a node, or a level, which is something shared by several nodes or GPUs.
+    """`kind`: a GPU, a node, a level (something shared by several nodes or GPUs), a group of GPUs
+    that no factor explains, or a model most of whose GPUs are slower than the baseline's.
 
-    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts the GPUs concerned. `p` is the
-    probability that a healthy one looks like this, not adjusted for their number. `rows` begin with
-    the slowest.
+    `name` is a UUID, a node's name, or ``rack=7``. `gpus` counts the GPUs concerned; `members` are
+    a group's UUIDs. `p` is the probability that a healthy one looks like this, not adjusted for
+    their number. `rows` begin with the slowest.
     """
 
     kind: Kind
@@ -78,24 +87,29 @@ class Outlier(msgspec.Struct, frozen=True):
     rows: tuple[Slower, ...]
     advice: tuple[str, ...]
     node: str = ""
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Limits of the `models`: seconds, and the share by which no healthy GPU exceeds them."""
+
+    models: tuple[str, ...]
+    limits: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Model:
-    """The GPUs of one model, judged; `found.gpus` is None if there are too few.
+    """The GPUs of one model; `found` is None if there are too few to judge them.
 
     `excess` has for each outlier the log ratios of all benchmarks, NaN if not measured.
     """
 
     name: str
     measured: Measured
-    found: fleets.Judged
+    found: fleets.Judged | None
     outliers: tuple[Outlier, ...] = ()
     excess: tuple[Array, ...] = ()
-
-    @property
-    def is_judged(self) -> bool:
-        return self.found.gpus is not None
 
     @cached_property
     def nodes(self) -> int:
@@ -129,25 +143,47 @@ class Report:
     def exit_status(self) -> ExitStatus:
         if self.outliers:
             return ExitStatus.OUTSIDE
-        complete = all(model.is_judged and not model.incomplete for model in self.models)
+        complete = all(model.found is not None and not model.incomplete for model in self.models)
         return ExitStatus.OK if complete and not self.faults else ExitStatus.NOT_MEASURED
 
 
-def judged(measured: Measured, table: Path | None) -> Report:
-    """Return the report; `table` is a CSV of factors. Raise UserError if that cannot be read."""
+def judged(measured: Measured, table: Path | None, baseline: Baseline | None = None) -> Report:
+    """Return the report; `table` is a CSV of factors. Raise UserError if that cannot be read.
+
+    Most GPUs of the model that `baseline` has may be slow: their medians are compared with it.
+    """
     levels = factors(measured.gpus, table)
     models = []
     for name in sorted({gpu.model for gpu in measured.gpus}):
         at = [i for i, gpu in enumerate(measured.gpus) if gpu.model == name]
         some = {factor: [held[i] for i in at] for factor, held in levels.items()}
         held = np.flatnonzero(~np.isnan(measured.logs[at]).all(axis=0))
-        models.append(_model(name, measured.of(at, held.tolist()), some))
+        model = _model(name, measured.of(at, held.tolist()), some)
+        if baseline is not None and name in baseline.models:
+            model = _against(baseline, model)
+        models.append(model)
+    if baseline is not None and not any(model.name in baseline.models for model in models):
+        known = listed(baseline.models)
+        raise UserError(f"the baseline has {known}; the folder has none of it: give another")
     return Report(tuple(models), measured.faults, measured.older)
 
 
+def _against(baseline: Baseline, model: Model) -> Model:
+    """Return the model with the rows in which its median GPU exceeds the baseline's limit."""
+    names = model.measured.names
+    limits = [baseline.limits.get(name, (math.nan, math.nan)) for name in names]
+    seconds, shares = np.array(limits).T
+    excess = fleets.medians(model.measured.logs) - np.log(seconds)
+    if not (over := excess > np.log1p(shares)).any():
+        return model
+    rows, gpus = _slower(names, over, excess), len(model.measured.gpus)
+    one = Outlier(Kind.MODEL, model.name, model.name, gpus, ALPHA, rows, (_OF_MODEL,))
+    return replace(model, outliers=(one, *model.outliers), excess=(excess, *model.excess))
+
+
 def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
-    if len(some.gpus) < FEWEST_UNITS or not some.names:
-        return Model(name, some, fleets.Judged([], [], None, None))
+    if len(some.gpus) < fleets.FEWEST_UNITS or not some.names:
+        return Model(name, some, None)
     nodes = [*dict.fromkeys(gpu.node for gpu in some.gpus)]
     numbers = {node: number for number, node in enumerate(nodes)}
     kinds = [Clock.HOST if by_host else Clock.DEVICE for by_host in some.host]
@@ -157,7 +193,6 @@ def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
         np.array([numbers[gpu.node] for gpu in some.gpus]),
         some.host,
         np.array([math.log1p(TOLERANCE[clock]) for clock in kinds]),
-        [(row.split("/")[0], clock) for row, clock in zip(some.names, kinds, strict=True)],
         levels,
     )
     found = fleets.judged(fleet)
@@ -165,38 +200,46 @@ def _model(name: str, some: Measured, levels: fleets.Levels) -> Model:
     return Model(name, some, found, tuple(its for its, _ in pairs), tuple(its for _, its in pairs))
 
 
+def _slower(names: Sequence[str], slower: NDArray[np.bool_], excess: Array) -> tuple[Slower, ...]:
+    at = sorted(np.flatnonzero(slower).tolist(), key=lambda i: -excess[i])
+    return tuple(Slower(names[i], math.expm1(excess[i])) for i in at)
+
+
 def _outliers(
     model: str, some: Measured, node_of: NDArray[np.intp], found: fleets.Judged
 ) -> Iterator[tuple[Outlier, Array]]:
-    """Yield levels first, then nodes, then GPUs, strongest evidence first; and their excess."""
-
-    def rows(slower: NDArray[np.bool_], excess: Array, p: Array) -> tuple[Slower, ...]:
-        at = sorted(np.flatnonzero(slower), key=lambda i: -excess[i])
-        return tuple(Slower(some.names[i], math.expm1(excess[i]), float(p[i])) for i in at)
-
+    """Yield levels, nodes, GPUs and groups, strongest evidence first; and their excess."""
     of_nodes = [(level, level.members[node_of]) for level in found.levels]
     for level, members in [*of_nodes, *((level, level.members) for level in found.gpu_levels)]:
         name = ", ".join(f"{factor}={value}" for factor, value in level.names)
         words = "all that have it are slower than the others: check what else they have in common"
         if len(level.names) > 1:
             words += "; the same GPUs have these, so the cause cannot be distinguished"
-        slower = rows(level.slower, level.excess, np.full(len(level.excess), level.p))
-        count = int(members.sum())
+        slower, count = _slower(some.names, level.slower, level.excess), int(members.sum())
         yield Outlier(Kind.LEVEL, name, model, count, level.p, slower, (words,)), level.excess
 
-    assert found.gpus is not None
-    advisor = _Advisor(some.gpus, np.flatnonzero(~found.gpus.chosen))
+    grouped = sum((group.members for group in found.groups), np.zeros(len(node_of), dtype=bool))
+    advisor = _Advisor(some.gpus, np.flatnonzero(~found.gpus.chosen & ~grouped))
     for kind, units in ((Kind.NODE, found.nodes), (Kind.GPU, found.gpus)):
         if units is None:
             continue
-        for at in sorted(np.flatnonzero(units.chosen), key=lambda at: units.evidence[at]):
+        for at in sorted(np.flatnonzero(units.chosen), key=lambda at: units.p[at]):
             numbers = np.flatnonzero(node_of == at) if kind is Kind.NODE else np.array([at])
             gpu, count = some.gpus[numbers[0]], len(numbers)
             name = gpu.node_name if kind is Kind.NODE else gpu.uuid
-            slower = rows(units.slower[at], units.excess[at], units.p[at])
+            slower = _slower(some.names, units.slower[at], units.excess[at])
             advice = advisor.advice(gpu, slower, of_node=kind is Kind.NODE)
-            p, excess = float(units.evidence[at]), units.excess[at]
+            p, excess = float(units.p[at]), units.excess[at]
             yield Outlier(kind, name, model, count, p, slower, advice, gpu.node_name), excess
+    for group in found.groups:
+        numbers, slower = (
+            np.flatnonzero(group.members),
+            _slower(some.names, group.slower, group.excess),
+        )
+        advice = advisor.advice(some.gpus[numbers[0]], slower, of_node=False)
+        name, uuids = "slower group", tuple(some.gpus[i].uuid for i in numbers)
+        one = Outlier(Kind.GROUP, name, model, len(uuids), group.p, slower, (_OF_GROUP, *advice))
+        yield msgspec.structs.replace(one, members=uuids), group.excess
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from warpgauge.reports.drawing import fleets
 from warpgauge.reports.drawing.fleets import HeatMap, Ranks
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import Count, written
-from warpgauge.statistics.fleets import GPU_ALPHA
-from warpgauge.statistics.outliers import FEWEST_UNITS
+from warpgauge.statistics.fleets import FEWEST_UNITS, GPU_ALPHA
 from warpgauge.system import contract, layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line, print_text
@@ -38,7 +37,7 @@ def headline(report: Report) -> str:
     among = f"among {plural(gpus, 'GPU')}"
     found = report.outliers
     if not found:
-        whole = all(model.is_judged for model in report.models)
+        whole = all(model.found is not None for model in report.models)
         return f"{'No outlier' if whole else 'Not judged: too few GPUs'} {among}"
     counts = [
         plural(count, kind.value)
@@ -52,6 +51,10 @@ def _named(outlier: Outlier) -> str:
     """Return a name such as ``GPU-7… on node0012``. Inert."""
     if outlier.kind is Kind.GPU:
         return inert(f"{outlier.name} on {outlier.node}")
+    if outlier.kind is Kind.GROUP:
+        return f"{plural(outlier.gpus, 'GPU')} form a slower group in these benchmarks"
+    if outlier.kind is Kind.MODEL:
+        return inert(f"the median of all {outlier.gpus} {outlier.name} against the baseline")
     node = "node " if outlier.kind is Kind.NODE else ""
     return inert(f"{node}{outlier.name} ({plural(outlier.gpus, 'GPU')})")
 
@@ -70,9 +73,12 @@ def _judged(model: Model) -> list[str]:
         plural(model.nodes, "node"),
         plural(len(model.measured.names), "benchmark"),
     )
-    why = f"at least {FEWEST_UNITS} GPUs are needed to know the scatter between healthy ones"
-    not_judged = [] if model.is_judged else [f"not judged: {why}"]
-    return [f"{inert(model.name or 'unnamed GPU')}: {', '.join(counts)}", *not_judged]
+    needed, why = f"at least {FEWEST_UNITS}", []
+    if model.found is None:
+        why = [f"not judged: {needed} GPUs of a model are needed to know how healthy ones differ"]
+    elif model.found.nodes is None:
+        why = [f"hosts are not judged: {needed} nodes are needed"]
+    return [f"{inert(model.name or 'unnamed GPU')}: {', '.join(counts)}", *why]
 
 
 def _notes(report: Report) -> list[str]:
@@ -113,6 +119,8 @@ def render(report: Report, console: Console) -> None:
                 print_line(console, f"    {percent(row.slowdown):>8}  {inert(row.benchmark)}")
             if len(outlier.rows) > _ROWS:
                 print_line(console, f"              and {len(outlier.rows) - _ROWS} more")
+            if outlier.members:
+                print_text(console, f"the group: {_first(outlier.members)}", 4)
             for words in outlier.advice:
                 print_text(console, words, 4)
         if (more := len(model.outliers) - _OUTLIERS) > 0:
@@ -142,7 +150,8 @@ def _page(report: Report) -> str:
 
 def _table_row(outlier: Outlier) -> str:
     slow = [f"{percent(row.slowdown)} {row.benchmark}" for row in outlier.rows[:_ROWS_OF_PAGE]]
-    cells = ([_slowest(outlier)], slow, outlier.advice)
+    group = [f"the group: {', '.join(outlier.members)}"] if outlier.members else []
+    cells = ([_slowest(outlier)], slow, [*group, *outlier.advice])
     columns = ["<br>".join(escape(inert(words)) for words in lines) for lines in cells]
     head = f'<th scope="row">{escape(_named(outlier))}</th>'
     return f"<tr>{head}{''.join(f'<td>{column}</td>' for column in columns)}</tr>"
@@ -154,9 +163,9 @@ def _wide(inner: str) -> str:
 
 def _pictures(model: Model) -> list[str]:
     """Return all GPUs by their evidence, and the slower benchmarks of the first outliers."""
-    found, pictures = model.found.gpus, []
-    if found is not None:
-        values = [-math.log10(max(p, 1e-300)) for p in found.evidence]
+    pictures = []
+    if model.found is not None:
+        values = [-math.log10(p) for p in model.found.gpus.p]
         names = [inert(gpu.uuid) for gpu in model.measured.gpus]
         title = f"{model.name}: evidence that a GPU is slower"
         limit = -math.log10(GPU_ALPHA / len(values))
@@ -173,13 +182,13 @@ def _pictures(model: Model) -> list[str]:
         columns = [
             f"{its.node} …{its.name[-8:]}" if its.kind is Kind.GPU else its.name for its in some
         ]
-        title = f"{model.name}: change against the fleet's median"
+        title = f"{model.name}: change against the fleet's median, or the baseline"
         pictures.append(fleets.heat_map(HeatMap(title, rows, columns, changes)))
     return pictures
 
 
 class JudgedModel(msgspec.Struct, frozen=True):
-    """The GPUs of a model; fewer than four are not judged.
+    """The GPUs of a model; fewer than eight are not judged, nor the hosts of fewer nodes.
 
     `incomplete` lists, by UUID, the missing benchmarks that most other GPUs have.
     """
@@ -189,6 +198,7 @@ class JudgedModel(msgspec.Struct, frozen=True):
     nodes: Count
     benchmarks: Count
     judged: bool
+    hosts_judged: bool
     incomplete: dict[str, list[str]]
 
 
@@ -210,7 +220,8 @@ class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
 def _json(report: Report) -> str:
     models = tuple(
         JudgedModel(its.name, len(its.measured.gpus), its.nodes, len(its.measured.names),
-                    its.is_judged, {gpu.uuid: names for gpu, names in its.incomplete.items()})
+                    its.found is not None, its.found is not None and its.found.nodes is not None,
+                    {gpu.uuid: names for gpu, names in its.incomplete.items()})
         for its in report.models
     )  # fmt: skip
     document = Fleet(

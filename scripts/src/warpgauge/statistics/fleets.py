@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what differs in a fleet: groups of many nodes first, then nodes, then GPUs. Pure.
+"""Find what is slower in a fleet: levels of factors, then nodes, then GPUs, then groups. Pure.
 
-Each step searches what the step before leaves, so that a slow rack is not reported GPU by GPU.
+Each step searches what the steps before leave, so that a slow rack is not reported GPU by GPU.
+
+The test of units (nodes, GPUs) assumes no distribution of the noise. In a fleet of healthy units
+each row's values could as well belong to the units in any other order, and rows are independent
+once what all rows of a unit share is removed. A unit that is far from the others in one row may be
+noise; one that is far in several rows is not, because noise rarely chooses the same unit twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +20,50 @@ from scipy import special, stats
 
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.statistics.outliers import FEWEST_UNITS, Outliers, medians, outliers
 
 # A healthy fleet shows any finding with probability ALPHA. Half of it goes to GPUs, which are the
-# most; nodes, levels of nodes and levels of GPUs get a third of the rest each.
-GPU_ALPHA, EACH_ALPHA = ALPHA / 2, ALPHA / 6
+# most; nodes, groups, levels of nodes and levels of GPUs share the rest.
+GPU_ALPHA, EACH_ALPHA = ALPHA / 2, ALPHA / 8
+
+# With fewer units, those that are far from the others by chance are too often the same.
+FEWEST_UNITS = 8
 
 # With fewer GPUs a node has no middle to compare their host times with.
 _FEWEST_OF_A_NODE = 3
-_WINSOR = 4.5  # median absolute deviations, three standard deviations
+# A node is slow in a row if more than this share of its GPUs have half its excess or more.
+_AGREE = 0.75
 # With fewer units that have a level, or lack it, ranks show nothing.
 FEWEST_OF_A_LEVEL = 5
-_MOST_LEVELS = 20
+_MOST_FINDINGS = 20  # levels, or groups
+
+_NORMAL = 1.4826  # standard deviations per median absolute deviation of normal values
+_SMALLEST_SD = 1e-4  # no row repeats better than this (standard deviation of the log)
+# A unit's own variance counts beyond this multiple of the median one, which chance explains.
+_OWN_SCATTER = 4.0
+# What all rows of a unit share is removed up to so many standard deviations of it between units,
+# and if there are rows enough to know it.
+_SHARED, _FEWEST_SHARED = 10.0, 5
+# A row's score is the log of its distance over each of these (standard deviations), in steps.
+_STARTS = (3.0, 6.0, 12.0, 24.0)
+_STEP, _HIGHEST_CELL, _CELLS = 0.1, 40, 4096
+_TINY = 1e-14  # rounding of the convolution
+# A single row counts if its distance is too large for the heaviest tail that noise is taken to
+# have: Student's t with so many degrees of freedom.
+_HEAVIEST = 2.5
+# Rows of one host, and rows in which many units are slow, depend on each other beyond what is
+# removed: they show as much as half as many independent ones.
+_WORTH = 0.5
+
+# A row has two groups if their medians are at least so many times as far apart as the sum of their
+# median absolute deviations. Two halves of one normal or exponential population reach 2.
+_SEPARATIONS = (3.5, 7.0, 14.0, 28.0)
+_LARGEST_GROUP = 0.9  # of all units; a few that are faster make no group of the others
+_SAME = 2.0 / 3.0  # share of a group's units, and of a row's slower ones, that have to agree
+_FEWEST_ROWS_OF_A_GROUP = 2
 
 # Each unit's level by factor; "" if unknown.
 Levels = Mapping[str, Sequence[str]]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -38,67 +72,91 @@ class Fleet:
 
     `own` are variances by the GPUs' processes. `node` numbers each GPU's node from 0, without gaps.
     `host` marks rows of the host's clock. Excesses below a row's `least` (log ratio) do not matter.
-    Rows with equal keys in `similar` have similar scales. `factors` are those of the GPUs.
+    `factors` are those of the GPUs.
     """
 
     logs: Array
     own: Array
     node: NDArray[np.intp]
-    host: NDArray[np.bool_]
+    host: Mask
     least: Array
-    similar: Sequence[Hashable]
     factors: Levels
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level whose units are slower than the others in the rows `slower`, by `excess` (logs).
+    """Units that are slower than the others in the rows `slower`, by `excess` (logs).
 
     `names` are (factor, level) pairs. There are several if the same units share them, because the
-    data cannot tell them apart. `p` is adjusted for all rows and levels.
+    data cannot tell them apart; none for a group that no factor explains. `p` is adjusted for all
+    rows, and levels or groups.
     """
 
     names: tuple[tuple[str, str], ...]
-    members: NDArray[np.bool_]
+    members: Mask
     excess: Array
-    slower: NDArray[np.bool_]
+    slower: Mask
     p: float
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The findings. `levels` have a member for each node, `gpu_levels` for each GPU.
+class Units:
+    """For units x rows: `excess` over the fleet's median (logs), NaN if not measured.
 
-    `nodes` and `gpus` are None if there are too few. A GPU's `excess` excludes what levels and
-    outlying nodes add. In rows of the host's clock it is relative to the other GPUs of its node.
+    `p` is each unit's, `chosen` the slower units, `slower` their slower rows.
+    """
+
+    excess: Array
+    p: Array
+    chosen: Mask
+    slower: Mask
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The findings. `levels` have a member for each node, `gpu_levels` and `groups` for each GPU.
+
+    `nodes` is None if there are too few. A GPU's `excess` excludes what levels and slower nodes
+    add. In rows of the host's clock it is relative to the other GPUs of its node.
     """
 
     levels: list[Level]
     gpu_levels: list[Level]
-    nodes: Outliers | None
-    gpus: Outliers | None
+    nodes: Units | None
+    gpus: Units
+    groups: list[Level]
 
 
 def judged(fleet: Fleet) -> Judged:
-    """Return the findings for a fleet of one GPU model."""
+    """Return the findings for a fleet of one GPU model, of FEWEST_UNITS GPUs or more."""
     logs, node = fleet.logs, fleet.node
     of_node, of_gpu = _by_unit(fleet)
     levels = slower_levels(_of_nodes(logs, node), of_node, fleet.least, EACH_ALPHA)
-    logs = logs - sum((taken_out(one) for one in levels), np.zeros((node.max() + 1, 1)))[node]
+    logs = logs - sum((_added(level) for level in levels), np.zeros((node.max() + 1, 1)))[node]
     gpu_levels = slower_levels(_within(logs, fleet), of_gpu, fleet.least, EACH_ALPHA)
-    logs = logs - sum((taken_out(one) for one in gpu_levels), np.zeros((len(node), 1)))
-    each = _of_nodes(logs, node)
+    logs = logs - sum((_added(level) for level in gpu_levels), np.zeros((len(node), 1)))
     nodes = None
-    if len(each) >= FEWEST_UNITS:
-        own = _of_nodes(fleet.own, node)
-        nodes = outliers(each, own, fleet.least, fleet.host, fleet.similar, EACH_ALPHA)
-        added = np.where(nodes.chosen[:, None], np.nan_to_num(nodes.excess), 0.0)
-        logs = logs - added[node]
-    gpus = None
-    if len(logs) >= FEWEST_UNITS:
-        within = _within(logs, fleet)
-        gpus = outliers(within, fleet.own, fleet.least, fleet.host, fleet.similar, GPU_ALPHA)
-    return Judged(levels, gpu_levels, nodes, gpus)
+    if node.max() + 1 >= FEWEST_UNITS:
+        each, own, agree = _of_nodes(logs, node), _of_nodes(fleet.own, node), _agree(logs, fleet)
+        nodes = slower_units(each, own, fleet, EACH_ALPHA, agree, _WORTH)
+        logs = logs - np.where(nodes.slower, nodes.excess, 0.0)[node]
+    within = _within(logs, fleet)
+    gpus = slower_units(within, fleet.own, fleet, GPU_ALPHA, ~np.isnan(within))
+    excess = within - medians(within)
+    scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
+    shared = _shared(excess / scale, fleet.host)
+    # Half a fleet may be slow in a row: only its faster GPUs say how much healthy ones differ.
+    near, far = np.nanquantile(np.where(np.isnan(scale), 0.0, excess), [0.25, 0.05], axis=0)
+    rest = within - np.minimum(near - far, scale) * shared
+    rest[gpus.slower] = np.nan
+    return Judged(levels, gpu_levels, nodes, gpus, slower_groups(rest, fleet.least, EACH_ALPHA))
+
+
+def medians(values: Array) -> Array:
+    """Return each row's median over its units (the axis before the last); NaN if it has none."""
+    known = np.sum(~np.isnan(values), axis=-2, keepdims=True)
+    middles = np.concatenate([np.maximum(known - 1, 0) // 2, known // 2], axis=-2)
+    return np.asarray(np.take_along_axis(np.sort(values, axis=-2), middles, -2).mean(axis=-2))
 
 
 def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -113,36 +171,195 @@ def _by_unit(fleet: Fleet) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     return of_node, of_gpu
 
 
-def _of_nodes(
-    values: Array, node: NDArray[np.intp], middle: Callable[[Array], Array] = medians
-) -> Array:
-    """Return the middle of each node's GPUs: nodes x rows."""
+def _of_nodes(values: Array, node: NDArray[np.intp]) -> Array:
+    """Return the median of each node's GPUs: nodes x rows."""
     order, counts = np.argsort(node, kind="stable"), np.bincount(node)
     first = np.cumsum(counts) - counts
     found = np.empty((len(counts), values.shape[1]))
     for count in np.unique(counts):
         at = np.flatnonzero(counts == count)
-        found[at] = middle(values[order[first[at, None] + np.arange(count)]])
+        found[at] = medians(values[order[first[at, None] + np.arange(count)]])
     return found
 
 
-def _within(logs: Array, fleet: Fleet) -> Array:
-    """Return `logs` with rows of the host's clock relative to their node, which has one host.
+def _agree(logs: Array, fleet: Fleet) -> Mask:
+    """Return in which rows a node's GPUs agree on its excess: nodes x rows.
 
-    The middle is a mean of clipped values, which is more precise than the median.
+    In rows of the GPU's clock one GPU alone says nothing about its node.
     """
+    excess, node = logs - medians(logs), fleet.node
+    has_half = ~(excess < _of_nodes(excess, node)[node] / 2.0)  # also if it was not measured
+    gpus = np.bincount(node)[:, None]
+    for_it = np.zeros((len(gpus), logs.shape[1]))
+    np.add.at(for_it, node, has_half)
+    return np.asarray((for_it > _AGREE * gpus) & (fleet.host | (gpus > 1)))
+
+
+def _within(logs: Array, fleet: Fleet) -> Array:
+    """Return `logs` with rows of the host's clock relative to their node, which has one host."""
     few = np.bincount(fleet.node)[fleet.node] < _FEWEST_OF_A_NODE
     within = logs - _of_nodes(logs, fleet.node)[fleet.node]
     within[few] = np.nan
-    bound = _WINSOR * medians(np.abs(within))
-    tame = np.clip(within, -bound, bound)
-    within -= _of_nodes(tame, fleet.node, _means)[fleet.node]
     return np.where(fleet.host, within, logs)
 
 
-def _means(values: Array) -> Array:
-    """Return each row's mean over its units; 0 for a row without any."""
-    return np.asarray(np.nansum(values, axis=-2) / np.maximum(np.sum(~np.isnan(values), -2), 1))
+def slower_units(
+    logs: Array, own: Array, fleet: Fleet, alpha: float, may: Mask, worth: float = 1.0
+) -> Units:
+    """Return the slower units of `logs` (units x rows, NaN for missing).
+
+    `own` are the logs' variances by the units' own processes. Units count only in rows where they
+    `may`. A fleet of healthy units shows a slower one with probability `alpha` (Holm 1979). The
+    slower ones are removed, and the search is repeated without them. Rows show as much as `worth`
+    times as many independent ones.
+    """
+    excess = logs - medians(logs)
+    found = Units(excess, np.ones(len(logs)), np.zeros(len(logs), bool), np.zeros(logs.shape, bool))
+    left = np.arange(len(logs))
+    while len(left) >= FEWEST_UNITS:
+        some = logs[left] - medians(logs[left])
+        counts = may[left] & (some >= fleet.least)
+        distance = np.where(counts, _distance(some, own[left], fleet.host), 0.0)
+        p, start = _evidence(distance, worth)
+        new = p * len(left) <= alpha
+        found.p[left], found.excess[left], found.chosen[left] = p, some, new
+        found.slower[left] = new[:, None] & _named(distance, start, new)
+        left = left[~new]
+        if not new.any():
+            break
+    return found
+
+
+def _named(distance: Array, start: Array, new: Mask) -> Mask:
+    """Return each unit's slow rows: far from the others, and slower than 99 % of the others."""
+    far: Mask = distance > start[:, None]
+    if new.all():
+        return far
+    slowest = far & (distance > np.quantile(distance[~new], 0.99, axis=0, method="higher"))
+    return np.where(slowest.any(axis=1, keepdims=True), slowest, far)
+
+
+def _distance(excess: Array, own: Array, host: Mask) -> Array:
+    """Return how far units are from the others in each row, in standard deviations."""
+    scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
+    added = np.maximum(own - _OWN_SCATTER * medians(own), 0.0)
+    distance = excess / np.sqrt(scale**2 + added)
+    return np.asarray(distance - _shared(distance, host))
+
+
+def _shared(distance: Array, host: Mask) -> Array:
+    """Return what all rows of a unit share, by clock, as far as healthy units explain it."""
+    shared = np.zeros(distance.shape)
+    for kind in (host, ~host):
+        if np.sum(kind) >= _FEWEST_SHARED:
+            middle = np.nan_to_num(medians(distance[:, kind].T))
+            most = _SHARED * _NORMAL * np.median(np.abs(middle))
+            shared[:, kind] = np.clip(middle, -most, most)[:, None]
+    return shared
+
+
+def _evidence(distance: Array, worth: float) -> tuple[Array, Array]:
+    """Return the probability that a healthy unit is so far away, and where its slow rows start."""
+    rows = distance.shape[1]
+    several = [_chance(distance, start) ** worth for start in _STARTS]
+    single = rows * stats.t.sf(np.max(distance, axis=1, initial=0.0), _HEAVIEST)
+    every = np.stack([*several, single])
+    start = np.array([*_STARTS, _STARTS[-1]])[np.argmin(every, axis=0)]
+    return np.minimum(len(every) * np.min(every, axis=0), 1.0), start
+
+
+def _chance(distance: Array, start: float) -> Array:
+    """Return the probability that a healthy unit's scores have at least the sum of each unit's.
+
+    A healthy unit's score in a row is drawn from the scores of all units in this row, so that the
+    distribution of its sum is the convolution of the rows' distributions.
+    """
+    units, rows = distance.shape
+    unit, row = np.nonzero(distance > start)
+    score = np.log(distance[unit, row] / start) / _STEP
+    cell = np.minimum(score.astype(int) + 1, _HIGHEST_CELL)
+    shares = np.bincount(row * _CELLS + cell, minlength=rows * _CELLS).reshape(rows, _CELLS) / units
+    shares[:, 0] = 1.0 - shares.sum(axis=1)
+    sums = np.fft.irfft(np.prod(np.fft.rfft(shares, axis=1), axis=0), _CELLS)
+    tail = np.clip(np.cumsum(sums[::-1])[::-1], _TINY, 1.0)
+    total = np.bincount(unit, cell, units).astype(int)
+    return np.asarray(tail[np.minimum(total, _CELLS - 1)])
+
+
+def slower_groups(logs: Array, least: Array, alpha: float) -> list[Level]:
+    """Return groups of units, each slower than the other units in the same rows, largest first.
+
+    Such units are too many for `slower_units`: they change what is usual in these rows. A row with
+    two groups (`_split`) shows nothing alone, because healthy units may have two states. Slower
+    units that are the same ones in several rows do. A healthy fleet shows one with probability
+    `alpha`.
+    """
+    found: list[Level] = []
+    while len(found) < _MOST_FINDINGS:
+        split, separation = _split(logs, least)
+        tested = [_group(logs, split & (separation >= least)) for least in _SEPARATIONS]
+        groups = [one for one in tested if one is not None and one.p * len(tested) <= alpha]
+        if not groups:
+            break
+        best = max(groups, key=lambda one: int(one.members.sum()) * int(one.slower.sum()))
+        found.append(replace(best, p=best.p * len(tested)))
+        logs = np.where(best.members[:, None] & best.slower, np.nan, logs)
+    return found
+
+
+def _split(logs: Array, least: Array) -> tuple[Mask, Array]:
+    """Return the slower of two groups in each row (units x rows), and how far apart the two are.
+
+    Two medians in turn with the middle between them (k-medians, Jain and Dubes 1988).
+    """
+    known = ~np.isnan(logs)
+    count = known.sum(axis=0)
+    ordered = np.sort(logs, axis=0)
+
+    def value(rank: Array) -> Array:
+        at = np.clip(rank.astype(int), 0, np.maximum(count - 1, 0))
+        return np.asarray(np.take_along_axis(ordered, at[None], 0)[0])
+
+    low, high = value(0.05 * count), value(count - np.maximum(2, np.ceil(0.015 * count)))
+    for _ in range(20):
+        below = np.sum(ordered <= (low + high) / 2.0, axis=0)
+        low, high = value((below - 1) / 2.0), value(below + (count - below - 1) / 2.0)
+    slower = known & (logs > (low + high) / 2.0)
+    spread = sum(
+        medians(np.where(side, np.abs(logs - middle), np.nan))
+        for side, middle in ((slower, high), (known & ~slower, low))
+    )
+    separation = (high - low) / np.maximum(spread, _SMALLEST_SD)
+    size = slower.sum(axis=0)
+    usable = (high - low >= least) & (size >= 2) & (size <= _LARGEST_GROUP * count)
+    usable &= count >= FEWEST_UNITS
+    return slower & usable, np.where(usable, separation, 0.0)
+
+
+def _group(logs: Array, split: Mask) -> Level | None:
+    """Return the units that are among the slower ones of rows more often than chance explains."""
+    units = len(split)
+    # Of the number of rows in which a unit is among the slower ones, if each row drew them anew.
+    chance = np.ones(1)
+    for share in np.mean(split, axis=0)[split.any(axis=0)]:
+        chance = np.append(chance * (1.0 - share), 0.0) + np.append(0.0, chance * share)
+    tail = np.cumsum(chance[::-1])[::-1]
+    counts = split.sum(axis=1)
+    numbers = np.arange(_FEWEST_ROWS_OF_A_GROUP, counts.max() + 1)
+    if not len(numbers):
+        return None
+    reached = np.sum(counts[:, None] >= numbers, axis=0)
+    p = len(chance) * special.bdtrc(reached - 1, units, np.minimum(tail[numbers], 1.0) ** _WORTH)
+    best = int(np.argmin(p))
+    members = counts >= numbers[best]
+    both = split & members[:, None]
+    slower = both.sum(axis=0) >= _SAME * members.sum()
+    slower &= both.sum(axis=0) >= _SAME * split.sum(axis=0)
+    members = 2 * split[:, slower].sum(axis=1) > slower.sum()
+    if slower.sum() < _FEWEST_ROWS_OF_A_GROUP or members.mean() > _LARGEST_GROUP:
+        return None
+    excess = medians(logs[members]) - medians(logs[~members])
+    return Level((), members, excess, slower, float(p[best]))
 
 
 def slower_levels(logs: Array, factors: Levels, least: Array, alpha: float = ALPHA) -> list[Level]:
@@ -159,7 +376,7 @@ def slower_levels(logs: Array, factors: Levels, least: Array, alpha: float = ALP
             if min(has.sum(), others.sum()) >= FEWEST_OF_A_LEVEL:
                 members.setdefault(has.tobytes(), []).append((factor, level))
     found: list[Level] = []
-    while members and len(found) < _MOST_LEVELS:
+    while members and len(found) < _MOST_FINDINGS:
         # From 1; equal times share a mean rank, NaN stays.
         ranks = np.asarray(stats.rankdata(logs, axis=0, nan_policy="omit"))
         tested = (_tested(key, tuple(names), logs, ranks, least) for key, names in members.items())
@@ -167,21 +384,21 @@ def slower_levels(logs: Array, factors: Levels, least: Array, alpha: float = ALP
         p = np.minimum(p * len(members) * logs.shape[1], 1.0)
         if p.min() > alpha:
             break
-        best = Level(best.names, best.members, best.excess, slower & (p <= alpha), float(p.min()))
+        best = replace(best, slower=slower & (p <= alpha), p=float(p.min()))
         found.append(best)
-        logs = logs - taken_out(best)
+        logs = logs - _added(best)
         members.pop(best.members.tobytes())
     return found
 
 
-def taken_out(level: Level) -> Array:
+def _added(level: Level) -> Array:
     """Return the excess that the level adds to each unit (units x rows)."""
     return np.asarray(np.where(level.members[:, None] & level.slower, level.excess, 0.0))
 
 
 def _tested(
     key: bytes, names: tuple[tuple[str, str], ...], logs: Array, ranks: Array, least: Array
-) -> tuple[Array, NDArray[np.bool_], Level]:
+) -> tuple[Array, Mask, Level]:
     has = np.frombuffer(key, dtype=bool)
     known = ~np.isnan(ranks)
     ones, others = known[has].sum(axis=0), known[~has].sum(axis=0)

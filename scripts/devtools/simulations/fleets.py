@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fleets whose slow GPUs are known: how often healthy ones show a finding, and what is found.
+
+The rows are those of the recorded H200s, with their variances between sessions and between
+processes. What sessions shared there, GPUs (and nodes, in rows of the host's clock) share here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools.simulations.table import Size, Table, percent
+from warpgauge.records.counters import Clock
+from warpgauge.records.load import load
+from warpgauge.statistics.fleets import GPU_ALPHA, Fleet, Judged, judged
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.system.environment import ROOT
+from warpgauge.verdict.comparability import TOLERANCE
+
+GPUS_A_NODE, PROCESSES, ROWS = 8, 7, 150
+# The median of n normal values has pi/2 times the variance of their mean.
+_OF_MEDIAN = math.pi / 2.0 / PROCESSES
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Draws values of variance 1, of which rows of a unit share `shared`.
+
+    Shared values are normal, with the recorded correlation or one that is alike for all rows. A
+    unit in five is slower by `state` standard deviations, in each row others.
+    """
+
+    draw: Draw
+    shared: float = 0.5
+    as_recorded: bool = True
+    state: float = 0.0
+
+
+def _student(freedom: float, source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.asarray(source.standard_t(freedom, shape) / math.sqrt(freedom / (freedom - 2.0)))
+
+
+def _normal(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return source.normal(size=shape)
+
+
+def _exponential(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return source.exponential(size=shape) - 1.0
+
+
+def _lognormal(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    e = math.e
+    return np.asarray((np.exp(source.normal(size=shape)) - math.sqrt(e)) / math.sqrt(e * (e - 1)))
+
+
+NOISES: Mapping[str, Noise] = {
+    "normal": Noise(_normal),
+    "Student's t, 5 degrees": Noise(partial(_student, 5.0)),
+    "Student's t, 3 degrees": Noise(partial(_student, 3.0)),
+    "exponential": Noise(_exponential),
+    "lognormal": Noise(_lognormal),
+    "normal, rows correlated 0.3": Noise(_normal, 0.3, as_recorded=False),
+    "normal, two states": Noise(_normal, state=3.0),
+}
+
+
+@dataclass(frozen=True)
+class Sick:
+    """So many GPUs are slower by `effect` in so many rows: the `same` ones, or each in others."""
+
+    gpus: int = 0
+    effect: float = 0.03
+    rows: int = 5
+    same: bool = False
+
+
+@cache
+def _recorded() -> tuple[NDArray[np.bool_], Array, Array]:
+    """Return by recorded benchmark: host's clock, deviations of sessions, scatter of processes."""
+    host, deviations, scatter = [], [], []
+    for path in sorted((ROOT / "baselines" / "nvidia-h200").glob("*.json")):
+        record = load(path)
+        for row in record.rows.values():
+            if len(row.process_medians) < len(record.sessions):
+                continue
+            logs = [np.log(times) for times in row.process_medians.values()]
+            medians = np.array([np.median(of_session) for of_session in logs])
+            medians -= medians.mean()
+            own = float(np.mean([np.var(of_session, ddof=1) for of_session in logs]))
+            added = math.pi / 2.0 * own / np.mean([len(of_session) for of_session in logs])
+            between = float(np.sum(medians**2)) / (len(medians) - 1)
+            host.append(row.clock is Clock.HOST)
+            deviations.append(medians * math.sqrt(max(1.0 - added / between, 0.0)))
+            scatter.append(math.sqrt(own))
+    return np.array(host), np.array(deviations), np.array(scatter)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """`slow` marks rows of GPUs (GPUs x rows)."""
+
+    fleet: Fleet
+    slow: NDArray[np.bool_]
+
+    @property
+    def sick(self) -> NDArray[np.bool_]:
+        return np.asarray(self.slow.any(axis=1))
+
+
+def simulated(source: np.random.Generator, gpus: int, noise: Noise, sick: Sick) -> Simulated:
+    """Return a fleet of nodes of eight GPUs, of which `sick` ones are slow in device rows."""
+    host, deviations, scatter = _recorded()
+    at = np.arange(ROWS) % len(host)
+    host, deviations, scatter = host[at], deviations[at], scatter[at]
+    sessions = deviations.shape[1]
+    sd = np.sqrt(np.sum(deviations**2, axis=1) / (sessions - 1))
+
+    def levels(units: int) -> Array:
+        alone = noise.draw(source, (units, ROWS)) * sd
+        alone += noise.state * sd * (source.random(alone.shape) < 0.2)
+        if noise.as_recorded:
+            together = source.normal(size=(units, sessions)) @ deviations.T
+            together /= math.sqrt(sessions - 1)
+        else:
+            together = source.normal(size=(units, 1)) * sd
+        return np.asarray(
+            math.sqrt(noise.shared) * together + math.sqrt(1.0 - noise.shared) * alone
+        )
+
+    nodes = gpus // GPUS_A_NODE
+    logs = np.where(host, np.repeat(levels(nodes), GPUS_A_NODE, axis=0), levels(gpus))
+    logs += noise.draw(source, (gpus, ROWS)) * scatter * math.sqrt(_OF_MEDIAN)
+    spread = source.chisquare(PROCESSES - 1, (gpus, ROWS)) / (PROCESSES - 1)
+    slow = np.zeros((gpus, ROWS), dtype=bool)
+    device = np.flatnonzero(~host)
+    rows = source.choice(device, sick.rows, replace=False)
+    for gpu in source.choice(gpus, sick.gpus, replace=False):
+        slow[gpu, rows if sick.same else source.choice(device, sick.rows, replace=False)] = True
+    fleet = Fleet(
+        logs + slow * math.log1p(sick.effect),
+        spread * scatter**2 * _OF_MEDIAN,
+        np.repeat(np.arange(nodes), GPUS_A_NODE),
+        host,
+        np.log1p(np.where(host, TOLERANCE[Clock.HOST], TOLERANCE[Clock.DEVICE])),
+        {},
+    )
+    return Simulated(fleet, slow)
+
+
+def any_finding(found: Judged) -> bool:
+    nodes = found.nodes is not None and bool(found.nodes.chosen.any())
+    return bool(
+        nodes or found.gpus.chosen.any() or found.levels or found.gpu_levels or found.groups
+    )
+
+
+def healthy(noise: Noise, gpus: int, size: Size, fleets: tuple[int, int]) -> float:
+    """Return the share of healthy fleets that show a finding."""
+    source, count = size.source(), size.count(*fleets)
+    judgements = (judged(simulated(source, gpus, noise, Sick()).fleet) for _ in range(count))
+    return sum(map(any_finding, judgements)) / count
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares: of the sick GPUs that are named, of the named GPUs and rows that are wrong."""
+
+    named: float
+    wrong_gpus: float
+    wrong_rows: float
+
+
+def found(noise: Noise, gpus: int, sick: Sick, size: Size, fleets: tuple[int, int]) -> Found:
+    source, count = size.source(), size.count(*fleets)
+    named = true = rows = true_rows = 0
+    for _ in range(count):
+        one = simulated(source, gpus, noise, sick)
+        units = judged(one.fleet).gpus
+        named += int(units.chosen.sum())
+        true += int((units.chosen & one.sick).sum())
+        rows += int(units.slower.sum())
+        true_rows += int((units.slower & one.slow).sum())
+    wrong = 1.0 - true / max(named, 1), 1.0 - true_rows / max(rows, 1)
+    return Found(true / (count * sick.gpus), *(wrong if named else (0.0, 0.0)))
+
+
+def reported(noise: Noise, gpus: int, sick: Sick, size: Size, fleets: tuple[int, int]) -> float:
+    """Return the share of fleets whose report accounts for the sick GPUs.
+
+    80 % of them are named or belong to a group, and at most 5 % of the others do.
+    """
+    source, count = size.source(), size.count(*fleets)
+    good = 0
+    for _ in range(count):
+        one = simulated(source, gpus, noise, sick)
+        judgement = judged(one.fleet)
+        of = judgement.gpus.chosen.copy()
+        for group in judgement.groups:
+            of |= group.members
+        good += float(np.mean(of[one.sick])) >= 0.8 and float(np.mean(of[~one.sick])) <= 0.05
+    return good / count
+
+
+def ceiling(noise: Noise, gpus: int, sick: Sick, size: Size) -> float:
+    """Return the share of sick GPUs that the best test finds, if it knows everything but the rows.
+
+    It knows the noise of each row from 200,000 draws, takes out what rows share, and knows the
+    slowdown and the number of slow rows: the likelihood ratio of all sets of so many rows. A
+    healthy GPU shows a ratio r with the chance of a sick one over r.
+    """
+    source, draws = size.source(), 2000
+    host, deviations, scatter = _recorded()
+    at = np.flatnonzero(~host)
+    sd = np.sqrt(np.sum(deviations[at] ** 2, axis=1) / (deviations.shape[1] - 1))
+    parts = math.sqrt(1.0 - noise.shared) * sd, scatter[at] * math.sqrt(_OF_MEDIAN)
+    effect, ratios = math.log1p(sick.effect), []
+    slow = np.array([source.permutation(len(at)) < sick.rows for _ in range(draws)])
+    for row, (own, process) in enumerate(zip(*parts, strict=True)):
+        drawn = own * noise.draw(source, (200_000,)) + process * noise.draw(source, (200_000,))
+        width = (np.quantile(drawn, 0.75) - np.quantile(drawn, 0.25)) / 8.0
+        edges = np.arange(drawn.min() - effect, drawn.max() + effect + 2.0 * width, width)[:400_000]
+        density = np.histogram(drawn, edges)[0] + 0.5 / 200_000**0.5
+        middle = (edges[1:] + edges[:-1]) / 2.0
+        values = own * noise.draw(source, (draws,)) + process * noise.draw(source, (draws,))
+        values += effect * slow[:, row]
+        logs = np.log(density)
+        ratios.append(np.interp(values - effect, middle, logs) - np.interp(values, middle, logs))
+    sums = np.eye(1, sick.rows + 1).repeat(draws, axis=0)
+    for ratio in np.exp(np.clip(ratios, -600.0, 100.0)):
+        sums[:, 1:] += sums[:, :-1] * ratio[:, None]
+    ordered = np.sort(np.log(sums[:, -1]) - math.log(math.comb(len(at), sick.rows)))[::-1]
+    return float(np.mean(np.cumsum(np.exp(-ordered)) / draws <= GPU_ALPHA / gpus))
+
+
+# GPUs: fleets to simulate for the large set, and for the small one.
+_HEALTHY = {8: (4000, 400), 64: (2000, 120), 512: (200, 12), 8000: (10, 1)}
+_SICK = {64: (1000, 60), 512: (60, 6), 8000: (5, 1)}
+_COMMON = {64: (400, 20), 200: (200, 10), 1000: (40, 2)}
+_SHARES = (0.03, 0.1, 0.2, 0.4, 0.5)
+
+
+def _healthy_row(noise: Noise, size: Size) -> Sequence[float]:
+    return [percent(healthy(noise, gpus, size, fleets)) for gpus, fleets in _HEALTHY.items()]
+
+
+def _found_row(noise: Noise, size: Size) -> Sequence[float]:
+    each = [
+        found(noise, gpus, Sick(max(gpus // 400, 1)), size, fleets)
+        for gpus, fleets in _SICK.items()
+    ]
+    worst = max(one.wrong_gpus for one in each), max(one.wrong_rows for one in each)
+    best = ceiling(noise, min(_SICK), Sick(1), size)
+    return [percent(share) for share in (*(one.named for one in each), best, *worst)]
+
+
+def _common_row(noise: Noise, share: float, size: Size) -> Sequence[float]:
+    return [
+        percent(reported(noise, gpus, Sick(round(share * gpus), same=True), size, fleets))
+        for gpus, fleets in _COMMON.items()
+    ]
+
+
+TABLES = (
+    Table(
+        "fleets-healthy",
+        ("noise", *(f"{gpus} GPUs: % with a finding" for gpus in _HEALTHY)),
+        {name: partial(_healthy_row, noise) for name, noise in NOISES.items()},
+    ),
+    Table(
+        "fleets-found",
+        (
+            "3 % slow in five device rows; noise",
+            *(f"% found of {gpus} GPUs" for gpus in _SICK),
+            f"% that any test finds of {min(_SICK)}",
+            "% of named GPUs wrong",
+            "% of named rows wrong",
+        ),
+        {name: partial(_found_row, noise) for name, noise in NOISES.items()},
+    ),
+    Table(
+        "fleets-commonly-sick",
+        ("GPUs 3 % slow in the same five rows", *(f"% of fleets of {gpus}" for gpus in _COMMON)),
+        {
+            f"{share:.0%}, {name}": partial(_common_row, NOISES[name], share)
+            for name in ("normal", "Student's t, 3 degrees", "exponential")
+            for share in _SHARES
+        },
+    ),
+)
