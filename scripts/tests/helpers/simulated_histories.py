@@ -270,7 +270,7 @@ def counted(
     source = np.random.default_rng(seed)
     noise = recorded()
     counts = {clock.value: Count() for clock in Clock}
-    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -10
+    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -NIGHTS
     for _ in range(histories):
         one = history(source, setting, changed, lasting)
         possible = np.abs(ceiling(one) - one.at) <= 1
@@ -278,8 +278,8 @@ def counted(
         for row, name in enumerate(noise.names):
             count = counts[noise.clocks[name].value]
             points = [change.point for change in seen if change.benchmark == name]
-            placed = [point for point in points if point.placed and not
-                      point.first <= exchange <= point.last]  # fmt: skip
+            placed = [point for point in points if point.placed
+                      and abs(point.index - exchange) > 10]  # fmt: skip
             at = one.at[row]
             near = [abs(point.index - at) for point in placed if changed]
             holds = [changed and point.first <= at <= point.last for point in placed]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from warpgauge.history.lines import Night, Times
 from warpgauge.records.counters import Clock
-from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all
+from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all, slow_curves
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -44,6 +44,7 @@ MINIMUM_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 # With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
 _LARGEST_SLOPE = 3.0
+_MOSTLY = 0.9  # of its swing: a slow curve that rises by so much drifts, another one is a season
 _NEAR = 25  # nights on either side
 _SURE = 3.0  # standard errors
 # For normal values: standard deviation divided by the median step between neighbours, and standard
@@ -108,10 +109,23 @@ class Alert:
         return all(change.explained for change in self.changes)
 
 
+@dataclass(frozen=True)
+class Drift:
+    """A benchmark whose time moves slowly, apart from its changes.
+
+    `a_year` is its slope as a log ratio in 365 nights; None if it goes up and down by `swing`, the
+    log ratio of its slowest to its fastest level.
+    """
+
+    benchmark: str
+    swing: float
+    a_year: float | None
+
+
 def found(times: Times) -> list[Change]:
     """The changes of all benchmarks of a GPU model."""
     nights, values = times.nights, times.log_seconds.copy()
-    gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
+    gpus = _gpus(nights)
     points: list[list[ChangePoint]] = [[] for _ in times.names]
     steadied = _steadied(values, times.errors, times.host, gpus, points)[0]
     bases = [night.base for night in nights]
@@ -137,6 +151,28 @@ def found(times: Times) -> list[Change]:
             changes.append(Change(times.names[row], point, cause))
     of_all = find_all(common[None], error[None])[0]
     return [*changes, *(Change("", point) for point in of_all)]
+
+
+def drifts(times: Times, changes: Iterable[Change]) -> list[Drift]:
+    """The benchmarks that move slowly by the minimum effect or more, apart from their changes."""
+    values, gpus = times.log_seconds.copy(), _gpus(times.nights)
+    rows = {name: row for row, name in enumerate(times.names)}
+    for change in changes:
+        if change.benchmark:
+            values[rows[change.benchmark], change.point.index :] -= change.point.change
+    values, errors, _, _ = _steadied(values, times.errors, times.host, gpus, [[]] * len(rows))
+    moving = []
+    for name, host, curve in zip(times.names, times.host, slow_curves(values, errors), strict=True):
+        swing = float(np.nanmax(curve) - np.nanmin(curve)) if np.isfinite(curve).any() else 0.0
+        if np.expm1(swing) >= MINIMUM_EFFECT[Clock.HOST if host else Clock.DEVICE]:
+            ends = curve[np.isfinite(curve)][[0, -1]]
+            rise = float(ends[1] - ends[0])
+            nights = np.flatnonzero(np.isfinite(curve))[[0, -1]]
+            steady = abs(rise) >= _MOSTLY * swing
+            moving.append(
+                Drift(name, swing, rise * 365.0 / (nights[1] - nights[0]) if steady else None)
+            )
+    return moving
 
 
 def alerts(
@@ -220,6 +256,11 @@ def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]
         machine = (Cause.MACHINE.value,)
     largest = sorted(changes, key=lambda change: -abs(change.point.change))
     return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
+
+
+def _gpus(nights: Sequence[Night]) -> NDArray[np.intp]:
+    """A number for the GPU of each night."""
+    return np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
 
 
 def _take_turns(gpus: NDArray[np.intp]) -> bool:
