@@ -38,19 +38,19 @@ def _correlated(source: np.random.Generator, rows: int) -> Array:
 def _outliers(source: np.random.Generator, rows: int) -> Array:
     """Two nights in a hundred are slower by 5 to 40 %."""
     slower = source.uniform(0.05, 0.4, (rows, NIGHTS))
-    return _normal(source, rows) + slower * (source.random((rows, NIGHTS)) < 0.02)
+    return np.asarray(_normal(source, rows) + slower * (source.random((rows, NIGHTS)) < 0.02))
 
 
 def _drift(source: np.random.Generator, rows: int) -> Array:
     """3 % a year."""
     slope = 0.03 * source.choice([-1.0, 1.0], (rows, 1))
-    return _normal(source, rows) + slope * np.arange(NIGHTS) / 365.0
+    return np.asarray(_normal(source, rows) + slope * np.arange(NIGHTS) / 365.0)
 
 
 def _season(source: np.random.Generator, rows: int) -> Array:
     """Up and down by 1 %, in weeks or in a year."""
     turns = np.arange(NIGHTS) / source.choice(_PERIODS, (rows, 1)) + source.random((rows, 1))
-    return _normal(source, rows) + 0.01 * np.sin(2.0 * np.pi * turns)
+    return np.asarray(_normal(source, rows) + 0.01 * np.sin(2.0 * np.pi * turns))
 
 
 DISTURBANCES: Mapping[str, Noise] = {

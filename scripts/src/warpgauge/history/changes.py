@@ -160,18 +160,15 @@ def drifts(times: Times, changes: Iterable[Change]) -> list[Drift]:
     for change in changes:
         if change.benchmark:
             values[rows[change.benchmark], change.point.index :] -= change.point.change
-    values, errors, _, _ = _steadied(values, times.errors, times.host, gpus, [[]] * len(rows))
+    curves = slow_curves(*_steadied(values, times.errors, times.host, gpus, [[]] * len(rows))[:2])
     moving = []
-    for name, host, curve in zip(times.names, times.host, slow_curves(values, errors), strict=True):
-        swing = float(np.nanmax(curve) - np.nanmin(curve)) if np.isfinite(curve).any() else 0.0
+    for name, host, curve in zip(times.names, times.host, curves, strict=True):
+        known = np.flatnonzero(np.isfinite(curve))
+        swing = float(np.ptp(curve[known])) if len(known) else 0.0
         if np.expm1(swing) >= MINIMUM_EFFECT[Clock.HOST if host else Clock.DEVICE]:
-            ends = curve[np.isfinite(curve)][[0, -1]]
-            rise = float(ends[1] - ends[0])
-            nights = np.flatnonzero(np.isfinite(curve))[[0, -1]]
-            steady = abs(rise) >= _MOSTLY * swing
-            moving.append(
-                Drift(name, swing, rise * 365.0 / (nights[1] - nights[0]) if steady else None)
-            )
+            rise = float(curve[known[-1]] - curve[known[0]])
+            a_year = rise * 365.0 / float(known[-1] - known[0])
+            moving.append(Drift(name, swing, a_year if abs(rise) >= _MOSTLY * swing else None))
     return moving
 
 

@@ -40,7 +40,7 @@ _TESTS = 20
 _RANKS = (
     20.0  # ranks have little power on few nights: their p may be larger than that of the t test
 )
-_MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
+_MANY = 40  # nights on both sides, of which U is normal; its tails are shorter, which is safe
 _MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
 _TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
@@ -134,7 +134,7 @@ class _Model:
 
     @property
     def freedom(self) -> int:
-        return max(len(self.root) - self.basis.shape[1], 1)
+        return max(len(self.root) - int(self.basis.shape[1]), 1)
 
     @property
     def wider(self) -> float:
@@ -150,7 +150,7 @@ class _Model:
         products = self.residuals[1:] * self.residuals[:-1]
         within = float(np.sum(products) - np.sum(products[np.array(self.splits, dtype=int) - 1]))
         seen = within / squares + self.basis.shape[1] / count
-        r = min(max(seen, 0.0), _MOST_RESEMBLANCE)
+        r = min(max(float(seen), 0.0), _MOST_RESEMBLANCE)
         return (1.0 + r) / (1.0 - r)
 
     def further_steps(self) -> tuple[Array, Array]:
@@ -243,7 +243,7 @@ class _Series:
     def of(values: Array, errors: Array) -> _Series:
         at = np.flatnonzero(np.isfinite(values))
         if not len(at):
-            return _Series(at * 1.0, at * 1.0, at * 1.0, 1.0, at)
+            return _Series(values[at], values[at], values[at], 1.0, at)
         measured = values[at] - np.median(values[at])  # keeps the digits of squares
         weights, least = _weights(measured, errors[at])
         return _Series(_without_outliers(measured), measured, weights, least, at)
@@ -254,7 +254,7 @@ class _Series:
         curve, splits = self._chosen()
         for _ in range(2):
             for number in range(len(splits)):
-                others = [*splits[:number], *splits[number + 1 :]]
+                others = _without(splits, splits[number])
                 splits[number] = self._likelihood(curve, others, splits[number], _NEAR)[0]
         level = FALSE_A_YEAR / 365.0 / _TESTS
         splits = sorted(splits)
@@ -309,14 +309,14 @@ class _Series:
     def _criterion(self, choice: _Choice, wider: float) -> float:
         """The penalized likelihood. Correlated nights are as good as fewer independent ones."""
         count = len(self.values)
-        coefficients = choice.curve.shape[1] + _PENALTY * len(choice.splits)
+        coefficients = int(choice.curve.shape[1]) + _PENALTY * len(choice.splits)
         smallest = _SMALLEST_ERROR**2 * float(np.mean(self.weights))
         variance = max(choice.squares / count, smallest)
         return count / wider * math.log(variance) + coefficients * math.log(count)
 
     def _best(self, choices: Sequence[_Choice]) -> _Choice:
         best, wider = choices[0], 1.0
-        for _ in range(3):  # how nights correlate shows once the steps are out
+        for _ in range(2):  # how nights correlate shows once the steps are out
             best = min(choices, key=lambda choice: self._criterion(choice, wider))
             wider = best.wider
         return best
