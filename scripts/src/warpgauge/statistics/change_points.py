@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -101,7 +102,8 @@ def slow_curves(values: Array, errors: Array) -> Array:
     curves = np.full_like(values, np.nan)
     for curve, *row in zip(curves, values, errors, strict=True):
         series = _Series.of(*row)
-        curve[series.at] = series.slow_curve()
+        if len(series.at) > SHORTEST:
+            curve[series.at] = series.slow_curve()
     return curves
 
 
@@ -109,7 +111,7 @@ class _Model:
     """A curve and steps, fitted by weighted least squares to the values of all nights."""
 
     def __init__(self, values: Array, weights: Array, curve: Array, splits: Sequence[int]) -> None:
-        self.curve, self.splits = curve, [*splits]
+        self.curve, self.splits = curve, splits
         self.root = np.sqrt(weights)
         night = np.arange(len(values))[:, None]
         columns = np.concatenate([curve, night >= np.array(splits, dtype=int)], axis=1)
@@ -125,7 +127,7 @@ class _Model:
         step /= np.linalg.norm(step)
         self.basis = np.column_stack([self.basis, step])
         self.residuals = self.residuals - float(step @ self.residuals) * step
-        self.splits.append(split)
+        self.splits = [*self.splits, split]
         return np.asarray(step)
 
     @property
@@ -199,19 +201,6 @@ class _Contrasts:
         return int(np.argmax(best)) if best.any() else None
 
 
-class _Choice(NamedTuple):
-    """A model without its residuals."""
-
-    squares: float
-    wider: float
-    curve: Array
-    splits: list[int]
-
-    @staticmethod
-    def of(model: _Model) -> _Choice:
-        return _Choice(model.squares, model.wider, model.curve, [*model.splits])
-
-
 class _Test(NamedTuple):
     change: float
     error: float
@@ -266,12 +255,11 @@ class _Series:
         return [self._numbered(point) for point in (*points, alarm) if point is not None]
 
     def slow_curve(self) -> Array:
-        count = len(self.values)
-        curves = _curves(count) if count > SHORTEST else [np.ones((count, 1))]
-        if count >= _FEWEST_FOR_WAVE:
-            curves = [*curves, _wave(self.values, self.weights)]
-        model = self._model(self._best([_Choice.of(self._model(one)) for one in curves]).curve)
-        return np.asarray(self.values - model.residuals / model.root)
+        models = [self._model(curve) for curve in _curves(len(self.values))]
+        if len(self.values) >= _FEWEST_FOR_WAVE:
+            models.append(self._model(_wave(models[1])))
+        best = self._best(models)
+        return np.asarray(self.values - best.residuals / best.root)
 
     def _model(self, curve: Array, splits: Sequence[int] = ()) -> _Model:
         return _Model(self.values, self.weights, curve, splits)
@@ -279,47 +267,41 @@ class _Series:
     def _chosen(self) -> tuple[Array, list[int]]:
         """Return the curve and the steps that explain the nights best."""
         count = len(self.values)
-        choices = [choice for curve in _curves(count) for choice in self._path(curve)]
+        models = [model for curve in _curves(count) for model in self._path(curve)]
         if count >= _FEWEST_FOR_WAVE:
-            best, root = self._best(choices), np.sqrt(self.weights)[:, None]
-            steps = np.arange(count)[:, None] >= np.array(best.splits, dtype=int)
-            columns = np.concatenate([best.curve, steps], axis=1)
-            sizes = np.linalg.lstsq(columns * root, root[:, 0] * self.values)[0]
-            unstepped = self.values - steps @ sizes[best.curve.shape[1] :]
-            choices += self._path(_wave(unstepped, self.weights))
-        best = self._best(choices)
+            line = _curves(count)[1]
+            models += self._path(_wave(self._model(line, self._best(models).splits)))
+        best = self._best(models)
         return best.curve, sorted(best.splits)
 
-    def _path(self, curve: Array) -> list[_Choice]:
+    def _path(self, curve: Array) -> list[_Model]:
         """Return the curve alone, and with steps that are added until more have not paid."""
         model = self._model(curve)
         contrasts = _Contrasts(model)
-        choices = [_Choice.of(model)]
-        best = 0
-        while len(choices) <= min(best + _PATIENCE, _MOST_STEPS) and model.freedom > 2:
+        models, best = [model], 0
+        while len(models) <= min(best + _PATIENCE, _MOST_STEPS) and model.freedom > 2:
             split = contrasts.furthest(model.splits)
             if split is None:
                 break
+            model = copy(model)
             contrasts.update(model.add(split), model.residuals)
-            choices.append(_Choice.of(model))
-            if self._criterion(choices[-1], 1.0) < self._criterion(choices[best], 1.0):
-                best = len(choices) - 1
-        return choices
+            models.append(model)
+            if self._criterion(model, 1.0) < self._criterion(models[best], 1.0):
+                best = len(models) - 1
+        return models
 
-    def _criterion(self, choice: _Choice, wider: float) -> float:
+    def _criterion(self, model: _Model, wider: float) -> float:
         """The penalized likelihood. Correlated nights are as good as fewer independent ones."""
         count = len(self.values)
-        coefficients = int(choice.curve.shape[1]) + _PENALTY * len(choice.splits)
+        coefficients = int(model.curve.shape[1]) + _PENALTY * len(model.splits)
         smallest = _SMALLEST_ERROR**2 * float(np.mean(self.weights))
-        variance = max(choice.squares / count, smallest)
+        variance = max(model.squares / count, smallest)
         return count / wider * math.log(variance) + coefficients * math.log(count)
 
-    def _best(self, choices: Sequence[_Choice]) -> _Choice:
-        best, wider = choices[0], 1.0
-        for _ in range(2):  # how nights correlate shows once the steps are out
-            best = min(choices, key=lambda choice: self._criterion(choice, wider))
-            wider = best.wider
-        return best
+    def _best(self, models: Sequence[_Model]) -> _Model:
+        best = min(models, key=lambda model: self._criterion(model, 1.0))
+        wider = best.wider  # how nights correlate shows once the steps are out
+        return min(models, key=lambda model: self._criterion(model, wider))
 
     def _neighbours(self, splits: Sequence[int], split: int) -> tuple[int, int]:
         """The first night of the level before the split, and the end of the level after it."""
@@ -465,28 +447,25 @@ def _curves(count: int) -> list[Array]:
     return curves
 
 
-def _wave(values: Array, weights: Array) -> Array:
-    """Return the columns of a line and of the wave that explains the values best.
+def _wave(model: _Model) -> Array:
+    """Return the columns of a line and of the wave that explains most beside a line and its steps.
 
     The wave may grow and change its frequency steadily, so frequencies in steps are near enough.
     """
-    count = len(values)
-    line, root = _curves(count)[1], np.sqrt(weights)
-    night = np.arange(count)
-    basis = np.linalg.qr(line * root[:, None])[0]
-    rest = root * values
-    rest -= basis @ (basis.T @ rest)
+    count = len(model.root)
     frequencies = np.arange(0.5 / count, 1.0 / _FASTEST_WAVE, 0.1 / count)
-    turns = 2.0 * np.pi * frequencies[:, None] * night
+    turns = 2.0 * np.pi * frequencies[:, None] * np.arange(count)
     first, second = (
-        wave * root - (wave * root) @ basis @ basis.T for wave in (np.cos(turns), np.sin(turns))
+        wave * model.root - (wave * model.root) @ model.basis @ model.basis.T
+        for wave in (np.cos(turns), np.sin(turns))
     )
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     second -= np.sum(first * second, axis=1, keepdims=True) * first
     second /= np.linalg.norm(second, axis=1, keepdims=True)
-    best = turns[int(np.argmax((first @ rest) ** 2 + (second @ rest) ** 2))]
+    gains = (first @ model.residuals) ** 2 + (second @ model.residuals) ** 2
+    best = turns[int(np.argmax(gains))]
     waves = np.column_stack([np.cos(best), np.sin(best)])
-    return np.column_stack([line, waves, line[:, 1:] * waves])
+    return np.column_stack([model.curve, waves, model.curve[:, 1:] * waves])
 
 
 def _by_rank(few: Array, rest: Array, wider: float) -> float:
