@@ -19,8 +19,9 @@ def test_the_marked_steps_are_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, one in SERIES.items() if one.source != "otava"])
-def test_nothing_else_is_found(name: str) -> None:
-    assert len(SERIES[name].change_points()) == len(SERIES[name].steps)
+def test_no_other_slowdown_is_found(name: str) -> None:
+    slower = [point for point in SERIES[name].change_points() if point.change > 0.0]
+    assert len(slower) == len(SERIES[name].steps)
 
 
 def test_the_steps_of_tigerbeetle_do_not_depend_on_its_outlier_or_on_later_nights() -> None:

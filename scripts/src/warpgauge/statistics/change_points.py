@@ -10,8 +10,9 @@ step of Zhang and Siegmund 2007, "A modified Bayes information criterion"). A st
 inside that model, between its neighbours.
 
 Nights far from those around them are moved closer first (Tukey 1962, "The future of data analysis":
-Winsorizing), so an outlier neither hides nor makes a step. Neighbouring nights may be correlated.
-Ranks must agree with the t test, because nights need not be normal: they may have two states.
+Winsorizing), so an outlier neither hides nor makes a step. Neighbouring nights may be correlated,
+which the t test allows for. Ranks must agree with it, because nights need not be normal: they may
+have two states.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TESTS = 20
 _RANKS = (
     20.0  # ranks have little power on few nights: their p may be larger than that of the t test
 )
-_MANY = 40  # nights on both sides, of which U is normal; its tails are shorter, which is safe
+_MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
 _MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
 _TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
@@ -56,7 +57,7 @@ _SIX_SEVENTHS = 1.465  # of normal values are within so many standard deviations
 _SD_OF_MEDIAN = 1.4826  # standard deviation by the median absolute deviation, for normal values
 
 _KNOTS = (80, 40, 30, 20, 15, 10)  # nights from knot to knot of a spline
-_FEWEST_FOR_LINE, _FEWEST_FOR_WAVE = 20, 60
+_FEWEST_FOR_LINE, _FEWEST_FOR_SEASON = 20, 60
 _FASTEST_WAVE = 20  # nights in its period
 _WIDTHS = (5, 10, 20, 40, 80)  # nights on either side in a contrast; one covers all nights
 _PENALTY = 3.0  # of a step, in units of a coefficient of the curve
@@ -195,7 +196,7 @@ class _Contrasts:
         squares = np.where(shown, self.contrast**2 / np.where(shown, self.variance, 1.0), 0.0)
         best = squares.max(axis=0)
         # A step with too few nights at an end is no change point, but would disturb the others.
-        best[:_NEAR] = best[len(best) - _NEAR + 1 :] = 0.0
+        best[0] = 0.0
         for split in splits:
             best[max(split - SHORTEST + 1, 0) : split + SHORTEST] = 0.0
         return int(np.argmax(best)) if best.any() else None
@@ -244,19 +245,19 @@ class _Series:
         for _ in range(2):
             for number in range(len(splits)):
                 others = _without(splits, splits[number])
-                splits[number] = self._likelihood(curve, others, splits[number], _NEAR)[0]
+                splits[number] = self._likelihood(curve, others, splits[number], 1)[0]
         level = FALSE_A_YEAR / 365.0 / _TESTS
         splits = sorted(splits)
         enough = [split for split in splits if SHORTEST <= split <= len(self.values) - SHORTEST]
         tested = [(split, self._test(curve, splits, split).p) for split in enough]
         points = [self._point(curve, splits, split) for split, p in tested if p <= level]
         last = points[-1].index if points else 0
-        alarm = self._alarm(curve, [split for split in splits if split <= last], last)
+        alarm = self._alarm(curve, splits, last)
         return [self._numbered(point) for point in (*points, alarm) if point is not None]
 
     def slow_curve(self) -> Array:
         models = [self._model(curve) for curve in _curves(len(self.values))]
-        if len(self.values) >= _FEWEST_FOR_WAVE:
+        if len(self.values) >= _FEWEST_FOR_SEASON:
             models.append(self._model(_wave(models[1])))
         best = self._best(models)
         return np.asarray(self.values - best.residuals / best.root)
@@ -268,7 +269,7 @@ class _Series:
         """Return the curve and the steps that explain the nights best."""
         count = len(self.values)
         models = [model for curve in _curves(count) for model in self._path(curve)]
-        if count >= _FEWEST_FOR_WAVE:
+        if count >= _FEWEST_FOR_SEASON:
             line = _curves(count)[1]
             models += self._path(_wave(self._model(line, self._best(models).splits)))
         best = self._best(models)
@@ -334,7 +335,7 @@ class _Series:
         few, rest = noise[split:end] + change, np.concatenate([noise[:split], noise[end:]])
         if end - split > split - start:
             few, rest = noise[start:split] - change, np.concatenate([noise[:start], noise[split:]])
-        by_rank = _by_rank(few, rest, model.wider)
+        by_rank = _by_rank(few, rest)
         above = float(np.mean(rest > np.median(few)))
         return _Test(change, error, freedom, by_t, by_rank, min(above, 1.0 - above))
 
@@ -387,11 +388,18 @@ class _Series:
         if not len(at):
             return None
         change, weight = (one[at] for one in series._model(curve, splits).further_steps())
-        split = int(at[np.argmax(change**2 * weight)])
-        test = series._test(curve, [*splits, split], split)
-        if test.by_t > FALSE_A_YEAR / 365.0 / len(at) or test.beyond > _MOST_BEYOND:
+        further = int(at[np.argmax(change**2 * weight)])
+        alarms = []
+        for split in {further, *splits} & {*at.tolist()}:
+            all_splits = sorted({split, *splits})
+            test = series._test(curve, all_splits, split)
+            level = FALSE_A_YEAR / 365.0 / len(at)
+            if test.by_t <= level and test.beyond <= _MOST_BEYOND:
+                alarms.append((test.by_t, split, all_splits))
+        if not alarms:
             return None
-        return series._point(curve, [*splits, split], split, placed=False)
+        _, split, all_splits = min(alarms)
+        return series._point(curve, all_splits, split, placed=False)
 
     def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
@@ -440,7 +448,7 @@ def _curves(count: int) -> list[Array]:
         curves.append(np.column_stack([np.ones(count), night - night.mean()]))
     for knots in _KNOTS:
         pieces = round(count / knots)
-        if pieces >= 3:
+        if pieces >= 3 and count >= _FEWEST_FOR_SEASON:
             inner = np.linspace(0.0, count - 1.0, pieces + 1)
             ends = [inner[:1].repeat(3), inner, inner[-1:].repeat(3)]
             curves.append(BSpline.design_matrix(night, np.concatenate(ends), 3).toarray())
@@ -468,7 +476,7 @@ def _wave(model: _Model) -> Array:
     return np.column_stack([model.curve, waves, model.curve[:, 1:] * waves])
 
 
-def _by_rank(few: Array, rest: Array, wider: float) -> float:
+def _by_rank(few: Array, rest: Array) -> float:
     """Return the two-sided p of the rank-sum test; ties count half, rounded conservatively."""
     rest = np.sort(rest)
     below = int(np.searchsorted(rest, few, "left").sum())
@@ -477,11 +485,8 @@ def _by_rank(few: Array, rest: Array, wider: float) -> float:
     against = min(pairs, math.ceil(min(below, pairs - below - ties) + ties / 2.0))
     if min(len(rest), len(few)) > _MANY:
         sd = math.sqrt(pairs * (len(rest) + len(few) + 1) / 12.0)
-        return 2.0 * float(
-            special.ndtr(min(against + 0.5 - pairs / 2.0, 0.0) / sd / math.sqrt(wider))
-        )
-    chance = min(float(mann_whitney(len(rest), len(few))[against]), 0.5)
-    return 2.0 * float(special.ndtr(special.ndtri(chance) / math.sqrt(wider)))
+        return 2.0 * float(special.ndtr(min(against + 0.5 - pairs / 2.0, 0.0) / sd))
+    return min(2.0 * float(mann_whitney(len(rest), len(few))[against]), 1.0)
 
 
 @lru_cache(1000)
