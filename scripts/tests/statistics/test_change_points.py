@@ -9,6 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from devtools.simulations import histories
+from devtools.simulations.table import Size
 from simulation import size
 from warpgauge.statistics.change_points import ChangePoint, find_all, mann_whitney, slow_curves
 from warpgauge.statistics.log_ratios import Array
@@ -173,6 +175,14 @@ def test_a_step_stays_whatever_follows_it(after: int, later: float) -> None:
     values[90:] += 0.03
     values[90 + after :] += later
     assert 90 in [point.index for point in found(values) if point.placed]
+
+
+@pytest.mark.parametrize("disturbance", ["drift of 3 % a year", "season of ±1 %"])
+def test_simulated_steps_are_placed(disturbance: str) -> None:
+    smallest, small, large = histories.placed(Size(False, 7), disturbance=disturbance)
+    assert smallest >= 90
+    assert small >= 95
+    assert large >= 99
 
 
 def test_slow_curves_are_what_moves_apart_from_noise() -> None:

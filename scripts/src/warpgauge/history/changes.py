@@ -109,13 +109,8 @@ class Alert:
         return all(change.explained for change in self.changes)
 
 
-@dataclass(frozen=True)
-class Drift:
-    """A benchmark whose time moves slowly, apart from its changes.
-
-    `a_year` is its slope as a log ratio in 365 nights; None if it goes up and down by `swing`, the
-    log ratio of its slowest to its fastest level.
-    """
+class Drift(NamedTuple):
+    """A benchmark that moves by `a_year` in 365 nights, or (None) up and down by `swing`: logs."""
 
     benchmark: str
     swing: float
@@ -125,7 +120,7 @@ class Drift:
 def found(times: Times) -> list[Change]:
     """The changes of all benchmarks of a GPU model."""
     nights, values = times.nights, times.log_seconds.copy()
-    gpus = _gpus(nights)
+    gpus = np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
     points: list[list[ChangePoint]] = [[] for _ in times.names]
     steadied = _steadied(values, times.errors, times.host, gpus, points)[0]
     bases = [night.base for night in nights]
@@ -155,17 +150,16 @@ def found(times: Times) -> list[Change]:
 
 def drifts(times: Times, changes: Iterable[Change]) -> list[Drift]:
     """The benchmarks that move slowly by the minimum effect or more, apart from their changes."""
-    values, gpus = times.log_seconds.copy(), _gpus(times.nights)
+    values, moving = times.log_seconds.copy(), []
     rows = {name: row for row, name in enumerate(times.names)}
     for change in changes:
         if change.benchmark:
             values[rows[change.benchmark], change.point.index :] -= change.point.change
-    curves = slow_curves(*_steadied(values, times.errors, times.host, gpus, [[]] * len(rows))[:2])
-    moving = []
-    for name, host, curve in zip(times.names, times.host, curves, strict=True):
+    for name, row in rows.items():
+        curve = slow_curves(values[row, None], times.errors[row, None])[0]
         known = np.flatnonzero(np.isfinite(curve))
         swing = float(np.ptp(curve[known])) if len(known) else 0.0
-        if np.expm1(swing) >= MINIMUM_EFFECT[Clock.HOST if host else Clock.DEVICE]:
+        if np.expm1(swing) >= MINIMUM_EFFECT[Clock.HOST if times.host[row] else Clock.DEVICE]:
             rise = float(curve[known[-1]] - curve[known[0]])
             a_year = rise * 365.0 / float(known[-1] - known[0])
             moving.append(Drift(name, swing, a_year if abs(rise) >= _MOSTLY * swing else None))
@@ -253,11 +247,6 @@ def _alert(first: int, last: int, changes: list[Change], nights: Sequence[Night]
         machine = (Cause.MACHINE.value,)
     largest = sorted(changes, key=lambda change: -abs(change.point.change))
     return Alert(tuple(largest), first, last, before.commit, nights[last].commit, machine)
-
-
-def _gpus(nights: Sequence[Night]) -> NDArray[np.intp]:
-    """A number for the GPU of each night."""
-    return np.unique([night.facts.get("gpu_uuid", "") for night in nights], return_inverse=True)[1]
 
 
 def _take_turns(gpus: NDArray[np.intp]) -> bool:

@@ -18,7 +18,7 @@ have two states.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -39,9 +39,7 @@ SHORTEST = 5
 
 # Independent tests a night, at most: where a step's neighbours are is chosen by the data, too.
 _TESTS = 20
-_RANKS = (
-    20.0  # ranks have little power on few nights: their p may be larger than that of the t test
-)
+_RANKS = 20.0  # few nights have few ranks: their p may be so many times larger than that of t
 _MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
 _MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
@@ -111,11 +109,13 @@ def slow_curves(values: Array, errors: Array) -> Array:
 class _Model:
     """A curve and steps, fitted by weighted least squares to the values of all nights."""
 
-    def __init__(self, values: Array, weights: Array, curve: Array, splits: Sequence[int]) -> None:
-        self.curve, self.splits = curve, splits
+    def __init__(
+        self, values: Array, weights: Array, curve: Array, splits: Collection[int]
+    ) -> None:
+        self.curve, self.splits = curve, sorted(splits)
         self.root = np.sqrt(weights)
         night = np.arange(len(values))[:, None]
-        columns = np.concatenate([curve, night >= np.array(splits, dtype=int)], axis=1)
+        columns = np.concatenate([curve, night >= np.array(self.splits, dtype=int)], axis=1)
         self.basis = np.linalg.qr(columns * self.root[:, None])[0]
         self.residuals = self.root * values
         for _ in range(2):  # the second time removes rounding errors
@@ -244,10 +244,10 @@ class _Series:
         curve, splits = self._chosen()
         for _ in range(2):
             for number in range(len(splits)):
-                others = _without(splits, splits[number])
+                others = {*splits} - {splits[number]}
                 splits[number] = self._likelihood(curve, others, splits[number], 1)[0]
         level = FALSE_A_YEAR / 365.0 / _TESTS
-        splits = sorted(splits)
+        splits.sort()
         enough = [split for split in splits if SHORTEST <= split <= len(self.values) - SHORTEST]
         tested = [(split, self._test(curve, splits, split).p) for split in enough]
         points = [self._point(curve, splits, split) for split, p in tested if p <= level]
@@ -262,7 +262,7 @@ class _Series:
         best = self._best(models)
         return np.asarray(self.values - best.residuals / best.root)
 
-    def _model(self, curve: Array, splits: Sequence[int] = ()) -> _Model:
+    def _model(self, curve: Array, splits: Collection[int] = ()) -> _Model:
         return _Model(self.values, self.weights, curve, splits)
 
     def _chosen(self) -> tuple[Array, list[int]]:
@@ -304,12 +304,12 @@ class _Series:
         wider = best.wider  # how nights correlate shows once the steps are out
         return min(models, key=lambda model: self._criterion(model, wider))
 
-    def _neighbours(self, splits: Sequence[int], split: int) -> tuple[int, int]:
+    def _neighbours(self, splits: Collection[int], split: int) -> tuple[int, int]:
         """The first night of the level before the split, and the end of the level after it."""
         ends = [0, *splits, len(self.values)]
         return max(end for end in ends if end < split), min(end for end in ends if end > split)
 
-    def _test(self, curve: Array, splits: Sequence[int], split: int) -> _Test:
+    def _test(self, curve: Array, splits: Collection[int], split: int) -> _Test:
         """Test a split of a model against the model without it.
 
         The scatter is that of both sides, or of the side that scatters more (Welch 1947). Ranks
@@ -317,17 +317,15 @@ class _Series:
         nights: how often does noise alone look like this side?
         """
         change, weight = (
-            float(one[split]) for one in self._model(curve, _without(splits, split)).further_steps()
+            float(one[split]) for one in self._model(curve, {*splits} - {split}).further_steps()
         )
         model = self._model(curve, splits)
         start, end = self._neighbours(splits, split)
         variance = max(self.least, model.squares / model.freedom)
-        for side in (
-            slice(max(start, split - _WINDOW), split),
-            slice(split, min(end, split + _WINDOW)),
-        ):
-            nights = (side.stop - side.start) * model.freedom / len(self.values)
-            variance = max(variance, float(np.sum(model.residuals[side] ** 2)) / max(nights, 1.0))
+        for first, last in (max(start, split - _WINDOW), split), (split, min(end, split + _WINDOW)):
+            nights = (last - first) * model.freedom / len(self.values)
+            squares = float(np.sum(model.residuals[first:last] ** 2))
+            variance = max(variance, squares / max(nights, 1.0))
         error = math.sqrt(variance * model.wider / weight)
         freedom = max(model.freedom / model.wider, 1.0)
         by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
@@ -340,25 +338,24 @@ class _Series:
         return _Test(change, error, freedom, by_t, by_rank, min(above, 1.0 - above))
 
     def _point(
-        self, curve: Array, splits: Sequence[int], split: int, *, placed: bool = True
+        self, curve: Array, splits: Collection[int], split: int, *, placed: bool = True
     ) -> ChangePoint:
         test = self._test(curve, splits, split)
         reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
-        others = _without(splits, split)
+        others = {*splits} - {split}
         _, first, last = self._likelihood(curve, others, split, SHORTEST if placed else 1)
         low, high, p = test.change - reach, test.change + reach, test.p if placed else test.by_t
         return ChangePoint(split, test.change, low, high, first, last, p, placed)
 
     def _likelihood(
-        self, curve: Array, others: Sequence[int], split: int, shortest: int
+        self, curve: Array, others: Collection[int], split: int, shortest: int
     ) -> tuple[int, int, int]:
         """Return the split most likely within a night of the true one, and a 99 % range of splits.
 
         With equal prior probabilities, a split's posterior is proportional to exp(-S/2), where S is
         the weighted sum of squares of the model with it (Smith 1975, "A Bayesian approach to
         inference about a change-point in a sequence of random variables"). The middle of the three
-        neighbours with the largest total probability is off by more than a night less often than
-        the single likeliest split.
+        likeliest neighbours is off by more than a night less often than the likeliest split.
         """
         model = self._model(curve, others)
         start, end = self._neighbours(others, split)
@@ -375,11 +372,10 @@ class _Series:
         return int(splits[best]), int(likely.min()), int(likely.max())
 
     def _alarm(self, curve: Array, splits: Sequence[int], last: int) -> ChangePoint | None:
-        """Return an alarm for the newest nights that differ by the t test alone, or None.
+        """Return an alarm for the newest nights that differ by the t test, or None.
 
-        With few nights on a side, ranks may not pass however large the change is; but few other
-        nights may be as far. The newest nights are as measured: whether they are outliers is
-        not known yet.
+        Few nights may have too few ranks, but few other nights may be as far. The newest nights
+        are as measured: whether they are outliers is not known yet.
         """
         count = len(self.values)
         newest = np.arange(count) > count - SHORTEST
@@ -389,27 +385,19 @@ class _Series:
             return None
         change, weight = (one[at] for one in series._model(curve, splits).further_steps())
         further = int(at[np.argmax(change**2 * weight)])
-        alarms = []
+        level, alarms = FALSE_A_YEAR / 365.0 / len(at), []
         for split in {further, *splits} & {*at.tolist()}:
-            all_splits = sorted({split, *splits})
-            test = series._test(curve, all_splits, split)
-            level = FALSE_A_YEAR / 365.0 / len(at)
+            test = series._test(curve, {split, *splits}, split)
             if test.by_t <= level and test.beyond <= _MOST_BEYOND:
-                alarms.append((test.by_t, split, all_splits))
-        if not alarms:
-            return None
-        _, split, all_splits = min(alarms)
-        return series._point(curve, all_splits, split, placed=False)
+                alarms.append((test.by_t, split))
+        split = min(alarms)[1] if alarms else 0
+        return series._point(curve, {split, *splits}, split, placed=False) if alarms else None
 
     def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
         before = int(self.at[point.first - 1]) + 1 if point.first else int(self.at[0])
         index, last = int(self.at[point.index]), int(self.at[point.last])
         return replace(point, index=index, first=before, last=last)
-
-
-def _without(splits: Sequence[int], split: int) -> list[int]:
-    return [other for other in splits if other != split]
 
 
 def _without_outliers(values: Array) -> Array:
