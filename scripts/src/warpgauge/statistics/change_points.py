@@ -390,8 +390,8 @@ class _Series:
             test = series._test(curve, {split, *splits}, split)
             if test.by_t <= level and test.beyond <= _MOST_BEYOND:
                 alarms.append((test.by_t, split))
-        split = min(alarms)[1] if alarms else 0
-        return series._point(curve, {split, *splits}, split, placed=False) if alarms else None
+        _, split = min(alarms, default=(1.0, 0))
+        return series._point(curve, {split, *splits}, split, placed=False) if split else None
 
     def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
