@@ -39,7 +39,7 @@ SHORTEST = 5
 
 # Independent tests a night, at most: where a step's neighbours are is chosen by the data, too.
 _TESTS = 20
-_RANKS = 20.0  # few nights have few ranks: their p may be so many times larger than that of t
+_RANKS = 10.0  # few nights have few ranks: their p may be so many times larger than that of t
 _MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
 _MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
