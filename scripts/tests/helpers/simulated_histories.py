@@ -1,20 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histories of 200 nights whose changes are known, with the noise of the recorded H200s.
-
-`WARPGAUGE_SIMULATIONS=whole python scripts/tests/helpers/simulated_histories.py` prints how often
-unchanged benchmarks show a change point, and where changes of 1 % (device) and 5 % (host) are
-placed; with `--nights N`, where those are that end after so many nights; with `--first N`, what the
-first N nights of a history show; with `--causes`, what boots of 20 nights look like. `--seed N`
-draws other histories, `--histories N` so many. With `--series FILE` it writes the series to a .npz
-file, for other tools.
-"""
+"""Histories of 200 nights whose changes are known, with the noise of the recorded H200s."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,13 +18,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
-from simulation import Array, markdown, size
+from simulation import Array, size
 from warpgauge.history import changes
 from warpgauge.history.changes import Cause
 from warpgauge.history.lines import Night, Times, standard_error
 from warpgauge.records.counters import Clock
 from warpgauge.records.load import load
-from warpgauge.statistics.change_points import SHORTEST
 from warpgauge.statistics.log_ratios import centre
 from warpgauge.system.environment import ROOT
 
@@ -270,7 +260,7 @@ def counted(
     source = np.random.default_rng(seed)
     noise = recorded()
     counts = {clock.value: Count() for clock in Clock}
-    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -10
+    exchange = NIGHTS // 2 if setting.startswith("a GPU exchanged") else -NIGHTS
     for _ in range(histories):
         one = history(source, setting, changed, lasting)
         possible = np.abs(ceiling(one) - one.at) <= 1
@@ -278,8 +268,8 @@ def counted(
         for row, name in enumerate(noise.names):
             count = counts[noise.clocks[name].value]
             points = [change.point for change in seen if change.benchmark == name]
-            placed = [point for point in points if point.placed and not
-                      point.first <= exchange <= point.last]  # fmt: skip
+            placed = [point for point in points if point.placed
+                      and abs(point.index - exchange) > 10]  # fmt: skip
             at = one.at[row]
             near = [abs(point.index - at) for point in placed if changed]
             holds = [changed and point.first <= at <= point.last for point in placed]
@@ -295,84 +285,6 @@ def counted(
     return counts
 
 
-def table(histories: int, seed: int) -> str:
-    rows = []
-    for setting in SETTINGS:
-        still, moved = (
-            counted(setting, changed, histories, seed=seed) for changed in (False, True)
-        )
-        for clock, count in still.items():
-            years, other = count.rows * NIGHTS / 365, moved[clock]
-            shares = (
-                other.found / other.rows,
-                other.near / other.rows,
-                other.possible / other.rows,
-            )
-            rows.append((setting, clock, f"{years:.0f}", str(count.false), str(count.alarms),
-                         *(f"{100 * share:.1f} %" for share in shares),
-                         str(other.false)))  # fmt: skip
-    heads = ("nights", "time", "row-years", "false change points", "false alarms", "found",
-             "within 1 night", "possible", "false beside changes")  # fmt: skip
-    return markdown(heads, rows)
-
-
-def short_table(histories: int, seed: int, lasting: int) -> str:
-    counts = counted("one GPU, one boot", True, histories, seed=seed, lasting=lasting)
-    rows = [
-        (clock, str(count.rows), f"{100 * count.ended / count.rows:.1f} %")
-        for clock, count in counts.items()
-    ]
-    return markdown(("time", "rows", "both ends within 2 nights"), rows)
-
-
-def counted_first(nights: int, step: float, histories: int, seed: int) -> dict[str, Count]:
-    """By clock, of so many nights on one GPU in one boot: what is found, and what of it is false.
-
-    One benchmark in ten changes by `step` in any night that may raise an alarm. Only these count as
-    `near`, if that is found within a night, and `possible`; what else is found is false.
-    """
-    source = np.random.default_rng(seed)
-    noise = recorded()
-    counts = {clock.value: Count() for clock in Clock}
-    for _ in range(histories):
-        whole = history(source, "one GPU, one boot", False)
-        for start in range(0, NIGHTS - nights + 1, nights):
-            part = slice(start, start + nights)
-            at = source.integers(SHORTEST, nights, len(noise.names))
-            at[source.random(len(at)) >= 0.1 * bool(step)] = nights
-            moved = step * (np.arange(nights) >= at[:, None])
-            values, errors = (one[:, part] for one in (whole.times.log_seconds, whole.times.errors))
-            of = whole.times.nights[part]
-            seen = changes.found(times(of, noise.names, noise.host, values + moved, errors))
-            counts[Clock.HOST.value].alarms += sum(not change.benchmark for change in seen)
-            for name, night in zip(noise.names, at, strict=True):
-                count = counts[noise.clocks[name].value]
-                points = [change.point for change in seen if change.benchmark == name]
-                near = [night < nights and abs(point.index - night) <= 1 for point in points]
-                count.rows += 1
-                count.possible += night < nights
-                count.near += any(near)
-                wrong = [point.placed for point, one in zip(points, near, strict=True) if not one]
-                count.false += sum(wrong)
-                count.alarms += len(wrong) - sum(wrong)
-    return counts
-
-
-def table_of_first(nights: int, histories: int, seed: int) -> str:
-    still, moved, far = (
-        counted_first(nights, math.log1p(step), histories, seed) for step in (0.0, 0.1, 0.5)
-    )
-    rows = []
-    for clock, count in still.items():
-        found = [f"{100 * one[clock].near / one[clock].possible:.1f} %" for one in (moved, far)]
-        beside = sum(one[clock].false + one[clock].alarms for one in (moved, far))
-        rows.append((clock, f"{count.rows * nights / 365:.0f}", str(count.false),
-                     str(count.alarms), *found, str(beside)))  # fmt: skip
-    heads = ("time", "row-years", "false change points", "false alarms", "10 % found", "50 % found",
-             "false beside changes")  # fmt: skip
-    return markdown(heads, rows)
-
-
 def causes(setting: str, histories: int, seed: int) -> Counter[Cause]:
     """Of what changes in unchanged host times by the minimum effect or more."""
     source = np.random.default_rng(seed)
@@ -384,44 +296,3 @@ def causes(setting: str, histories: int, seed: int) -> Counter[Cause]:
         least = changes.MINIMUM_EFFECT[Clock.HOST]
         told.update(one.cause for one in host if abs(math.expm1(one.point.change)) >= least)
     return told
-
-
-def table_of_causes(histories: int, seed: int) -> str:
-    rows = []
-    for setting in LONG_BOOTS:
-        found = causes(setting, histories, seed)
-        rows.append((setting, *(str(found[cause]) for cause in Cause)))
-    return markdown(("boots of 20 nights", *(cause.value for cause in Cause)), rows)
-
-
-def written(path: Path, histories: int, seed: int) -> None:
-    """The series of one GPU, unchanged and changed, as those of `counted` are."""
-    parts: dict[str, Any] = {"host": np.array(recorded().host)}
-    for changed in (False, True):
-        source = np.random.default_rng(seed)
-        drawn = [history(source, "one GPU", changed) for _ in range(histories)]
-        word = "changed" if changed else "unchanged"
-        parts[word] = np.array([one.times.log_seconds for one in drawn])
-        parts[f"{word}_at"] = np.array([one.at for one in drawn])
-    np.savez(path, **parts)
-
-
-if __name__ == "__main__":
-    parser = ArgumentParser()
-    parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--histories", type=int, default=HISTORIES)
-    parser.add_argument("--nights", type=int)
-    parser.add_argument("--first", type=int)
-    parser.add_argument("--causes", action="store_true")
-    parser.add_argument("--series", type=Path)
-    given = parser.parse_args()
-    if given.series:
-        written(given.series, given.histories, given.seed)
-    elif given.causes:
-        print(table_of_causes(given.histories, given.seed))
-    elif given.first:
-        print(table_of_first(given.first, given.histories, given.seed))
-    elif given.nights:
-        print(short_table(given.histories, given.seed, given.nights))
-    else:
-        print(table(given.histories, given.seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -244,6 +245,27 @@ def test_changes_are_told_with_their_night_and_cause(history: History) -> None:
     assert rows[3][-1] == "driver_version"
     assert rows[3][-2].startswith("−9.") or rows[3][-2].startswith("−10.")
     assert history.rows("changes", "--filter=^b/")[1] == ["0 changes"]
+
+
+def slow() -> Iterator[tuple[dict[str, float], dict[str, str]]]:
+    """120 nights: `a/x` takes longer by 3 % a year, `b/x` comes and goes, `c/x` does neither."""
+    random = np.random.default_rng(23)
+    for night in range(120):
+        logs = {"a/x": 0.03 * night / 365, "b/x": 0.01 * math.sin(night / 10), "c/x": 0.0}
+        yield {name: 1e-6 * math.exp(log + random.normal(0.0, 0.0005))
+               for name, log in logs.items()}, {}  # fmt: skip
+
+
+def test_a_drift_and_a_season_are_named_and_are_no_changes(history: History) -> None:
+    history.nights(slow())
+    rows = history.rows("changes")
+    assert rows[1] == ["0 changes"]
+    drift, season = rows[3:5]
+    assert drift[0] == "a/x"
+    assert re.fullmatch(r"drifting \+(2\.[89]|3\.[012])\d* % a year", drift[1])
+    assert season[0] == "b/x"
+    assert re.fullmatch(r"season of ±(0\.9|1\.[01]) %", season[1])
+    assert len(rows) == 6
 
 
 def short(

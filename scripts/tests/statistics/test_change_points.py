@@ -9,8 +9,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from devtools.simulations import histories
+from devtools.simulations.table import Size
 from simulation import size
-from warpgauge.statistics.change_points import ChangePoint, find_all, mann_whitney
+from warpgauge.statistics.change_points import ChangePoint, find_all, mann_whitney, slow_curves
 from warpgauge.statistics.log_ratios import Array
 
 NIGHTS, SD = 200, 0.002
@@ -120,7 +122,7 @@ def test_a_large_step_in_a_short_history_alarms(step: float, first: int, nights:
 def test_a_large_early_step_is_told_until_a_change_point_stands() -> None:
     values = np.stack([noise(seed, 100) for seed in range(20)])
     values[:, 5:] += np.log(1.5)
-    for nights in (20, 40, 41, 60, 100):
+    for nights in (20, 40, 60, 100):
         told = find_all(values[:, :nights], errors(values[:, :nights]))
         assert [[point.index for point in points] for points in told] == [[5]] * 20
         placed = sum(points[0].placed for points in told)
@@ -139,9 +141,56 @@ def test_a_step_between_times_that_are_equal_is_found(error: float) -> None:
     assert (point.index, point.placed) == (30, True)
 
 
-def test_a_drift_is_no_step() -> None:
-    values = np.stack([noise(seed) for seed in range(20)]) + np.linspace(0.0, 0.02, NIGHTS)
+NIGHT = np.arange(NIGHTS)
+SLOW = {
+    "drift": 0.016 * NIGHT / NIGHTS,
+    "season": 0.01 * np.sin(2.0 * np.pi * NIGHT / 60.0 + 1.0),
+    "growing season": 0.01 * NIGHT / NIGHTS * np.sin(2.0 * np.pi * NIGHT / 45.0),
+}
+
+
+@pytest.mark.parametrize("slow", list(SLOW))
+def test_a_slow_curve_makes_no_step_and_hides_none(slow: str) -> None:
+    values = np.stack([noise(seed) for seed in range(20)]) + SLOW[slow]
     assert not any(find_all(values, errors(values)))
+    values[:, 90:] += 0.02
+    points = find_all(values, errors(values))
+    assert [[round(point.index, -1) for point in row] for row in points] == [[90]] * 20
+
+
+@pytest.mark.parametrize("outlier", [20, 89, 92, 130])
+def test_an_outlier_night_neither_hides_nor_makes_a_step(outlier: int) -> None:
+    values = noise(9)
+    values[outlier] += 0.4
+    assert found(values) == []
+    values[90:] += 0.02
+    (point,) = found(values)
+    assert abs(point.index - 90) <= 1
+
+
+@pytest.mark.parametrize("after", [7, 12, 30])
+@pytest.mark.parametrize("later", [-0.05, -0.005, 0.05])
+def test_a_step_stays_whatever_follows_it(after: int, later: float) -> None:
+    values = noise(10)
+    values[90:] += 0.03
+    values[90 + after :] += later
+    assert 90 in [point.index for point in found(values) if point.placed]
+
+
+@pytest.mark.parametrize("disturbance", ["drift of 3 % a year", "season of ±1 %"])
+def test_simulated_steps_are_placed(disturbance: str) -> None:
+    smallest, small, large = histories.placed(Size(False, 7), disturbance=disturbance)
+    assert smallest >= 90
+    assert small >= 95
+    assert large >= 99
+
+
+def test_slow_curves_are_what_moves_apart_from_noise() -> None:
+    curves = np.stack([np.zeros(NIGHTS), *SLOW.values()])
+    values = np.stack([noise(seed) for seed in range(len(curves))])
+    fitted = slow_curves(values + curves, errors(values))
+    wrong = fitted - curves
+    assert np.ptp(wrong, axis=1) == pytest.approx(0.0, abs=0.003)
 
 
 def kinds(source: np.random.Generator, rows: int) -> dict[str, Array]:

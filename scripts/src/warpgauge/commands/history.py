@@ -81,8 +81,10 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
         if rules:
             rules.require_quick(names)
         times = Times.of(nights, names)
-        alerts = changes.alerts(changes.found(times), times, rules, today)
+        found = changes.found(times)
+        alerts = changes.alerts(found, times, rules, today)
         show.alerts(alerts, nights, console, verbose=given.verbose)
+        show.drifts(changes.drifts(times, found), console)
 
 
 def _export(history: History, given: Namespace, root: Path, console: Output) -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from warpgauge.history.lines import Night, Times
 from warpgauge.records.counters import Clock
-from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all
+from warpgauge.statistics.change_points import SHORTEST, ChangePoint, find_all, slow_curves
 from warpgauge.statistics.log_ratios import Array
 from warpgauge.verdict.policy import Policy, last_matching
 
@@ -44,6 +44,7 @@ MINIMUM_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 # With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.
 _FEWEST_NIGHTS, _FEWEST_ROWS = 5, 8
 _LARGEST_SLOPE = 3.0
+_MOSTLY = 0.9  # of its swing: a slow curve that rises by so much drifts, another one is a season
 _NEAR = 25  # nights on either side
 _SURE = 3.0  # standard errors
 # For normal values: standard deviation divided by the median step between neighbours, and standard
@@ -108,6 +109,14 @@ class Alert:
         return all(change.explained for change in self.changes)
 
 
+class Drift(NamedTuple):
+    """A benchmark that moves by `a_year` in 365 nights, or (None) up and down by `swing`: logs."""
+
+    benchmark: str
+    swing: float
+    a_year: float | None
+
+
 def found(times: Times) -> list[Change]:
     """The changes of all benchmarks of a GPU model."""
     nights, values = times.nights, times.log_seconds.copy()
@@ -137,6 +146,24 @@ def found(times: Times) -> list[Change]:
             changes.append(Change(times.names[row], point, cause))
     of_all = find_all(common[None], error[None])[0]
     return [*changes, *(Change("", point) for point in of_all)]
+
+
+def drifts(times: Times, changes: Iterable[Change]) -> list[Drift]:
+    """The benchmarks that move slowly by the minimum effect or more, apart from their changes."""
+    values, moving = times.log_seconds.copy(), []
+    rows = {name: row for row, name in enumerate(times.names)}
+    for change in changes:
+        if change.benchmark:
+            values[rows[change.benchmark], change.point.index :] -= change.point.change
+    for name, row in rows.items():
+        curve = slow_curves(values[row, None], times.errors[row, None])[0]
+        known = np.flatnonzero(np.isfinite(curve))
+        swing = float(np.ptp(curve[known])) if len(known) else 0.0
+        if np.expm1(swing) >= MINIMUM_EFFECT[Clock.HOST if times.host[row] else Clock.DEVICE]:
+            rise = float(curve[known[-1]] - curve[known[0]])
+            a_year = rise * 365.0 / float(known[-1] - known[0])
+            moving.append(Drift(name, swing, a_year if abs(rise) >= _MOSTLY * swing else None))
+    return moving
 
 
 def alerts(

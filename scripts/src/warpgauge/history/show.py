@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from rich.console import Console
 
-from warpgauge.history.changes import Alert
+from warpgauge.history.changes import Alert, Drift
 from warpgauge.history.lines import LONGEST_REASON, Night, Times
 from warpgauge.statistics.change_points import FEWEST_NIGHTS
 from warpgauge.statistics.log_ratios import Array
@@ -93,6 +93,20 @@ def alerts(
     if not found and len(nights) < FEWEST_NIGHTS:
         few = f"few nights: large changes are found from {FEWEST_NIGHTS} nights on"
         print_text(console, f"{few}, smaller ones later")
+
+
+def drifts(moving: Sequence[Drift], console: Console) -> None:
+    """Print one line per benchmark whose time moves slowly."""
+    if moving:
+        lines = [Cells(inert(drift.benchmark), (_slowly(drift),)) for drift in moving]
+        heading = Cells("benchmark", ("moves slowly, which is no change of a night",))
+        _print(console, heading, lines, (0,), "slowest from fastest level, apart from changes")
+
+
+def _slowly(drift: Drift) -> str:
+    if drift.a_year is not None:
+        return f"drifting {percent(math.expm1(drift.a_year))} a year"
+    return f"season of ±{math.expm1(drift.swing / 2.0):.1%}".replace("%", " %")
 
 
 def _alert(alert: Alert, nights: Sequence[Night]) -> Cells:

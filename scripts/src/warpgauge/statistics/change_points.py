@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the nights at which a benchmark's time changed.
 
-Candidates come from E-divisive means (Matteson and James 2014, "A nonparametric approach for
-multiple change point analysis of multivariate data"), in windows that overlap by half. They stand
-if they pass a test between their neighbours, as in Fleming et al. 2023, "Hunter: using change point
-detection to hunt for performance regressions". Four things differ. Each night is weighted by its
-own standard error. Neighbouring nights may be correlated, and a drift is not a step. Ranks must
-agree with the t test, because nights need not be normal: they may have two states, or outliers. And
-the error rate covers all splits together, so the expected number of false change points is known.
+A series is modelled as a slow curve, steps and noise. The curve is constant, a line (drift), a
+spline or a wave (season). Steps are added one after another where they explain most, as in binary
+segmentation, but by contrasts of several widths (Eichinger and Kirch 2018, "A MOSUM procedure for
+the estimation of multiple random change points"). Curve and steps are chosen together by a
+penalized likelihood (Schwarz 1978, "Estimating the dimension of a model", with the penalty for a
+step of Zhang and Siegmund 2007, "A modified Bayes information criterion"). A step is then tested
+inside that model, between its neighbours.
+
+Nights far from those around them are moved closer first (Tukey 1962, "The future of data analysis":
+Winsorizing), so an outlier neither hides nor makes a step. Neighbouring nights may be correlated,
+which the t test allows for. Ranks must agree with it, because nights need not be normal: they may
+have two states.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.interpolate import BSpline
 
 from warpgauge.statistics.log_ratios import Array, Index
 
@@ -27,23 +34,34 @@ from warpgauge.statistics.log_ratios import Array, Index
 FALSE_A_YEAR = 0.0005
 # In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
 FEWEST_NIGHTS = 10
+# Nights on each side of a change point. Ranks of fewer nights cannot pass.
+SHORTEST = 5
 
-# Simulated (statistics.md). Splits and ends of windows amount to at most _TESTS independent tests a
-# night. Ranks have little power on few nights, so their p may be _RANKS times that of the t test.
-_TESTS, _RANKS = 5, 10.0
+# Independent tests a night, at most: where a step's neighbours are is chosen by the data, too.
+_TESTS = 20
+_RANKS = 10.0  # few nights have few ranks: their p may be so many times larger than that of t
+_MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
+_MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
+_TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
+_WINDOW = 100  # nights on either side whose scatter a step is judged by
 _MOST_RESEMBLANCE = 0.95
 _SMALLEST_ERROR = 1e-6  # the resolution of a time in the history
-_TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
 _ROUNDING = 1e-6  # of a residual, in standard errors
 
+# A night is compared with the median of seven, and is at most three scatters away from it.
+_NEAR, _FAR = 3, 3.0
+_SIX_SEVENTHS = 1.465  # of normal values are within so many standard deviations
+_SD_OF_MEDIAN = 1.4826  # standard deviation by the median absolute deviation, for normal values
 
-WINDOW = 100  # nights; their mean has a tenth of the scatter of one night
-STEP = WINDOW // 2
-# Nights on each side of a split. With fewer, ranks cannot pass even against a whole window.
-SHORTEST = 5
-_WEAK = 1e-3  # p of a candidate; not strict, as neighbours not yet found widen its scatter
-_BLOCK = 16  # windows processed at once; a table of their pairs of nights fits in the cache
+_KNOTS = (80, 40, 30, 20, 15, 10)  # nights from knot to knot of a spline
+_FEWEST_FOR_LINE, _FEWEST_FOR_SEASON = 20, 60
+_FASTEST_WAVE = 20  # nights in its period
+_WIDTHS = (5, 10, 20, 40, 80)  # nights on either side in a contrast; one covers all nights
+_PENALTY = 3.0  # of a step, in units of a coefficient of the curve
+_PATIENCE = 3  # steps that may follow the best number of steps: some only pay together
+_MOST_STEPS = 40
+_HIDDEN = 0.02  # a contrast of which the model leaves less says nothing
 
 
 @dataclass(frozen=True)
@@ -64,45 +82,316 @@ class ChangePoint:
     placed: bool = True
 
 
-class _Test(NamedTuple):
-    change: float
-    error: float
-    freedom: float
-    by_t: float
-    by_rank: float
-    is_drift: bool
-
-    @property
-    def p(self) -> float:
-        return max(self.by_t, self.by_rank / _RANKS)
-
-
 def find_all(values: Array, errors: Array) -> list[list[ChangePoint]]:
     """Return each series' change points, then an alarm if the nights after them differ.
 
     A row of `values` holds the log times of a series' nights (NaN: none), a row of `errors` their
     standard errors (NaN: unknown). If unchanged nights are independent, or each depends only on the
     night before, 365 of them show at most `FALSE_A_YEAR` change points and as many alarms on
-    average.
+    average, whether they drift or not.
     """
-    series = [_Series.of(*row) for row in zip(values, errors, strict=True)]
-    splits = candidates([one.values for one in series], [one.weights for one in series])
-    return [one.found(at) for one, at in zip(series, splits, strict=True)]
+    return [_Series.of(*row).found() for row in zip(values, errors, strict=True)]
+
+
+def slow_curves(values: Array, errors: Array) -> Array:
+    """Return each series' slow curve around its median, NaN in nights without a time.
+
+    It is a drift or a season: changes have been taken out of the values.
+    """
+    curves = np.full_like(values, np.nan)
+    for curve, *row in zip(curves, values, errors, strict=True):
+        series = _Series.of(*row)
+        if len(series.at) > SHORTEST:
+            curve[series.at] = series.slow_curve()
+    return curves
+
+
+class _Model:
+    """A curve and steps, fitted by weighted least squares to the values of all nights."""
+
+    def __init__(
+        self, values: Array, weights: Array, curve: Array, splits: Collection[int]
+    ) -> None:
+        self.curve, self.splits = curve, sorted(splits)
+        self.root = np.sqrt(weights)
+        night = np.arange(len(values))[:, None]
+        columns = np.concatenate([curve, night >= np.array(self.splits, dtype=int)], axis=1)
+        self.basis = np.linalg.qr(columns * self.root[:, None])[0]
+        self.residuals = self.root * values
+        for _ in range(2):  # the second time removes rounding errors
+            self.residuals = self.residuals - self.basis @ (self.basis.T @ self.residuals)
+
+    def add(self, split: int) -> Array:
+        """Add a step; return its column of the basis."""
+        step = self.root * (np.arange(len(self.root)) >= split)
+        step -= self.basis @ (self.basis.T @ step)
+        step /= np.linalg.norm(step)
+        self.basis = np.column_stack([self.basis, step])
+        self.residuals = self.residuals - float(step @ self.residuals) * step
+        self.splits = [*self.splits, split]
+        return np.asarray(step)
+
+    @property
+    def squares(self) -> float:
+        return float(self.residuals @ self.residuals)
+
+    @property
+    def freedom(self) -> int:
+        return max(len(self.root) - int(self.basis.shape[1]), 1)
+
+    @property
+    def wider(self) -> float:
+        """The factor by which the variance of means grows as neighbouring residuals correlate.
+
+        It is (1 + r) / (1 - r) for the correlation r (Bartlett 1946), which each fitted coefficient
+        lowers by 1 / nights.
+        """
+        count, squares = len(self.residuals), self.squares
+        # Equal nights leave only rounding errors, which are all alike.
+        if count < SHORTEST or squares <= count * _ROUNDING**2:
+            return 1.0
+        products = self.residuals[1:] * self.residuals[:-1]
+        within = float(np.sum(products) - np.sum(products[np.array(self.splits, dtype=int) - 1]))
+        seen = within / squares + self.basis.shape[1] / count
+        r = min(max(float(seen), 0.0), _MOST_RESEMBLANCE)
+        return (1.0 + r) / (1.0 - r)
+
+    def further_steps(self) -> tuple[Array, Array]:
+        """Return the change of a further step at each night, and its weight (1 / variance)."""
+        change = np.cumsum((self.root * self.residuals)[::-1])[::-1]
+        fitted = np.cumsum((self.root[:, None] * self.basis)[::-1], axis=0)[::-1]
+        total = np.cumsum((self.root**2)[::-1])[::-1]
+        weight = np.maximum(total - np.sum(fitted**2, axis=1), 1e-9 * total)
+        return change / weight, weight
+
+
+class _Contrasts:
+    """How far the means of a model's residuals before and after each night differ, by width."""
+
+    def __init__(self, model: _Model) -> None:
+        count = len(model.root)
+        widths = np.array([*(width for width in _WIDTHS if width < count), count])[:, None]
+        self.root, self.at = model.root, np.arange(count)
+        self.start = np.maximum(self.at - widths, 0)
+        self.end = np.minimum(self.at + widths, count)
+        sums = np.concatenate([[0.0], np.cumsum(model.root**2)])
+        self.before = np.maximum(sums[self.at] - sums[self.start], 1e-300)
+        self.after = sums[self.end] - sums[self.at]
+        self.largest = 1.0 / self.before + 1.0 / self.after
+        self.contrast = self._of(model.residuals)
+        self.variance = self.largest - sum(self._of(column) ** 2 for column in model.basis.T)
+
+    def _of(self, vector: Array) -> Array:
+        sums = np.concatenate([[0.0], np.cumsum(self.root * vector)])
+        after = (sums[self.end] - sums[self.at]) / self.after
+        return np.asarray(after - (sums[self.at] - sums[self.start]) / self.before)
+
+    def update(self, step: Array, residuals: Array) -> None:
+        self.contrast = self._of(residuals)
+        self.variance = self.variance - self._of(step) ** 2
+
+    def furthest(self, splits: Sequence[int]) -> int | None:
+        """Return the night with the largest contrast in standard errors, apart from the splits."""
+        shown = self.variance > _HIDDEN * self.largest
+        squares = np.where(shown, self.contrast**2 / np.where(shown, self.variance, 1.0), 0.0)
+        best = squares.max(axis=0)
+        # A step with too few nights at an end is no change point, but would disturb the others.
+        best[0] = 0.0
+        for split in splits:
+            best[max(split - SHORTEST + 1, 0) : split + SHORTEST] = 0.0
+        return int(np.argmax(best)) if best.any() else None
+
+
+class _Test(NamedTuple):
+    change: float
+    error: float
+    freedom: float
+    by_t: float
+    by_rank: float
+    beyond: float  # the share of other nights that are beyond the median of the shorter side
+
+    @property
+    def p(self) -> float:
+        return max(self.by_t, self.by_rank / _RANKS)
 
 
 @dataclass(frozen=True)
 class _Series:
-    """The nights that have a time, with their indices `at`."""
+    """The nights that have a time, with their indices `at`.
+
+    `values` are the `measured` ones without outliers. `least` is the variance that the standard
+    errors explain, as a share of that of `weights`.
+    """
 
     values: Array
+    measured: Array
     weights: Array
+    least: float
     at: Index
 
     @staticmethod
     def of(values: Array, errors: Array) -> _Series:
         at = np.flatnonzero(np.isfinite(values))
-        middle = float(np.median(values[at])) if len(at) else 0.0  # keeps the digits of squares
-        return _Series(values[at] - middle, _weights(values[at], errors[at]), at)
+        if not len(at):
+            return _Series(values[at], values[at], values[at], 1.0, at)
+        measured = values[at] - np.median(values[at])  # keeps the digits of squares
+        weights, least = _weights(measured, errors[at])
+        return _Series(_without_outliers(measured), measured, weights, least, at)
+
+    def found(self) -> list[ChangePoint]:
+        if len(self.values) <= SHORTEST:
+            return []
+        curve, splits = self._chosen()
+        for _ in range(2):
+            for number in range(len(splits)):
+                others = {*splits} - {splits[number]}
+                splits[number] = self._likelihood(curve, others, splits[number], 1)[0]
+        level = FALSE_A_YEAR / 365.0 / _TESTS
+        splits.sort()
+        enough = [split for split in splits if SHORTEST <= split <= len(self.values) - SHORTEST]
+        tested = [(split, self._test(curve, splits, split).p) for split in enough]
+        points = [self._point(curve, splits, split) for split, p in tested if p <= level]
+        last = points[-1].index if points else 0
+        alarm = self._alarm(curve, splits, last)
+        return [self._numbered(point) for point in (*points, alarm) if point is not None]
+
+    def slow_curve(self) -> Array:
+        models = [self._model(curve) for curve in _curves(len(self.values))]
+        if len(self.values) >= _FEWEST_FOR_SEASON:
+            models.append(self._model(_wave(models[1])))
+        best = self._best(models)
+        return np.asarray(self.values - best.residuals / best.root)
+
+    def _model(self, curve: Array, splits: Collection[int] = ()) -> _Model:
+        return _Model(self.values, self.weights, curve, splits)
+
+    def _chosen(self) -> tuple[Array, list[int]]:
+        """Return the curve and the steps that explain the nights best."""
+        count = len(self.values)
+        models = [model for curve in _curves(count) for model in self._path(curve)]
+        if count >= _FEWEST_FOR_SEASON:
+            line = _curves(count)[1]
+            models += self._path(_wave(self._model(line, self._best(models).splits)))
+        best = self._best(models)
+        return best.curve, sorted(best.splits)
+
+    def _path(self, curve: Array) -> list[_Model]:
+        """Return the curve alone, and with steps that are added until more have not paid."""
+        model = self._model(curve)
+        contrasts = _Contrasts(model)
+        models, best = [model], 0
+        while len(models) <= min(best + _PATIENCE, _MOST_STEPS) and model.freedom > 2:
+            split = contrasts.furthest(model.splits)
+            if split is None:
+                break
+            model = copy(model)
+            contrasts.update(model.add(split), model.residuals)
+            models.append(model)
+            if self._criterion(model, 1.0) < self._criterion(models[best], 1.0):
+                best = len(models) - 1
+        return models
+
+    def _criterion(self, model: _Model, wider: float) -> float:
+        """The penalized likelihood. Correlated nights are as good as fewer independent ones."""
+        count = len(self.values)
+        coefficients = int(model.curve.shape[1]) + _PENALTY * len(model.splits)
+        smallest = _SMALLEST_ERROR**2 * float(np.mean(self.weights))
+        variance = max(model.squares / count, smallest)
+        return count / wider * math.log(variance) + coefficients * math.log(count)
+
+    def _best(self, models: Sequence[_Model]) -> _Model:
+        best = min(models, key=lambda model: self._criterion(model, 1.0))
+        wider = best.wider  # how nights correlate shows once the steps are out
+        return min(models, key=lambda model: self._criterion(model, wider))
+
+    def _neighbours(self, splits: Collection[int], split: int) -> tuple[int, int]:
+        """The first night of the level before the split, and the end of the level after it."""
+        ends = [0, *splits, len(self.values)]
+        return max(end for end in ends if end < split), min(end for end in ends if end > split)
+
+    def _test(self, curve: Array, splits: Collection[int], split: int) -> _Test:
+        """Test a split of a model against the model without it.
+
+        The scatter is that of both sides, or of the side that scatters more (Welch 1947). Ranks
+        compare the side with fewer nights with the other one and with the residuals of all other
+        nights: how often does noise alone look like this side?
+        """
+        change, weight = (
+            float(one[split]) for one in self._model(curve, {*splits} - {split}).further_steps()
+        )
+        model = self._model(curve, splits)
+        start, end = self._neighbours(splits, split)
+        variance = max(self.least, model.squares / model.freedom)
+        for first, last in (max(start, split - _WINDOW), split), (split, min(end, split + _WINDOW)):
+            nights = (last - first) * model.freedom / len(self.values)
+            squares = float(np.sum(model.residuals[first:last] ** 2))
+            variance = max(variance, squares / max(nights, 1.0))
+        error = math.sqrt(variance * model.wider / weight)
+        freedom = max(model.freedom / model.wider, 1.0)
+        by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
+        noise = model.residuals / model.root + self.measured - self.values
+        few, rest = noise[split:end] + change, np.concatenate([noise[:split], noise[end:]])
+        if end - split > split - start:
+            few, rest = noise[start:split] - change, np.concatenate([noise[:start], noise[split:]])
+        by_rank = _by_rank(few, rest)
+        above = float(np.mean(rest > np.median(few)))
+        return _Test(change, error, freedom, by_t, by_rank, min(above, 1.0 - above))
+
+    def _point(
+        self, curve: Array, splits: Collection[int], split: int, *, placed: bool = True
+    ) -> ChangePoint:
+        test = self._test(curve, splits, split)
+        reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
+        others = {*splits} - {split}
+        _, first, last = self._likelihood(curve, others, split, SHORTEST if placed else 1)
+        low, high, p = test.change - reach, test.change + reach, test.p if placed else test.by_t
+        return ChangePoint(split, test.change, low, high, first, last, p, placed)
+
+    def _likelihood(
+        self, curve: Array, others: Collection[int], split: int, shortest: int
+    ) -> tuple[int, int, int]:
+        """Return the split most likely within a night of the true one, and a 99 % range of splits.
+
+        With equal prior probabilities, a split's posterior is proportional to exp(-S/2), where S is
+        the weighted sum of squares of the model with it (Smith 1975, "A Bayesian approach to
+        inference about a change-point in a sequence of random variables"). The middle of the three
+        likeliest neighbours is off by more than a night less often than the likeliest split.
+        """
+        model = self._model(curve, others)
+        start, end = self._neighbours(others, split)
+        splits = np.arange(start + shortest, end - shortest + 1)
+        change, weight = (one[splits] for one in model.further_steps())
+        squares = model.squares - change**2 * weight
+        scale = max(float(squares.min()) / model.freedom, self.least)
+        chances = np.exp(-(squares - squares.min()) / 2.0 / scale)
+        near = np.convolve(chances, np.ones(3))[1:-1]
+        best = np.argmax(np.where(near >= (1.0 - _TIE) * near.max(), chances, 0.0))
+        order = np.argsort(-chances)
+        needed = int(np.searchsorted(np.cumsum(chances[order]), _SURE * chances.sum())) + 1
+        likely = splits[order[:needed]]
+        return int(splits[best]), int(likely.min()), int(likely.max())
+
+    def _alarm(self, curve: Array, splits: Sequence[int], last: int) -> ChangePoint | None:
+        """Return an alarm for the newest nights that differ by the t test, or None.
+
+        Few nights may have too few ranks, but few other nights may be as far. The newest nights
+        are as measured: whether they are outliers is not known yet.
+        """
+        count = len(self.values)
+        newest = np.arange(count) > count - SHORTEST
+        series = replace(self, values=np.where(newest, self.measured, self.values))
+        at = np.arange(max(last, count - _WINDOW) + SHORTEST, count)
+        if not len(at):
+            return None
+        change, weight = (one[at] for one in series._model(curve, splits).further_steps())
+        further = int(at[np.argmax(change**2 * weight)])
+        level, alarms = FALSE_A_YEAR / 365.0 / len(at), []
+        for split in {further, *splits} & {*at.tolist()}:
+            test = series._test(curve, {split, *splits}, split)
+            if test.by_t <= level and test.beyond <= _MOST_BEYOND:
+                alarms.append((test.by_t, split))
+        _, split = min(alarms, default=(1.0, 0))
+        return series._point(curve, {split, *splits}, split, placed=False) if split else None
 
     def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
@@ -110,173 +399,85 @@ class _Series:
         index, last = int(self.at[point.index]), int(self.at[point.last])
         return replace(point, index=index, first=before, last=last)
 
-    def found(self, splits: Sequence[int]) -> list[ChangePoint]:
-        standing = self._placed(splits, FALSE_A_YEAR / 365.0 / _TESTS)
-        points = [self._point(*one) for one in self._with_neighbours(standing)]
-        alarm = self._alarm(standing[-1] if standing else 0, FALSE_A_YEAR / 365.0)
-        return [self._numbered(one) for one in (*points, alarm) if one is not None]
 
-    def _placed(self, splits: Sequence[int], level: float) -> list[int]:
-        """Return the splits that stand between their neighbours, each at its likeliest night."""
-        points = self._standing(sorted({*splits}), level)
-        for number in range(len(points)):  # in order: each bounds the next one
-            points[number] = self._likelihood(*[*self._with_neighbours(points)][number])[0]
-        return self._standing(points, level)
+def _without_outliers(values: Array) -> Array:
+    """Return the values, at most three scatters from the median of the seven nights around each.
 
-    def _standing(self, points: list[int], level: float) -> list[int]:
-        """Remove the weakest split until all pass."""
-        while points:
-            p = [self._test(*one).p for one in self._with_neighbours(points)]
-            weakest = int(np.argmax(p))
-            if p[weakest] <= level:
-                break
-            del points[weakest]
-        return points
-
-    def _with_neighbours(self, points: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Yield each point with the start of the nights before it and the end of those after it."""
-        ends = [0, *points, len(self.values)]
-        for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
-            yield max(before, at - WINDOW), at, min(after, at + WINDOW)
-
-    def _test(self, start: int, at: int, end: int) -> _Test:
-        return _test(self.values[start:end], self.weights[start:end], at - start)
-
-    def _point(self, start: int, at: int, end: int, placed: bool = True) -> ChangePoint:
-        test = self._test(start, at, end)
-        reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
-        _, first, last = self._likelihood(start, at, end, SHORTEST if placed else 1)
-        low, high, p = test.change - reach, test.change + reach, test.p if placed else test.by_t
-        return ChangePoint(at, test.change, low, high, first, last, p, placed)
-
-    def _likelihood(
-        self, start: int, at: int, end: int, shortest: int = SHORTEST
-    ) -> tuple[int, int, int]:
-        """Return the split most likely within a night of the true one, and a 99 % range of splits.
-
-        With equal prior probabilities, a split's posterior is proportional to exp(-S/2), where S is
-        the weighted sum of squares around both means (Smith 1975, "A Bayesian approach to inference
-        about a change-point in a sequence of random variables"). The middle of the three neighbours
-        with the largest total probability is off by more than a night less often than the single
-        likeliest split.
-        """
-        x, w = self.values[start:end], self.weights[start:end]
-        splits = np.arange(shortest, len(x) - shortest + 1)
-        wx, left = np.cumsum(w * x)[splits - 1], np.cumsum(w)[splits - 1]
-        explained = wx**2 / left + (np.sum(w * x) - wx) ** 2 / (np.sum(w) - left)
-        squares = np.sum(w * x**2) - explained
-        scale = max(float(squares.min()) / max(len(x) - 2, 1), 1.0)
-        chances = np.exp(-(squares - squares.min()) / 2.0 / scale)
-        near = np.convolve(chances, np.ones(3), "same")
-        best = np.argmax(np.where(near >= (1.0 - _TIE) * near.max(), chances, 0.0))
-        order = np.argsort(-chances)
-        needed = int(np.searchsorted(np.cumsum(chances[order]), _SURE * chances.sum())) + 1
-        likely = splits[order[:needed]] + start
-        return int(splits[best]) + start, int(likely.min()), int(likely.max())
-
-    def _alarm(self, start: int, level: float) -> ChangePoint | None:
-        """Return an alarm for the newest nights that differ by the t test alone, or None.
-
-        With few nights on a side, ranks may not pass however large the change is. `level` is the
-        error rate of all splits together.
-        """
-        end = len(self.values)
-        start = max(start, end - WINDOW)
-        splits = np.arange(start + SHORTEST, end)
-        level /= max(len(splits), 1)
-        x, w = (np.tile(one[start:end], (len(splits), 1)) for one in (self.values, self.weights))
-        # The full test never has a smaller p, and is slower.
-        worth = splits[quick_p(x, w, splits - start, np.full_like(splits, end - start)) <= level]
-        tests = [self._test(start, int(at), end) for at in worth]
-        p = [1.0 if test.is_drift else test.by_t for test in tests]
-        if not p or min(p) > level:
-            return None
-        return self._point(start, int(worth[int(np.argmin(p))]), end, placed=False)
-
-
-def _weights(values: Array, errors: Array) -> Array:
-    """Return the inverse variances of nights: the variance of each error plus the common scatter.
-
-    Half of the mean squared step from night to night is the variance of a night, whatever the
-    levels are (von Neumann 1941, "Distribution of the ratio of the mean square successive
-    difference to the variance"). The largest step is left out: it may be a change, which would
-    hide itself among few nights. Errors are at least the median: few processes agree by chance.
+    If more than a seventh of all nights are far away, they are a state and no outliers.
     """
-    if not len(values):
-        return values
+    padded = np.pad(values, _NEAR, constant_values=np.nan)
+    middle = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEAR + 1), axis=1)
+    reach = _FAR * float(np.quantile(np.abs(values - middle), 6 / 7)) / _SIX_SEVENTHS
+    return np.asarray(np.clip(values, middle - reach, middle + reach))
+
+
+def _weights(values: Array, errors: Array) -> tuple[Array, float]:
+    """Return the inverse variances of nights, and the share that the errors have in a variance.
+
+    A variance is that of the error plus the common scatter. Neither steps nor slow curves move the
+    median of second differences, which scatter by sqrt(6) times as much as a night. Errors are at
+    least their median: few processes agree by chance.
+    """
     known = errors[np.isfinite(errors)]
     least = max(float(np.median(known)) if len(known) else 0.0, _SMALLEST_ERROR)
     own = np.fmax(errors, least) ** 2
-    steps = np.sort(np.diff(values) ** 2)[:-1] / 2.0
-    beyond = max(float(np.mean(steps)) - float(np.mean(own)), 0.0) if len(steps) else 0.0
-    return np.asarray(1.0 / (own + beyond))
-
-
-def _test(x: Array, w: Array, at: int) -> _Test:
-    """Test the nights before `at` against the others.
-
-    Student's t of weighted means, with at least the scatter that the weights imply. If one side
-    scatters more than both together, its mean does so too (Welch 1947). If neighbouring residuals
-    correlate by r, the variance of means grows by (1 + r) / (1 - r) (Bartlett 1946). Ranks use the
-    exact distribution of U, widened by the same factor. A change is a drift if a line explains it
-    as well as a step (Schwarz 1978, "Estimating the dimension of a model", for the choice of its
-    night); ranks do not pass then.
-    """
-    sides = (slice(None, at), slice(at, None))
-    total = [float(np.sum(w[side])) for side in sides]
-    means = [
-        float(np.sum(w[side] * x[side])) / sum_ for side, sum_ in zip(sides, total, strict=True)
-    ]
-    residuals = np.sqrt(w) * (x - np.where(np.arange(len(x)) < at, *means))
-    squares = [float(np.sum(residuals[side] ** 2)) for side in sides]
-    counts = [at, len(x) - at]
-    freedom = max(len(x) - 2.0, 1.0)
-    pooled = max(sum(squares) / freedom, 1.0)
-    own = [max(one / max(count - 1, 1), pooled) for one, count in zip(squares, counts, strict=True)]
-    parts = [one / sum_ for one, sum_ in zip(own, total, strict=True)]
-    resemblance = _resemblance(residuals, at)
-    wider = (1.0 + resemblance) / (1.0 - resemblance)
-    change, error = means[1] - means[0], math.sqrt(sum(parts) * wider)
-    freedom = max(freedom / wider, 1.0)
-    by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
-    step = sum(squares) + pooled * math.log(len(x))  # penalty for choosing the night of the step
-    is_drift = _squares_of_line(x, w) <= step
-    by_rank = 1.0 if is_drift else _by_rank(x, at, wider)
-    return _Test(change, error, freedom, by_t, by_rank, is_drift)
-
-
-def _squares_of_line(x: Array, w: Array) -> float:
-    """Return the weighted sum of squares around a straight line."""
-    night = np.arange(len(x), dtype=np.float64)
-    night -= np.sum(w * night) / np.sum(w)
-    middle = x - np.sum(w * x) / np.sum(w)
-    slope = np.sum(w * night * middle) / np.sum(w * night**2)
-    return float(np.sum(w * (middle - slope * night) ** 2))
-
-
-def _by_rank(x: Array, at: int, wider: float) -> float:
-    """Return the two-sided p of the rank-sum test; ties count half, rounded conservatively."""
-    left, right = np.sort(x[:at]), x[at:]
-    below = int(np.searchsorted(left, right, "left").sum())
-    ties = int(np.searchsorted(left, right, "right").sum()) - below
-    pairs = len(left) * len(right)
-    against = min(pairs, math.ceil(min(below, pairs - below - ties) + ties / 2.0))
-    chance = min(float(mann_whitney(len(left), len(right))[against]), 0.5)
-    return 2.0 * float(special.ndtr(special.ndtri(chance) / math.sqrt(wider)))
-
-
-def _resemblance(residuals: Array, at: int) -> float:
-    """Return the correlation of neighbouring residuals, corrected for the two fitted means."""
-    products = residuals[1:] * residuals[:-1]
-    squares = float(np.sum(residuals**2))
-    # Equal nights leave only rounding errors, which are all alike.
-    if len(residuals) < 3 or squares <= len(residuals) * _ROUNDING**2:
-        return 0.0
-    seen = (float(np.sum(products)) - float(products[at - 1])) / squares
-    return min(max(seen + 2.0 / len(residuals), 0.0), _MOST_RESEMBLANCE)
+    bends = np.abs(np.diff(values, 2))
+    scatter = _SD_OF_MEDIAN * float(np.median(bends)) / math.sqrt(6.0) if len(bends) else 0.0
+    weights = 1.0 / (own + max(scatter**2 - float(np.median(own)), 0.0))
+    return weights, float(np.mean(own * weights))
 
 
 @cache
+def _curves(count: int) -> list[Array]:
+    """Return the columns of a constant, a line and cubic splines over so many nights."""
+    night = np.arange(count, dtype=np.float64)
+    curves = [np.ones((count, 1))]
+    if count >= _FEWEST_FOR_LINE:
+        curves.append(np.column_stack([np.ones(count), night - night.mean()]))
+    for knots in _KNOTS:
+        pieces = round(count / knots)
+        if pieces >= 3 and count >= _FEWEST_FOR_SEASON:
+            inner = np.linspace(0.0, count - 1.0, pieces + 1)
+            ends = [inner[:1].repeat(3), inner, inner[-1:].repeat(3)]
+            curves.append(BSpline.design_matrix(night, np.concatenate(ends), 3).toarray())
+    return curves
+
+
+def _wave(model: _Model) -> Array:
+    """Return the columns of a line and of the wave that explains most beside a line and its steps.
+
+    The wave may grow and change its frequency steadily, so frequencies in steps are near enough.
+    """
+    count = len(model.root)
+    frequencies = np.arange(0.5 / count, 1.0 / _FASTEST_WAVE, 0.1 / count)
+    turns = 2.0 * np.pi * frequencies[:, None] * np.arange(count)
+    first, second = (
+        wave * model.root - (wave * model.root) @ model.basis @ model.basis.T
+        for wave in (np.cos(turns), np.sin(turns))
+    )
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second -= np.sum(first * second, axis=1, keepdims=True) * first
+    second /= np.linalg.norm(second, axis=1, keepdims=True)
+    gains = (first @ model.residuals) ** 2 + (second @ model.residuals) ** 2
+    best = turns[int(np.argmax(gains))]
+    waves = np.column_stack([np.cos(best), np.sin(best)])
+    return np.column_stack([model.curve, waves, model.curve[:, 1:] * waves])
+
+
+def _by_rank(few: Array, rest: Array) -> float:
+    """Return the two-sided p of the rank-sum test; ties count half, rounded conservatively."""
+    rest = np.sort(rest)
+    below = int(np.searchsorted(rest, few, "left").sum())
+    ties = int(np.searchsorted(rest, few, "right").sum()) - below
+    pairs = len(rest) * len(few)
+    against = min(pairs, math.ceil(min(below, pairs - below - ties) + ties / 2.0))
+    if min(len(rest), len(few)) > _MANY:
+        sd = math.sqrt(pairs * (len(rest) + len(few) + 1) / 12.0)
+        return 2.0 * float(special.ndtr(min(against + 0.5 - pairs / 2.0, 0.0) / sd))
+    return min(2.0 * float(mann_whitney(len(rest), len(few))[against]), 1.0)
+
+
+@lru_cache(1000)
 def mann_whitney(one: int, other: int) -> Array:
     """Return the probabilities that U is at most 0, 1, 2 … if the two samples do not differ.
 
@@ -297,90 +498,3 @@ def mann_whitney(one: int, other: int) -> Array:
     size = one * other + 1
     total = np.cumsum(np.concatenate([counts, counts[: size - half][::-1]]))
     return np.asarray(total / total[-1])
-
-
-def candidates(values: Sequence[Array], weights: Sequence[Array]) -> list[list[int]]:
-    """Return the splits of each series whose t test has p <= 0.001.
-
-    Windows overlap by half. A window with a split is searched again on both sides of it.
-    """
-    found: list[list[int]] = [[] for _ in values]
-    waiting = [
-        (row, start, min(start + WINDOW, len(one)))
-        for row, one in enumerate(values)
-        for start in range(0, max(len(one) - STEP // 2, 1), STEP)
-    ]
-    while waiting:
-        waiting.sort(key=lambda one: one[2] - one[1])  # windows of a block have similar lengths
-        block, waiting = waiting[-_BLOCK:], waiting[:-_BLOCK]
-        block = [one for one in block if one[2] - one[1] >= 2 * SHORTEST]
-        if not block:
-            continue
-        splits, p = _furthest(
-            _padded([values[row][start:end] for row, start, end in block]),
-            _padded([weights[row][start:end] for row, start, end in block]),
-        )
-        for (row, start, end), split, chance in zip(block, splits, p, strict=True):
-            if chance <= _WEAK:
-                at = start + int(split)
-                found[row].append(at)
-                waiting += [(row, start, at), (row, at, end)]
-    return found
-
-
-def _padded(rows: Sequence[Array]) -> Array:
-    """Return the rows as one table, padded with zeros."""
-    table = np.zeros((len(rows), max(map(len, rows))))
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
-    return table
-
-
-def _furthest(x: Array, w: Array) -> tuple[Index, Array]:
-    """Return the split of each window with the largest energy distance, and p of its t test.
-
-    The distance is the largest, over all splits t and ends k, of
-    l r / (l + r) × (2 E|X-Y| - E|X-X'| - E|Y-Y'|) for X before t and Y from t to k (Matteson and
-    James 2014, formulas 5 and 8, with exponent 1). l and r are the sums of both sides' weights, and
-    each pair of nights is weighted by the product of its weights.
-    """
-    count, size = x.shape
-    tiny = 1e-9 * np.min(w, where=w > 0.0, initial=np.inf) ** 2  # below any sum of products
-    distances = np.abs(x[:, :, None] - x[:, None, :]) * (w[:, :, None] * w[:, None, :])
-    sums = np.zeros((count, size + 1, size + 1))
-    np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
-    within = np.diagonal(sums, axis1=1, axis2=2)  # over all nights before, each pair twice
-    single, square = (_summed(part) for part in (w, w**2))
-    left, own_left = single[:, :, None], np.maximum(single**2 - square, tiny)[:, :, None]
-    right = single[:, None, :] - left
-    own_right = np.maximum(right**2 - (square[:, None, :] - square[:, :, None]), tiny)
-    across = sums - within[:, :, None]
-    apart = (within[:, None, :] - within[:, :, None] - 2.0 * across) / own_right  # E|Y-Y'|
-    product = np.maximum(left * right, tiny)
-    energy = (2.0 * across / product - within[:, :, None] / own_left - apart) * product
-    energy /= np.maximum(single[:, None, :], np.sqrt(tiny))
-    order = np.arange(size + 1)
-    allowed = (order[:, None] >= SHORTEST) & (order[None, :] - order[:, None] >= SHORTEST)
-    lengths = np.sum(w > 0.0, axis=1)
-    energy[:, ~allowed] = -np.inf
-    energy[np.broadcast_to((order > lengths[:, None])[:, None, :], energy.shape)] = -np.inf
-    best = np.argmax(energy.reshape(count, -1), axis=1)
-    split, end = np.divmod(best, size + 1)
-    return split, quick_p(x, w, split, end)
-
-
-def _summed(w: Array) -> Array:
-    return np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
-
-
-def quick_p(x: Array, w: Array, split: Index, end: Index) -> Array:
-    """Return p of Student's t test of the nights before `split` and from it to `end`, by row."""
-    row = np.arange(len(x))
-    sums = [_summed(part) for part in (w, w * x, w * x**2)]
-    left = [part[row, split] for part in sums]
-    right = [part[row, end] - one for part, one in zip(sums, left, strict=True)]
-    change = right[1] / right[0] - left[1] / left[0]
-    squares = sum(three - two**2 / one for one, two, three in (left, right))
-    freedom = end - 2.0
-    error = np.sqrt(np.maximum(squares / freedom, 0.0) * (1.0 / left[0] + 1.0 / right[0]))
-    return np.asarray(2.0 * special.stdtr(freedom, -np.abs(change) / np.maximum(error, 1e-300)))
