@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devtools.simulations.table import Size, Table, percent
 from warpgauge.measure.options import schedule
@@ -43,6 +44,7 @@ _STATES = "states of a pair, "
 _WITH_STATES = np.arange(ROWS) % 14 == 13
 
 Source = np.random.Generator
+Flags = NDArray[np.bool_]
 # Returns the log ratios of all rows x all pairs of a suite, without a change.
 Noise = Callable[[Source, int], Array]
 
@@ -65,7 +67,7 @@ def _process_states(source: Source, pairs: int) -> Array:
     """Three processes of ten are slower, by 1 to 4 times the scatter: each row by its own."""
     slower = _SD * source.uniform(1.0, 4.0, (ROWS, 1))
     sides = source.random((2, ROWS, pairs)) < 0.3
-    return 0.3 * _normal(source, pairs) + slower * (sides[1].astype(float) - sides[0])
+    return np.asarray(0.3 * _normal(source, pairs) + slower * (sides[1].astype(float) - sides[0]))
 
 
 def _pair_states(times: float, source: Source, pairs: int) -> Array:
@@ -78,7 +80,7 @@ def _pair_states(times: float, source: Source, pairs: int) -> Array:
 def _drifting(source: Source, pairs: int) -> Array:
     """The machine slows down by 10 % over 84 pairs; which side comes first alternates."""
     first = np.where(np.arange(pairs) % 2 == 0, 1.0, -1.0)
-    return _normal(source, pairs) + first * 0.1 / 168
+    return np.asarray(_normal(source, pairs) + first * 0.1 / 168)
 
 
 def _correlated(share: float, source: Source, pairs: int) -> Array:
@@ -91,7 +93,7 @@ def _correlated(share: float, source: Source, pairs: int) -> Array:
 def _ordered(source: Source, pairs: int) -> Array:
     """What starts second is slower, by three times the scatter."""
     second = np.where(np.arange(pairs) % 2 == 0, 3.0, -3.0)
-    return _normal(source, pairs) + _SD * second
+    return np.asarray(_normal(source, pairs) + _SD * second)
 
 
 def _common(source: Source, pairs: int) -> Array:
@@ -168,10 +170,10 @@ EVERY_NOISE = (*NOISES, _TICKS)
 class Suite:
     """What became of each row at the look that decided it, or at the last one."""
 
-    changed: Array
-    passed: Array
-    covered: Array
-    pairs: Array
+    changed: Flags
+    passed: Flags
+    covered: Flags
+    pairs: NDArray[np.int64]
 
 
 def suite(log_ratios: Array, changes: Array, steps: Callable[[int], Array] | None = None) -> Suite:
@@ -202,7 +204,7 @@ def suite(log_ratios: Array, changes: Array, steps: Callable[[int], Array] | Non
     return Suite(ever_changed, ever_passed, covered, count)
 
 
-def _tests(table: Array, count: Array, ticks: Array, chance: Array) -> Found:
+def _tests(table: Array, count: NDArray[np.int64], ticks: Array, chance: Array) -> Found:
     ratios = [row[:pairs].tolist() for row, pairs in zip(table, count, strict=True)]
     orders = [tuple(pair % 2 == 0 for pair in range(pairs)) for pairs in count]
     return found(ratios, orders, ticks, chance)
@@ -234,7 +236,7 @@ def simulated(noise: str, source: Source, change: float) -> Suite:
     return suite(NOISES[noise](source, LOOKS[-1]), changes)
 
 
-def of_noise(noise: str) -> Array:
+def of_noise(noise: str) -> Flags:
     """Return which rows have the noise: all but for states of a pair."""
     return _WITH_STATES if noise.startswith(_STATES) else np.ones(ROWS, dtype=bool)
 
@@ -247,7 +249,7 @@ def _cells(noise: str, size: Size) -> Sequence[float]:
     too_slow = [simulated(noise, source, 1.05) for _ in range(few)]
     slower = [simulated(noise, source, 1.0) for _ in range(few)]
     return (
-        percent(_mean(one.changed.any() for one in same)),
+        percent(_mean(float(one.changed.any()) for one in same)),
         percent(_mean(one.passed[judged].mean() for one in too_slow)),
         percent(_mean(one.covered.mean() for one in same)),
         percent(_mean(one.passed.mean() for one in same)),

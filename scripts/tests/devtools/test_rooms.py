@@ -18,17 +18,17 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "statistics": 1240,
+    "statistics": 1270,
     "verdict": 3060,
     "reports": 4440,
-    "measure": 4600,
+    "measure": 4615,
     "baselines": 770,
     "external": 1370,
     "why": 2670,
-    "fleet": 750,
-    "history": 1310,
+    "fleet": 800,
+    "history": 1345,
     "github": 2410,
-    "commands": 4790,
+    "commands": 4800,
 }
 
 # What each room may import, beside itself.

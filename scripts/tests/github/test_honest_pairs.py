@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from builders import failed, pairs, row, run
+from devtools.simulations.pairs import NOISES
 from gate_pair import BASE, HEAD, MEMBERS, Json
 from hosted_run import HostedRun
-from devtools.simulations.pairs import NOISES, Array
 from warpgauge.records.load import load
 from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.view import check_word
+from warpgauge.statistics.log_ratios import Array
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import exit_status
 from warpgauge.verdict.judge import judge

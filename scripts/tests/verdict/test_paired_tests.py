@@ -169,7 +169,8 @@ def test_one_quick_round_hides_no_sleep(loaded: Loader) -> None:
     times, rounds = noisy(1, 1e-4), ROUNDS
     base = row("a/b", times, process_rounds=rounds, elapsed=[0.01] * PAIRS)
     near = pairs_of([1.0] * PAIRS)
-    cand = row("a/b", times, process_rounds=rounds, pairs=near, elapsed=[0.01, *[1.0] * (PAIRS - 1)])
+    elapsed = [0.01, *[1.0] * (PAIRS - 1)]
+    cand = row("a/b", times, process_rounds=rounds, pairs=near, elapsed=elapsed)
     verdict = only(*(loaded(run([one], pair_id="p")) for one in (base, cand)))
     assert verdict.outcome is Outcome.INVALID
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Pair, Row
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
-from warpgauge.verdict.comparison import CHANGED, Outcome
+from warpgauge.statistics.log_ratios import Array
+from warpgauge.verdict.comparison import CHANGED, Outcome, Verdict
 from warpgauge.verdict.judge import judge
 
 SUITES = 8
@@ -52,27 +54,26 @@ def test_the_simulated_limits_are_those_of_the_judge() -> None:
     for row in range(0, pairs.ROWS, 10):
         table[row, -20:] += 0.02  # decided at different looks
     simulated = pairs.suite(table, changes)
-    verdicts = _judged(table + changes[:, None], simulated.pairs)
+    verdicts = _judged(table + changes[:, None], simulated.pairs.tolist())
     outcomes = [verdict.outcome for verdict in verdicts]
     assert np.array_equal([found in CHANGED for found in outcomes], simulated.changed)
     assert np.array_equal([found is Outcome.PASS for found in outcomes], simulated.passed)
     assert {Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED} <= {*outcomes}
 
 
-def _judged(log_ratios: pairs.Array, counts: pairs.Array):  # type: ignore[no-untyped-def]
+def _judged(log_ratios: Array, counts: Iterable[int]) -> tuple[Verdict, ...]:
     session = Session("s", {"gpu_name": "G", "build_type": "Release", "pair_id": "P"})
     sides: list[dict[str, Row]] = [{}, {}]
-    for index, (ratios, count) in enumerate(zip(log_ratios.tolist(), counts, strict=True)):
-        name, rounds = f"f/{index:03}", tuple(range(1, count + 1))
+    for index, (of_row, count) in enumerate(zip(log_ratios, counts, strict=True)):
+        name, rounds, ratios = f"f/{index:03}", tuple(range(1, count + 1)), of_row[:count]
         clock = Clock.DEVICE if index < pairs.DEVICE else Clock.HOST
         measured = tuple(
             Pair(number % 2 == 1, look=1 + int(np.searchsorted(pairs.LOOKS, number)), log_ratio=log)
-            for number, log in zip(rounds, ratios[:count], strict=True)
+            for number, log in zip(rounds, ratios.tolist(), strict=True)
         )
-        times = [1e-5 * (1.0 + 1e-6 * number) for number in rounds]
+        times = 1e-5 * (1.0 + 1e-6 * np.array(rounds))  # no two are equal
         for side, rows in enumerate(sides):
-            factors = np.exp(ratios[:count]) if side else np.ones(count)
-            medians = {"s": tuple((times * factors).tolist())}
+            medians = {"s": tuple((times * np.exp(side * ratios)).tolist())}
             rows[name] = Row(name, medians, clock, rounds=rounds, pairs=measured)
     base, run = (Record(Path("simulated"), Source.RUN, {"s": session}, rows) for rows in sides)
     return judge(base, run).verdicts
