@@ -18,6 +18,7 @@ from warpgauge.measure import discovery, journal, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.view import EXIT_MEANINGS
 from warpgauge.system import streams
 from warpgauge.system.entry_point import name_of
@@ -83,8 +84,10 @@ def parse(argv: Sequence[str]) -> Options:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if values.self_check:
         refuse_together(given, "--self-check", "--quick", "--processes")
-    if values.self_check == [] and options.budget_s is None:
-        options = replace(options, budget_s=SELF_CHECK_SECONDS)
+    if values.self_check == []:  # most benchmarks are changed
+        budget_s = SELF_CHECK_SECONDS if options.budget_s is None else options.budget_s
+        processes = options.processes or FEWEST_OF_A_CHANGE
+        options = replace(options, budget_s=budget_s, processes=processes)
     if options.device == EVERY_GPU:
         if values.self_check is not None:
             raise contradiction("--device all", "--self-check, which tests one GPU")

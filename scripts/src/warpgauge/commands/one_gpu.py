@@ -23,11 +23,11 @@ from warpgauge.measure.confirm import unconfirmed
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.journal import Journal, Start
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.measure.self_check import SelfCheck
 from warpgauge.records import load
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import Record, Session
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -476,6 +476,6 @@ def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
         return "only part of the suite was measured (--filter)"
     if context.get("dirty") != "false":
         return "the working tree had uncommitted changes"
-    if min(looks_of(check.comparison.candidate), default=0) < FIRST_LOOK:
-        return f"the gate was not the usual one, with {FIRST_LOOK} pairs or more"
+    if min(looks_of(check.comparison.candidate), default=0) < FEWEST_OF_A_CHANGE:
+        return f"a change needs {FEWEST_OF_A_CHANGE} pairs"
     return ""
