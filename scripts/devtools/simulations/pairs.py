@@ -24,6 +24,7 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found
 from warpgauge.statistics.pairs import found
+from warpgauge.verdict import policy
 from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.paired_tests import clock_step
 
@@ -38,7 +39,7 @@ _SD = np.where(np.arange(ROWS) < DEVICE, 0.003, 0.012)[:, None]
 _TICK = 32e-9  # seconds, of an event's clock
 _SCRIPTS = Path(__file__).resolve().parents[2]
 _RECORDED = _SCRIPTS / "tests/helpers/pairs_of_one_night.json"
-_BASELINES = _SCRIPTS.parent / "baselines/nvidia-h200"
+_BASELINES = _SCRIPTS.parent / "baselines"
 
 _STATES = "states of a pair, "
 _WITH_STATES = np.arange(ROWS) % 14 == 13
@@ -119,12 +120,16 @@ def _night(clock: Clock) -> list[Array]:
     """Return the log ratios of each row of this clock in a recorded night, about their mean."""
     is_host = {
         row["name"]: bool(row.get("host_clock"))
-        for path in _BASELINES.glob("*.json")
+        for path in (_BASELINES / "nvidia-h200").glob("*.json")
         for row in json.loads(path.read_text())["benchmarks"]
     }
-    rows = json.loads(_RECORDED.read_text()).items()
-    of_clock = [np.array(row) for name, row in rows if is_host[name] is (clock is Clock.HOST)]
-    return [row - np.mean(row) for row in of_clock if len(row) >= FEWEST_OF_A_PASS]
+    rules = policy.load(_BASELINES / "policy.toml")
+    rows = [
+        np.array(row)
+        for name, row in json.loads(_RECORDED.read_text()).items()
+        if is_host[name] is (clock is Clock.HOST) and rules.tolerance(name) is None
+    ]
+    return [row - np.mean(row) for row in rows]
 
 
 def _recorded(source: Source, pairs: int) -> Array:

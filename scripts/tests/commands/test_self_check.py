@@ -16,8 +16,8 @@ import fake_binary
 from clone import GitRepository
 from driver_runs import DriverRuns
 from warpgauge.measure import self_check
-from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.measure.self_check import CHANGES, extra_work, is_left_out
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError
 
 SEED = "1"  # of GitRepository.bench
@@ -113,7 +113,7 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
     assert kept(suite) == document
     assert suite.output()[0] == table
     assert suite.bench("--self-check", str(folder), "--filter", SLOWER[0.01]) is ExitStatus.OK
-    assert device("1 0 - - 1/1 - - - - 1/1 0 8.0") in suite.output()[0]
+    assert device("1 0 - - 1/1 - - - - 1/1 0 14.0") in suite.output()[0]
     with pytest.raises(UserError, match=r"--self-check .* --processes"):
         suite.bench("--self-check", str(folder), "--processes=5")
 
@@ -124,11 +124,11 @@ def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRe
     everything = list(map(str, folders(suite)))
     suite.output()
     assert suite.bench("--self-check", *everything) is ExitStatus.OK
-    drawn_again = Counter(extra_work("2", name) for name in TIMES)
-    sizes = " ".join(f"{n}/{n}" for n in (1 + drawn_again[change] for change in CHANGES))
-    without = 2 + drawn_again[0.0]
-    alike, slower = f"{without}/{without}", f"{14 - without}/{14 - without}"
-    said = device(f"14 0 {alike} {alike} {sizes} {slower} 0")
+    again = Counter(extra_work("2", name) for name in TIMES if not is_left_out("2", name))
+    sizes = " ".join(f"{n}/{n}" for n in (1 + again[change] for change in CHANGES))
+    without, total = 2 + again[0.0], 7 + again.total()
+    alike, slower = f"{without}/{without}", f"{total - without}/{total - without}"
+    said = device(f"{total} 0 {alike} {alike} {sizes} {slower} 0")
     out, err = suite.output()
     assert said in out
     assert err == ""
@@ -196,7 +196,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
     [
         ("--quick", "--quick, --budget"),
         ("--budget=1s", "--quick, --budget"),
-        ("--processes=2", f"{FIRST_LOOK} pairs or more"),
+        ("--processes=8", f"{FEWEST_OF_A_CHANGE} pairs"),
         (f"--quick --filter={WITHOUT[0]}$", "(--filter)"),
     ],
 )
@@ -245,11 +245,10 @@ def test_an_interrupted_self_check_is_kept_to_go_on(
     (folder,) = folders(suite)
     for path in folder.iterdir():
         measured = rows(path)
-        assert len(measured[WITHOUT[0]]["process_rounds"]) == 4
-        assert len(measured[SLOWER[0.01]]["process_rounds"]) == 8
+        assert len(measured[SLOWER[0.01]]["process_rounds"]) == FEWEST_OF_A_CHANGE
     pairs = rows(folder / "candidate.json")[SLOWER[0.03]]["pairs"]
     logs = [pair["log_ratio"] for pair in pairs]
-    assert logs == pytest.approx([math.log(1.03)] * 8, abs=1e-3)
+    assert logs == pytest.approx([math.log(1.03)] * FEWEST_OF_A_CHANGE, abs=1e-3)
 
 
 def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:
