@@ -248,7 +248,7 @@ def of_noise(noise: str) -> Flags:
 
 def _cells(noise: str, size: Size) -> Sequence[float]:
     source = size.source()
-    suites, few = size.count(2000, 60), size.count(300, 20)
+    suites, few = size.count(1000, 60), size.count(150, 20)
     judged = of_noise(noise)
     same = [simulated(noise, source, 0.0) for _ in range(suites)]
     too_slow = [simulated(noise, source, 1.05) for _ in range(few)]
