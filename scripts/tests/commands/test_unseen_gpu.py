@@ -26,7 +26,8 @@ def recorded_elsewhere(clone: GitRepository) -> str:
     commit = recorded(clone)
     for path in clone.root.glob("baselines/*/*.json"):
         text = path.read_text().replace(GPU["gpu_uuid"], "GPU-elsewhere")
-        path.write_text(text.replace(GPU["boot_id"], "another"))
+        boot = json.dumps(GPU["boot_id"])  # in quotes, because a commit may contain it
+        path.write_text(text.replace(boot, '"another"'))
     clone.git("add", "--all")
     clone.git("commit", "--quiet", "--message", "a baseline")
     clone.rewind()
