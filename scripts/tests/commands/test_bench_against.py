@@ -15,6 +15,7 @@ import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
 from warpgauge.commands import compare
 from warpgauge.measure import run_file
+from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -31,27 +32,44 @@ def documents(clone: GitRepository) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     base = clone.git("rev-parse", "HEAD")
     head = clone.commit({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+    assert clone.bench("--against", "HEAD~1", "--processes=14") is ExitStatus.REGRESSION
     out, err = clone.output()
     assert "1 slower · 2 within tolerance" in out
     assert f"Base: commit {base[:10]}, in" in err
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
-    assert f"Measured in pairs with commit {base[:10]}: 6 pairs." in out
+    assert f"Measured in pairs with commit {base[:10]}: 14 pairs." in out
     again = f"scripts/bench --against {base[:10]} --filter '^sync/busy$'"
     assert f"To reproduce: {again} Report: " in out  # and no word of a baseline
-    assert "round 1 of 6, base and candidate: " in err
+    assert "round 1 of 2, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")
     assert (other["context"]["commit"], other["context"]["dirty"]) == (head, "false")
     assert one["context"]["pair_id"] == other["context"]["pair_id"] != ""
     rounds = {row["name"]: len(row["process_rounds"]) for row in other["benchmarks"]}
-    assert set(rounds.values()) == {6}
+    assert set(rounds.values()) == {14}
+
+
+def test_pairs_measure_the_hosts_controls_in_two_rounds_and_do_not_judge_them(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = fake_binary.make
+
+    def with_controls(folder: Path, family: str, times: dict[str, float], **more: Any) -> Path:  # noqa: ANN401
+        counters = {"all": {"host_clock": 1.0}} if family == "host" else {}
+        return make(folder, family, times, counters=counters, **more)
+
+    monkeypatch.setattr(fake_binary, "make", with_controls)
+    clone.commit({"host": {"host/copy": 2 * HOST_TIMES["host/copy"]}, "sync": TIMES})
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.OK
+    rounds = {row["name"]: row["process_rounds"] for row in documents(clone)[1]["benchmarks"]}
+    assert rounds["host/copy"] == [1, 2]
+    assert rounds["sync/busy"] == rounds["sync/idle"] == [*range(1, FIRST_LOOK + 1)]
 
 
 def test_uncommitted_changes_are_measured_beside_their_own_commit(clone: GitRepository) -> None:
     head = clone.git("rev-parse", "HEAD")
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--against", "HEAD", "--processes=5") is ExitStatus.REGRESSION
+    assert clone.bench("--against", "HEAD") is ExitStatus.REGRESSION
     contexts = [document["context"] for document in documents(clone)]
     assert [context["commit"] for context in contexts] == [head, head]
     assert [context["dirty"] for context in contexts] == ["false", "true"]
@@ -107,10 +125,8 @@ def test_without_building_the_base_must_have_been_built(clone: GitRepository) ->
     clone.build(clone.root, "release", lambda line: None)
     with pytest.raises(UserError, match=r"build first .*without --no-build"):
         clone.bench("--against", "HEAD~1", "--no-build")
-    clone.bench("--against", "HEAD~1", "--processes=5")
-    assert clone.bench("--against", "HEAD~1", "--processes=5", "--no-build") is (
-        ExitStatus.REGRESSION
-    )
+    clone.bench("--against", "HEAD~1")
+    assert clone.bench("--against", "HEAD~1", "--no-build") is (ExitStatus.REGRESSION)
 
 
 def test_an_interrupt_leaves_the_worktree_usable(
@@ -122,7 +138,7 @@ def test_an_interrupt_leaves_the_worktree_usable(
         patched.setattr(run_file, "write", interrupted)
         assert ended("bench", patched, "--against", "HEAD~1", "--quick") == 130
     assert "bench: interrupted" in clone.output()[1]
-    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
 
 
 def test_one_process_is_too_few_for_a_pair(clone: GitRepository) -> None:
@@ -146,7 +162,7 @@ def test_a_base_that_fails_in_one_round_is_no_pass(
     clone.commit({"host": HOST_TIMES, "sync": TIMES})
     monkeypatch.setattr(fake_binary, "make", fails_in_the_base)
     clone.git("commit", "--quiet", "--allow-empty", "--message", "next")
-    assert clone.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.NOT_MEASURED
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.NOT_MEASURED
     out = clone.output()[0]
     assert "1 failed" in out
     assert "failed in the base: in round 2: " in out
@@ -182,7 +198,7 @@ def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitR
     clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
     (clone.root / "full_suite.json").write_text('["sync/big", "gone/a"]')
     clone.commit({"host": HOST_TIMES, "sync": more, "gone": {"gone/a": 1.0}})
-    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.OK
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.OK
     base, candidate = documents(clone)
     names = [one["name"] for one in base["benchmarks"]]
     assert names == [one["name"] for one in candidate["benchmarks"]]
@@ -193,7 +209,7 @@ def test_what_the_candidate_has_in_no_suite_is_missing(clone: GitRepository) -> 
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0, "sync/c": 1.0}})
     (clone.root / "full_suite.json").write_text('["sync/big"]')
     clone.commit({"host": HOST_TIMES, "sync": {**TIMES, "sync/big": 7000.0}})
-    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.NOT_MEASURED
+    assert clone.bench("--against", "HEAD~1") is ExitStatus.NOT_MEASURED
     base, _ = documents(clone)
     assert "sync/c" in [one["name"] for one in base["benchmarks"]]
     assert "1 missing" in clone.output()[0]

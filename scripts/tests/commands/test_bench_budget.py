@@ -17,7 +17,7 @@ from warpgauge.commands import measuring_command
 from warpgauge.commands.bench import parse
 from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.measure.measuring import Budget
-from warpgauge.measure.options import schedule
+from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -51,13 +51,13 @@ def test_a_pair_gets_its_minimum_and_then_what_is_open_more(clone: GitRepository
     clone.commit({"host": HOST_TIMES, "sync": {**NOISY, "sync/tiny": 1.0}})
     assert clone.bench("--against", "HEAD", "--budget", "2m", SLOWER) is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert f"Rounds 5 to {schedule()[1]} of 2 open benchmarks (" in err
-    assert "4 pairs, and up to " in out
+    assert f"Rounds 9 to {schedule()[1]} of 2 open benchmarks (" in err
+    assert "8 pairs, and up to " in out
     assert "for 2 open benchmarks" in out
     assert "of the budget of 120.0 s" in err
     (path,) = (path for path in clone.runs() if "base" not in path.name)
     found = rounds(path)
-    assert (found["sync/idle"], found["host/copy"]) == (4, 4)
+    assert found["sync/idle"] == found["host/copy"] == FIRST_LOOK
     assert found["sync/busy"] == schedule()[1] < found["sync/tiny"]
 
 
@@ -85,7 +85,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
     assert clone.bench("--budget", "30s") is ExitStatus.NOT_MEASURED
     out, err = clone.output()
     assert re.search(r"Even the minimum of rounds took \d+\.0 s, \d+\.0 s longer than the", err)
-    assert "4 pairs" in out
+    assert "8 pairs" in out
     assert f"a change needs {FEWEST_OF_A_CHANGE} pairs" in out
 
 

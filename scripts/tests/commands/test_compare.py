@@ -17,6 +17,7 @@ from builders import STEADY, Json, failed, google, google_row, row, run, scaled,
 from forked import Forked
 from warpgauge.commands.compare import parse
 from warpgauge.commands.compare import starter as main
+from warpgauge.records.sessions import FEWEST_OF_A_PASS
 from warpgauge.system.errors import UserError
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
@@ -59,8 +60,9 @@ def test_a_pair_from_elsewhere_need_not_have_what_this_tree_requires(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = []
-    for name, times in (("base.json", [1.0] * 7), ("cand.json", [1.0, 1.001] * 3 + [1.0])):
-        document = run([row("a/b", times, process_rounds=[*range(1, 8)])], pair_id="p")
+    rounds = [*range(1, FEWEST_OF_A_PASS + 1)]
+    for name, times in (("base.json", [1.0] * 8), ("cand.json", [1.0, 1.001, 1.001, 1.0] * 2)):
+        document = run([row("a/b", times, process_rounds=rounds)], pair_id="p")
         pair.append(str(write(tmp_path / name, document)))
     assert main(pair) == 0
     assert "1 within tolerance (at most +" in capsys.readouterr().out

@@ -40,7 +40,7 @@ def test_a_change_of_the_code_is_confirmed_by_a_pair_of_what_was_flagged(
     clone.write({"host": HOST_TIMES, "sync": SLOW})
     assert clone.bench() is ExitStatus.REGRESSION
     out, err = clone.output()
-    assert f"{FLAGGED} {commit[:10]}: 4 pairs, and up to " in out
+    assert f"{FLAGGED} {commit[:10]}: 8 pairs, and up to " in out
     assert "Screening 3 benchmarks against " in err
     assert f"Confirming 1 flagged benchmark in pairs with commit {commit[:10]}" in err
     (run,) = [path for path in clone.runs() if "confirm" not in path.name]
@@ -168,10 +168,10 @@ def test_who_asks_for_more_processes_gets_them_before_pairs_and_in_them(
 ) -> None:
     recorded(clone)
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--processes=7") is ExitStatus.REGRESSION
+    assert clone.bench("--processes=15") is ExitStatus.REGRESSION
     run, *pair = sorted(clone.runs(), key=lambda path: len(path.name))
-    assert processes(run) == [7, 7, 7]
-    assert [processes(path) for path in pair] == [[8], [8]]
+    assert processes(run) == [15, 15, 15]
+    assert [processes(path) for path in pair] == [[16], [16]]
 
 
 def test_a_base_without_the_benchmark_leaves_the_verdict_and_a_note(clone: GitRepository) -> None:

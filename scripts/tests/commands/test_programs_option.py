@@ -57,7 +57,7 @@ def test_what_is_no_benchmark_is_told_once_and_costs_itself_alone(
     mixed: TwoFolders, more: list[str]
 ) -> None:
     mixed.make("candidate", "a", {"BM_copy/8": 2000.0, "BM_copy/64": 5050.0})
-    status, outcomes = mixed.outcomes("--processes=6", *more)
+    status, outcomes = mixed.outcomes(*more)
     assert status is ExitStatus.REGRESSION
     assert outcomes == {"BM_copy/8": "REGRESSION", "BM_copy/64": "PASS", "helper": "ERROR"}
     assert mixed.output()[1].count(NO_BENCHMARK) == 1

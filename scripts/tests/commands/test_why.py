@@ -137,7 +137,7 @@ def test_what_the_newest_run_flagged_is_explained_without_measuring_again(
     slower: GitRepository, tools: Path
 ) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
-    assert slower.bench("--against", "HEAD~1", "--processes=5") is ExitStatus.REGRESSION
+    assert slower.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
     before = slower.runs()
     found = told(slower)
     assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
@@ -195,7 +195,7 @@ def test_what_cannot_be_told_is_refused(
 def explained(clone: GitRepository, *argv: str) -> dict[str, Any]:
     """The verdicts of a run that finds regressions, by name."""
     path = clone.root / "verdict.json"
-    options = ["--processes=5", "--why", f"--format=json={path}", *argv]
+    options = ["--why", f"--format=json={path}", *argv]
     assert clone.bench("--against", "HEAD~1", *options) is ExitStatus.REGRESSION
     return {one["name"]: one for one in json.loads(path.read_text())["verdicts"]}
 
@@ -254,7 +254,7 @@ def test_a_fault_on_the_way_changes_no_verdict(
 def test_without_the_option_nothing_is_looked_into(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
     path = slower.root / "verdict.json"
-    slower.bench("--against", "HEAD~1", "--processes=5", f"--format=json={path}")
+    slower.bench("--against", "HEAD~1", f"--format=json={path}")
     assert {one["why"] for one in json.loads(path.read_text())["verdicts"]} == {None}
 
 
@@ -267,7 +267,7 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
         (folder / cupti.LIBRARY).touch()
     add_ncu(tools, counted(FAST), counted(SLOW))
     page = folders.root / "report.md"
-    told = ["--processes=5", "--why", "--format=json=told.json", f"--format=markdown={page}"]
+    told = ["--why", "--format=json=told.json", f"--format=markdown={page}"]
     assert folders.beside(*told) is ExitStatus.REGRESSION
     (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert "Mostly: Bank conflicts in shared memory" in verdict["why"]["paragraph"]

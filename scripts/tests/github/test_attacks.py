@@ -103,7 +103,7 @@ def edit_times(left: Pair, source: random.Random) -> None:
 
 def edit_ratios(left: Pair, source: random.Random) -> None:
     row = source.choice(left.candidate["benchmarks"])
-    row["pairs"] = pairs([source.choice([1.0, 0.99, 1.1, 1e300, 1e-300])] * 12)
+    row["pairs"] = pairs([source.choice([1.0, 0.99, 1.1, 1e300, 1e-300])] * 14)
 
 
 def shuffle_rounds(left: Pair, source: random.Random) -> None:

@@ -60,9 +60,7 @@ class TwoFolders:
         return path
 
     def beside(self, *argv: str) -> ExitStatus:
-        own = any(one.startswith(("--processes", "--budget")) for one in argv)
-        usual = [] if own else ["--processes=3"]
-        return ab.main(["base", "candidate", "--seed=1", *usual, *argv], self.root)
+        return ab.main(["base", "candidate", "--seed=1", *argv], self.root)
 
     def outcomes(self, *argv: str) -> tuple[ExitStatus, dict[str, str]]:
         """The exit status, and what was said of each benchmark."""

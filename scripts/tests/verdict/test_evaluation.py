@@ -9,15 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from warpgauge.measure.options import schedule
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Pair, Row
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.evaluation import Evaluation, SpeedUp, evaluated
 from warpgauge.verdict.judge import judge
 
 POINTS, SHARED_SD, OWN_SD = 10, 0.003, 0.004
+LOOKS = schedule(FEWEST_OF_A_CHANGE)[:2]
 
 
 def evaluation(logs: np.ndarray, rounds: list[range] | None = None) -> Evaluation:
@@ -30,7 +33,7 @@ def evaluation(logs: np.ndarray, rounds: list[range] | None = None) -> Evaluatio
             numbers = list(rounds[point] if rounds else range(1, len(values) + 1))
             times = tuple(float(values[number - 1]) for number in numbers)
             name = f"evaluate/n:{point}"
-            pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left((6, 12), n)) for n in numbers)
+            pairs = tuple(Pair(n % 2 == 1, look=1 + bisect_left(LOOKS, n)) for n in numbers)
             rows[name] = Row(name, {"s": times}, Clock.DEVICE, rounds=tuple(numbers), pairs=pairs)
         sides.append(Record(Path("run"), Source.RUN, {"s": Session("s", context)}, rows))
     base, candidate = sides
@@ -48,7 +51,7 @@ def simulated(
 
 
 @pytest.mark.parametrize("shared", [0.0, SHARED_SD])
-@pytest.mark.parametrize("pairs", [6, 12])
+@pytest.mark.parametrize("pairs", LOOKS)
 def test_nineteen_of_twenty_intervals_of_the_mean_hold_the_truth(pairs: int, shared: float) -> None:
     source = np.random.default_rng(pairs)
     held, width, runs = 0, 0.0, 200
@@ -79,7 +82,7 @@ def test_points_that_no_two_pairs_have_in_common_have_no_mean() -> None:
 
 
 def test_a_speed_up_is_the_inverse_of_the_time() -> None:
-    found = evaluation(simulated(np.random.default_rng(2), np.array([4.0]), 6))
+    found = evaluation(simulated(np.random.default_rng(2), np.array([4.0]), 14))
     (point,) = found.points
     assert isinstance(point.speed_up, SpeedUp)
     assert point.speed_up.low <= point.speed_up.ratio <= point.speed_up.high
@@ -91,10 +94,10 @@ def test_a_speed_up_is_the_inverse_of_the_time() -> None:
 
 def test_what_may_be_slower_than_is_tolerated_is_undecided_and_no_pass() -> None:
     source, noise = np.random.default_rng(3), 40 * OWN_SD
-    found = evaluation(source.normal(0.0, noise, (2, 3, 6)) - 13.0)
+    found = evaluation(source.normal(0.0, noise, (2, 3, 14)) - 13.0)
     assert found.count(Outcome.INCONCLUSIVE) == 3
     assert found.exit_status is ExitStatus.NOT_MEASURED
-    slower = source.normal(0.0, noise, (2, 3, 6)) - 13.0
+    slower = source.normal(0.0, noise, (2, 3, 14)) - 13.0
     slower[1, 0] += 3.0
     assert evaluation(slower).count(Outcome.INCONCLUSIVE) == 2
     assert evaluation(slower).exit_status is ExitStatus.REGRESSION

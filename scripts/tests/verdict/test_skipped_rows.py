@@ -26,8 +26,8 @@ SKIP = {**failed("a/skip", "needs another GPU"), "skipped": 1.0}
 
 SAYS_SKIPPED = failed("a/skip", "skipped: needs another GPU")
 STEADY = row("a/b")
-IN_ROUNDS = row("a/b", process_rounds=[*range(1, 8)])
-NEARLY = row("a/b", [1.0, 1.001, 1.0, 1.001, 1.001, 1.0, 1.001], process_rounds=[*range(1, 8)])
+IN_ROUNDS = row("a/b", [1.0] * 8, process_rounds=[*range(1, 9)])
+NEARLY = row("a/b", [1.0, 1.001, 1.001, 1.0] * 2, process_rounds=[*range(1, 9)])
 IN_TURNS = {"pair_id": "1"}
 FULL: Json = {"full_suite": 1.0}
 

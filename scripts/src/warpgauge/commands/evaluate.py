@@ -17,7 +17,7 @@ from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.selection import Axes
 from warpgauge.records.names import FULL_SUITE, number
-from warpgauge.records.sessions import BASE, CANDIDATE
+from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.evaluation import FORMATS
 from warpgauge.system.errors import ExitStatus, UserError
@@ -41,7 +41,8 @@ def parse(argv: Sequence[str]) -> Options:
     for axis in names:
         if names.count(axis) > 1:
             raise UserError(f"--axis {axis} is given twice: join its values, e.g. n=1,2")
-    processes = given.processes or measuring_lines.EVALUATE_PAIRS
+    # Begin with as many pairs as a change needs: a candidate is expected to differ.
+    processes = given.processes or FEWEST_OF_A_CHANGE
     return options_of(given, FORMATS, suite=FULL_SUITE, processes=processes)
 
 

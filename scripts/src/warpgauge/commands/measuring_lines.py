@@ -32,10 +32,9 @@ from warpgauge.commands.arguments import (
     values,
 )
 from warpgauge.measure.options import FIRST_LOOK, PROCESSES, QUICK_PROCESSES
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 
 BASELINES = Path("baselines")
-# Pairs of evaluate before the first look: a change is likely, and fewer pairs cannot show one.
-EVALUATE_PAIRS = 6
 
 _BENCH = """\
 Build the benchmarks, run them in fresh processes, write a run file, and compare it
@@ -82,7 +81,8 @@ def bench() -> Parser:
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     how_long.add_argument("--quick", action="store_true", help=f"measure {QUICK_PROCESSES} "
-        "processes, then only as many pairs as prove a change; benchmarks may stay inconclusive")
+        f"processes, then at most {FEWEST_OF_A_CHANGE} pairs, the fewest that show a change; "
+        "benchmarks may stay inconclusive")
     add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}, or "
         f"{PROCESSES} where no pairs can follow. In pairs: processes per side before the first "
         f"look, rounded up to an even number; default {FIRST_LOOK}")
@@ -167,7 +167,7 @@ exit status:
     add(what, "--no-build")
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
-    _add_pairs(how_long, EVALUATE_PAIRS, "until every point is decided")
+    _add_pairs(how_long, FEWEST_OF_A_CHANGE, "until every point is decided")
 
     rule = group(parser, "what counts",
         "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")

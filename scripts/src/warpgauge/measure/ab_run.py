@@ -221,12 +221,11 @@ def take(
     """
     budget, (first, *further) = measuring.budget, measuring.options.schedule
     lanes = [side.lane(name) for name, side in sides.items()]
-    few = min(FEWEST_ROUNDS, first)
-    sides = with_results(sides, measuring.run(lanes, range(1, few + 1)))
+    sides = with_results(sides, measuring.run(lanes, range(1, FEWEST_ROUNDS + 1)))
     # Pairs need no controls: two rounds show how quiet the host was.
     lanes = [side.without(_controls(side)).lane(name) for name, side in sides.items()]
-    if few < first and any(lane.binaries for lane in lanes):
-        sides = with_results(sides, measuring.run(lanes, range(few + 1, first + 1)))
+    if first > FEWEST_ROUNDS and any(lane.binaries for lane in lanes):
+        sides = with_results(sides, measuring.run(lanes, range(FEWEST_ROUNDS + 1, first + 1)))
     budget.minimum_is_measured()
     looked, stop = [first], None
     found = judge(sides, looked)

@@ -151,7 +151,7 @@ class Row:
 
     @property
     def confidence(self) -> tuple[str, ...]:
-        """How it was found and by what chance: ``in lock-step, 7 pairs`` and ``p < 0.001``."""
+        """How it was found and by what chance: ``in lock-step, 14 pairs`` and ``p < 0.001``."""
         one = self.verdict
         if one.by_time is not None:
             return ("exact",)  # resources have no noise
