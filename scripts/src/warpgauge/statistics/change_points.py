@@ -11,8 +11,9 @@ inside that model, between its neighbours.
 
 Nights far from those around them are moved closer first (Tukey 1962, "The future of data analysis":
 Winsorizing), so an outlier neither hides nor makes a step. Neighbouring nights may be correlated,
-which the t test allows for. Ranks must agree with it, because nights need not be normal: they may
-have two states.
+which the t test allows for. A count of nights on the wrong side must agree with it (Fisher 1922,
+"On the interpretation of chi-square from contingency tables"), because nights need not be normal:
+they may have two states.
 """
 
 from __future__ import annotations
@@ -21,27 +22,26 @@ import math
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 from scipy.interpolate import BSpline
+from scipy.stats import hypergeom
 
 from warpgauge.statistics.log_ratios import Array, Index
 
 # How many change points, and how many alarms, a series of unchanged nights may show in 365 nights.
 FALSE_A_YEAR = 0.0005
+_LEVEL = FALSE_A_YEAR / 365.0
 # In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
 FEWEST_NIGHTS = 10
-# Nights on each side of a change point. Ranks of fewer nights cannot pass.
-SHORTEST = 5
+SHORTEST = 5  # nights on each side of a change point
 
-# Independent tests a night, at most: where a step's neighbours are is chosen by the data, too.
-_TESTS = 20
-_RANKS = 10.0  # few nights have few ranks: their p may be so many times larger than that of t
-_MANY = 20  # nights on both sides, of which U is normal; its tails are shorter, which is safe
-_MOST_BEYOND = 0.05  # of other nights, for an alarm: outliers may be, the rarer of two states not
+# Independent tests a night, at most: where a step's neighbours are is chosen by the data, too. Few
+# nights are in fewer orders, and may begin about as many levels as there are widths of contrasts.
+_TESTS, _ORDERS = 20, 6
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
 _TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
 _WINDOW = 100  # nights on either side whose scatter a step is judged by
@@ -203,16 +203,18 @@ class _Contrasts:
 
 
 class _Test(NamedTuple):
+    """A step's p by the t test, and the chance that noise alone looks like its shorter side.
+
+    The chance is `by_order` if only the order of the nights matters, and `by_share` if the other
+    nights tell how often a night is as far away.
+    """
+
     change: float
     error: float
     freedom: float
-    by_t: float
-    by_rank: float
-    beyond: float  # the share of other nights that are beyond the median of the shorter side
-
-    @property
-    def p(self) -> float:
-        return max(self.by_t, self.by_rank / _RANKS)
+    p: float
+    by_order: float
+    by_share: float
 
 
 @dataclass(frozen=True)
@@ -246,14 +248,16 @@ class _Series:
             for number in range(len(splits)):
                 others = {*splits} - {splits[number]}
                 splits[number] = self._likelihood(curve, others, splits[number], 1)[0]
-        level = FALSE_A_YEAR / 365.0 / _TESTS
         splits.sort()
-        enough = [split for split in splits if SHORTEST <= split <= len(self.values) - SHORTEST]
-        tested = [(split, self._test(curve, splits, split).p) for split in enough]
-        points = [self._point(curve, splits, split) for split, p in tested if p <= level]
-        last = points[-1].index if points else 0
-        alarm = self._alarm(curve, splits, last)
-        return [self._numbered(point) for point in (*points, alarm) if point is not None]
+        points = []
+        for split in splits:
+            test = self._test(curve, splits, split)
+            is_long = SHORTEST <= split <= len(self.values) - SHORTEST
+            if is_long and test.p <= _LEVEL / _TESTS and test.by_order <= _LEVEL / _ORDERS:
+                points.append(self._point(curve, splits, split))
+        points += self._alarms(curve, splits, [point.index for point in points])
+        points.sort(key=lambda point: point.index)
+        return [self._numbered(point) for point in points]
 
     def slow_curve(self) -> Array:
         models = [self._model(curve) for curve in _curves(len(self.values))]
@@ -312,9 +316,8 @@ class _Series:
     def _test(self, curve: Array, splits: Collection[int], split: int) -> _Test:
         """Test a split of a model against the model without it.
 
-        The scatter is that of both sides, or of the side that scatters more (Welch 1947). Ranks
-        compare the side with fewer nights with the other one and with the residuals of all other
-        nights: how often does noise alone look like this side?
+        The scatter is that of both sides, or of the side that scatters more (Welch 1947). How many
+        nights of the shorter side, and how many other nights, are beyond half of the change?
         """
         change, weight = (
             float(one[split]) for one in self._model(curve, {*splits} - {split}).further_steps()
@@ -328,14 +331,17 @@ class _Series:
             variance = max(variance, squares / max(nights, 1.0))
         error = math.sqrt(variance * model.wider / weight)
         freedom = max(model.freedom / model.wider, 1.0)
-        by_t = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
+        p = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
         noise = model.residuals / model.root + self.measured - self.values
         few, rest = noise[split:end] + change, np.concatenate([noise[:split], noise[end:]])
         if end - split > split - start:
             few, rest = noise[start:split] - change, np.concatenate([noise[:start], noise[split:]])
-        by_rank = _by_rank(few, rest)
-        above = float(np.mean(rest > np.median(few)))
-        return _Test(change, error, freedom, by_t, by_rank, min(above, 1.0 - above))
+        up = (change > 0.0) is (end - split <= split - start)
+        few, rest = (side * (1.0 if up else -1.0) > abs(change) / 2.0 for side in (few, rest))
+        seen, other = np.count_nonzero(few), np.count_nonzero(rest)
+        by_order = hypergeom.sf(seen - 1, len(few) + len(rest), seen + other, len(few))
+        by_share = special.bdtrc(seen - 1, len(few), other / len(rest))
+        return _Test(change, error, freedom, p, float(by_order), float(by_share))
 
     def _point(
         self, curve: Array, splits: Collection[int], split: int, *, placed: bool = True
@@ -344,8 +350,8 @@ class _Series:
         reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
         others = {*splits} - {split}
         _, first, last = self._likelihood(curve, others, split, SHORTEST if placed else 1)
-        low, high, p = test.change - reach, test.change + reach, test.p if placed else test.by_t
-        return ChangePoint(split, test.change, low, high, first, last, p, placed)
+        low, high = test.change - reach, test.change + reach
+        return ChangePoint(split, test.change, low, high, first, last, test.p, placed)
 
     def _likelihood(
         self, curve: Array, others: Collection[int], split: int, shortest: int
@@ -371,27 +377,26 @@ class _Series:
         likely = splits[order[:needed]]
         return int(splits[best]), int(likely.min()), int(likely.max())
 
-    def _alarm(self, curve: Array, splits: Sequence[int], last: int) -> ChangePoint | None:
-        """Return an alarm for the newest nights that differ by the t test, or None.
+    def _alarms(
+        self, curve: Array, splits: Sequence[int], placed: Collection[int]
+    ) -> list[ChangePoint]:
+        """Return alarms for late steps that are not placed, but differ by the t test.
 
-        Few nights may have too few ranks, but few other nights may be as far. The newest nights
-        are as measured: whether they are outliers is not known yet.
+        Few nights may be beyond by chance in any order, but few other nights may be as far. The
+        newest nights are as measured: whether they are outliers is not known yet.
         """
         count = len(self.values)
         newest = np.arange(count) > count - SHORTEST
         series = replace(self, values=np.where(newest, self.measured, self.values))
-        at = np.arange(max(last, count - _WINDOW) + SHORTEST, count)
-        if not len(at):
-            return None
+        at = np.arange(max(SHORTEST, count - _WINDOW), count)
         change, weight = (one[at] for one in series._model(curve, splits).further_steps())
         further = int(at[np.argmax(change**2 * weight)])
-        level, alarms = FALSE_A_YEAR / 365.0 / len(at), []
-        for split in {further, *splits} & {*at.tolist()}:
+        alarms = []
+        for split in sorted({further, *splits} & {*at.tolist()} - {*placed}):
             test = series._test(curve, {split, *splits}, split)
-            if test.by_t <= level and test.beyond <= _MOST_BEYOND:
-                alarms.append((test.by_t, split))
-        _, split = min(alarms, default=(1.0, 0))
-        return series._point(curve, {split, *splits}, split, placed=False) if split else None
+            if test.p <= _LEVEL / len(at) and test.by_share <= _LEVEL:
+                alarms.append(series._point(curve, {split, *splits}, split, placed=False))
+        return alarms
 
     def _numbered(self, point: ChangePoint) -> ChangePoint:
         """Renumber a point by all nights. The change may lie in a night without a time."""
@@ -462,39 +467,3 @@ def _wave(model: _Model) -> Array:
     best = turns[int(np.argmax(gains))]
     waves = np.column_stack([np.cos(best), np.sin(best)])
     return np.column_stack([model.curve, waves, model.curve[:, 1:] * waves])
-
-
-def _by_rank(few: Array, rest: Array) -> float:
-    """Return the two-sided p of the rank-sum test; ties count half, rounded conservatively."""
-    rest = np.sort(rest)
-    below = int(np.searchsorted(rest, few, "left").sum())
-    ties = int(np.searchsorted(rest, few, "right").sum()) - below
-    pairs = len(rest) * len(few)
-    against = min(pairs, math.ceil(min(below, pairs - below - ties) + ties / 2.0))
-    if min(len(rest), len(few)) > _MANY:
-        sd = math.sqrt(pairs * (len(rest) + len(few) + 1) / 12.0)
-        return 2.0 * float(special.ndtr(min(against + 0.5 - pairs / 2.0, 0.0) / sd))
-    return min(2.0 * float(mann_whitney(len(rest), len(few))[against]), 1.0)
-
-
-@lru_cache(1000)
-def mann_whitney(one: int, other: int) -> Array:
-    """Return the probabilities that U is at most 0, 1, 2 … if the two samples do not differ.
-
-    U counts the pairs in which the first sample's value is larger. The number of arrangements with
-    U = u is the coefficient of q^u in the Gaussian binomial coefficient, the product of
-    (1 - q^(other + i)) / (1 - q^i) over i = 1 … one. Mann and Whitney 1947, "On a test of whether
-    one of two random variables is stochastically larger than the other".
-    """
-    few, many = sorted((one, other))
-    half = few * many // 2 + 1  # the other half mirrors it; computing it would lose digits
-    counts = np.zeros(half)
-    counts[0] = 1.0
-    for i in range(1, few + 1):
-        if many + i < half:
-            counts[many + i :] -= counts[: half - many - i].copy()
-        for start in range(min(i, half)):
-            counts[start::i] = np.cumsum(counts[start::i])
-    size = one * other + 1
-    total = np.cumsum(np.concatenate([counts, counts[: size - half][::-1]]))
-    return np.asarray(total / total[-1])
