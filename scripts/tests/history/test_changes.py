@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import simulated_histories
-from simulated_histories import of_commit, times
+from nights import of_commit, times
 from warpgauge.history import changes
 from warpgauge.history.changes import Alert
 from warpgauge.history.lines import Night
@@ -185,11 +184,3 @@ def test_benchmarks_that_came_late_or_went_are_judged_by_their_nights() -> None:
 
 def test_no_benchmark_is_no_alert() -> None:
     assert told(logs(0), names=[]) == []
-
-
-def test_recorded_noise_shows_no_false_change_points_and_places_what_it_can() -> None:
-    unchanged = simulated_histories.counted("a GPU exchanged", False, 1)
-    assert sum(count.false for count in unchanged.values()) == 0
-    changed = simulated_histories.counted("one GPU, one boot", True, 1)
-    for count in changed.values():
-        assert count.near >= 0.9 * count.possible > 0.85 * count.rows

@@ -40,7 +40,6 @@ def test_a_step_is_placed_with_its_size_and_where_it_may_be() -> None:
     assert abs(point.index - 120) <= 1
     assert point.first <= 120 <= point.last
     assert point.low < 0.01 < point.high
-    assert point.p < 1e-9
 
 
 def test_a_change_and_its_revert_are_two() -> None:

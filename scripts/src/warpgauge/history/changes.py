@@ -7,8 +7,7 @@ between GPUs that take turns are removed, and what moves all host times of a nig
 the machine.
 
 Both programs of a ratio ran in the same minutes on the same GPU, so another boot, driver or GPU
-does not move it. Levels relative to different bases can only be compared through absolute times,
-which the machine moves. Therefore the nights of each base form a separate series.
+does not move it. Ratios to different bases cannot be compared: each base has its own series.
 """
 
 from __future__ import annotations
@@ -144,8 +143,7 @@ def found(times: Times) -> list[Change]:
             causes = (series.cause(point, steadied[row], start, end) for series in own)
             cause = next((cause for cause in causes if cause is not Cause.UNKNOWN), Cause.UNKNOWN)
             changes.append(Change(times.names[row], point, cause))
-    of_all = find_all(common[None], error[None])[0]
-    return [*changes, *(Change("", point) for point in of_all)]
+    return [*changes, *(Change("", point) for point in find_all(common[None], error[None])[0])]
 
 
 def drifts(times: Times, changes: Iterable[Change]) -> list[Drift]:
@@ -372,59 +370,21 @@ def _code_series(
     """All code series with at least ten nights.
 
     The arrays have one row per benchmark and one column per night. `bases` are the commits that the
-    ratios are to.
+    ratios are to. A base that comes back starts a new series: the machine may have changed.
     """
-    names, series = np.array(bases), []
-    for first, last in _spans(bases):
-        part = slice(first, last + 1)
-        for row in np.flatnonzero(np.isfinite(log_ratios[:, part]).any(axis=1)).tolist():
-            at = row, part
-            made = _one_level(log_seconds[at], log_ratios[at], names[part])
-            known = np.isfinite(made)
+    often, series = Counter(bases), []
+    paired = [at for at, base in enumerate(bases) if base and often[base] >= SHORTEST]
+    for _, group in groupby(paired, key=lambda at: bases[at]):
+        nights = [*group]
+        for row in range(len(log_ratios)):
+            ratios, seconds = log_ratios[row, nights], log_seconds[row, nights]
+            known = np.isfinite(ratios + seconds)
             if np.count_nonzero(known) >= 2 * SHORTEST:
                 values = np.full(len(bases), np.nan)
-                values[part] = made
-                is_quieter = _scatter(made[known]) < _scatter(log_seconds[at][known])
+                values[nights] = ratios + np.median((seconds - ratios)[known])
+                is_quieter = _scatter(ratios[known]) < _scatter(seconds[known])
                 series.append(_CodeSeries(row, values, ratio_errors[row], is_quieter))
     return series
-
-
-def _spans(bases: Sequence[str]) -> list[tuple[int, int]]:
-    """The first and last night of each base; bases that take turns often share a span.
-
-    A base that comes back only a few times starts a new span: otherwise a change of the machine
-    would look like a difference between the two bases.
-    """
-    count = Counter(bases)
-    known = [at for at, base in enumerate(bases) if base and count[base] >= SHORTEST]
-    runs = [[*run] for _, run in groupby(known, key=lambda at: bases[at])]
-    turns = Counter(bases[run[0]] for run in runs)
-    spans: list[tuple[int, int]] = []
-    for often, group in groupby(runs, key=lambda run: turns[bases[run[0]]] >= SHORTEST):
-        nights: dict[str, tuple[int, int]] = {}
-        for number, run in enumerate(group):
-            name = bases[run[0]] if often else str(number)
-            nights[name] = (nights.get(name, run)[0], run[-1])
-        begun = len(spans)
-        for first, last in sorted(nights.values()):
-            if len(spans) > begun and first <= spans[-1][1]:
-                first, last = spans[-1][0], max(last, spans.pop()[1])
-            spans.append((first, last))
-    return spans
-
-
-def _one_level(log_seconds: Array, log_ratios: Array, bases: NDArray[np.str_]) -> Array:
-    """Logarithms of the ratios times the base's time, which is the median over the base's nights.
-
-    A base with too few nights has no reliable time; its nights are NaN.
-    """
-    values = np.full_like(log_seconds, np.nan)
-    for base in {*bases.tolist()} - {""}:
-        of_base = np.where(bases == base, log_seconds - log_ratios, np.nan)
-        here = np.isfinite(of_base)
-        if np.count_nonzero(here) >= SHORTEST:
-            values[here] = log_ratios[here] + np.median(of_base[here])
-    return values
 
 
 def _scatter(values: Array) -> float:

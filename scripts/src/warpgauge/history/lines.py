@@ -48,7 +48,6 @@ _FILE = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/[A-Za-z0-9._-]+\.jsonl")
 Seconds = Annotated[float, Meta(ge=1e-12, le=1e6)]
 Sd = Annotated[float, Meta(ge=0.0, le=100.0)] | None
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
-Run = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Point(msgspec.Struct, frozen=True, array_like=True):
@@ -86,7 +85,7 @@ class Night(contract.Document, frozen=True, tag="history/4"):
 
     date: str
     commit: str
-    run: Run  # its number on GitHub
+    run: Annotated[int, Meta(ge=0, le=2**63 - 1)]  # its number on GitHub
     facts: dict[str, str]
     benchmarks: dict[Name, Point]
     unmeasured: dict[Name, str]

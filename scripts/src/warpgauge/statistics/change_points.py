@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the nights at which a benchmark's time changed.
 
-A series is modelled as a slow curve, steps and noise. The curve is constant, a line (drift), a
-spline or a wave (season). Steps are added one after another where they explain most, as in binary
-segmentation, but by contrasts of several widths (Eichinger and Kirch 2018, "A MOSUM procedure for
-the estimation of multiple random change points"). Curve and steps are chosen together by a
-penalized likelihood (Schwarz 1978, "Estimating the dimension of a model", with the penalty for a
-step of Zhang and Siegmund 2007, "A modified Bayes information criterion"). A step is then tested
-inside that model, between its neighbours.
+A series is a slow curve, steps and noise. The curve is constant, a line (drift), a spline or a wave
+(season). Steps are added where they explain most (binary segmentation: Vostrikova 1981). A
+penalized likelihood (Schwarz 1978, and for steps Zhang and Siegmund 2007) chooses the curve
+together with the steps. Then each step is tested inside that model, between its neighbours.
 
-Nights far from those around them are moved closer first (Tukey 1962, "The future of data analysis":
-Winsorizing), so an outlier neither hides nor makes a step. Neighbouring nights may be correlated,
-which the t test allows for. A count of nights on the wrong side must agree with it (Fisher 1922,
-"On the interpretation of chi-square from contingency tables"), because nights need not be normal:
-they may have two states.
+Nights far from those around them are moved closer first (Winsorizing: Tukey 1962), so an outlier
+neither hides nor makes a step. The t test allows for correlated neighbouring nights. Nights need
+not be normal and may have two states, so a count must agree with it (Fisher's exact test, 1922):
+how many nights are beyond half of the change.
 """
 
 from __future__ import annotations
@@ -34,18 +30,16 @@ from warpgauge.statistics.log_ratios import Array, Index
 
 # How many change points, and how many alarms, a series of unchanged nights may show in 365 nights.
 FALSE_A_YEAR = 0.0005
-_LEVEL = FALSE_A_YEAR / 365.0
+_LEVEL = FALSE_A_YEAR / 365.0  # a night
 # In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
 FEWEST_NIGHTS = 10
 SHORTEST = 5  # nights on each side of a change point
 
 # Independent tests a night, at most: where a step's neighbours are is chosen by the data, too. Few
-# nights are in fewer orders, and may begin about as many levels as there are widths of contrasts.
+# nights are in fewer orders, and a level has about six lengths that differ much: 5, 10, 20 …
 _TESTS, _ORDERS = 20, 6
 _SURE = 0.99  # confidence that the first night of the new level is between `first` and `last`
-_TIE = 0.01  # of the best likelihood; within it the likeliest single night is taken
 _WINDOW = 100  # nights on either side whose scatter a step is judged by
-_MOST_RESEMBLANCE = 0.95
 _SMALLEST_ERROR = 1e-6  # the resolution of a time in the history
 _ROUNDING = 1e-6  # of a residual, in standard errors
 
@@ -57,11 +51,8 @@ _SD_OF_MEDIAN = 1.4826  # standard deviation by the median absolute deviation, f
 _KNOTS = (80, 40, 30, 20, 15, 10)  # nights from knot to knot of a spline
 _FEWEST_FOR_LINE, _FEWEST_FOR_SEASON = 20, 60
 _FASTEST_WAVE = 20  # nights in its period
-_WIDTHS = (5, 10, 20, 40, 80)  # nights on either side in a contrast; one covers all nights
 _PENALTY = 3.0  # of a step, in units of a coefficient of the curve
 _PATIENCE = 3  # steps that may follow the best number of steps: some only pay together
-_MOST_STEPS = 40
-_HIDDEN = 0.02  # a contrast of which the model leaves less says nothing
 
 
 @dataclass(frozen=True)
@@ -78,19 +69,19 @@ class ChangePoint:
     high: float
     first: int
     last: int
-    p: float
     placed: bool = True
 
 
 def find_all(values: Array, errors: Array) -> list[list[ChangePoint]]:
-    """Return each series' change points, then an alarm if the nights after them differ.
+    """Return each series' change points, and alarms for late steps that are not placed.
 
     A row of `values` holds the log times of a series' nights (NaN: none), a row of `errors` their
     standard errors (NaN: unknown). If unchanged nights are independent, or each depends only on the
-    night before, 365 of them show at most `FALSE_A_YEAR` change points and as many alarms on
-    average, whether they drift or not.
+    night before, 365 of them show at most `FALSE_A_YEAR` change points on average, and as many
+    alarms, whether they drift or not.
     """
-    return [_Series.of(*row).found() for row in zip(values, errors, strict=True)]
+    rows = zip(values, errors, strict=True)
+    return [_Series.of(*row).found() if _has_enough(row[0]) else [] for row in rows]
 
 
 def slow_curves(values: Array, errors: Array) -> Array:
@@ -100,10 +91,14 @@ def slow_curves(values: Array, errors: Array) -> Array:
     """
     curves = np.full_like(values, np.nan)
     for curve, *row in zip(curves, values, errors, strict=True):
-        series = _Series.of(*row)
-        if len(series.at) > SHORTEST:
+        if _has_enough(row[0]):
+            series = _Series.of(*row)
             curve[series.at] = series.slow_curve()
     return curves
+
+
+def _has_enough(values: Array) -> bool:
+    return np.count_nonzero(np.isfinite(values)) > SHORTEST
 
 
 class _Model:
@@ -120,16 +115,18 @@ class _Model:
         self.residuals = self.root * values
         for _ in range(2):  # the second time removes rounding errors
             self.residuals = self.residuals - self.basis @ (self.basis.T @ self.residuals)
+        fitted = _from_each(self.root[:, None] * self.basis)
+        self.weight = _from_each(self.root**2) - np.sum(fitted**2, axis=1)
 
-    def add(self, split: int) -> Array:
-        """Add a step; return its column of the basis."""
+    def add(self, split: int) -> None:
+        """Add a step."""
         step = self.root * (np.arange(len(self.root)) >= split)
         step -= self.basis @ (self.basis.T @ step)
         step /= np.linalg.norm(step)
         self.basis = np.column_stack([self.basis, step])
         self.residuals = self.residuals - float(step @ self.residuals) * step
+        self.weight = self.weight - _from_each(self.root * step) ** 2
         self.splits = [*self.splits, split]
-        return np.asarray(step)
 
     @property
     def squares(self) -> float:
@@ -148,65 +145,40 @@ class _Model:
         """
         count, squares = len(self.residuals), self.squares
         # Equal nights leave only rounding errors, which are all alike.
-        if count < SHORTEST or squares <= count * _ROUNDING**2:
+        if squares <= count * _ROUNDING**2:
             return 1.0
         products = self.residuals[1:] * self.residuals[:-1]
         within = float(np.sum(products) - np.sum(products[np.array(self.splits, dtype=int) - 1]))
         seen = within / squares + self.basis.shape[1] / count
-        r = min(max(float(seen), 0.0), _MOST_RESEMBLANCE)
+        r = min(max(float(seen), 0.0), 0.95)  # with 1, nothing could be found
         return (1.0 + r) / (1.0 - r)
 
     def further_steps(self) -> tuple[Array, Array]:
         """Return the change of a further step at each night, and its weight (1 / variance)."""
-        change = np.cumsum((self.root * self.residuals)[::-1])[::-1]
-        fitted = np.cumsum((self.root[:, None] * self.basis)[::-1], axis=0)[::-1]
-        total = np.cumsum((self.root**2)[::-1])[::-1]
-        weight = np.maximum(total - np.sum(fitted**2, axis=1), 1e-9 * total)
-        return change / weight, weight
+        weight = np.maximum(self.weight, 1e-9 * _from_each(self.root**2))
+        return _from_each(self.root * self.residuals) / weight, weight
 
-
-class _Contrasts:
-    """How far the means of a model's residuals before and after each night differ, by width."""
-
-    def __init__(self, model: _Model) -> None:
-        count = len(model.root)
-        widths = np.array([*(width for width in _WIDTHS if width < count), count])[:, None]
-        self.root, self.at = model.root, np.arange(count)
-        self.start = np.maximum(self.at - widths, 0)
-        self.end = np.minimum(self.at + widths, count)
-        sums = np.concatenate([[0.0], np.cumsum(model.root**2)])
-        self.before = np.maximum(sums[self.at] - sums[self.start], 1e-300)
-        self.after = sums[self.end] - sums[self.at]
-        self.largest = 1.0 / self.before + 1.0 / self.after
-        self.contrast = self._of(model.residuals)
-        self.variance = self.largest - sum(self._of(column) ** 2 for column in model.basis.T)
-
-    def _of(self, vector: Array) -> Array:
-        sums = np.concatenate([[0.0], np.cumsum(self.root * vector)])
-        after = (sums[self.end] - sums[self.at]) / self.after
-        return np.asarray(after - (sums[self.at] - sums[self.start]) / self.before)
-
-    def update(self, step: Array, residuals: Array) -> None:
-        self.contrast = self._of(residuals)
-        self.variance = self.variance - self._of(step) ** 2
-
-    def furthest(self, splits: Sequence[int]) -> int | None:
-        """Return the night with the largest contrast in standard errors, apart from the splits."""
-        shown = self.variance > _HIDDEN * self.largest
-        squares = np.where(shown, self.contrast**2 / np.where(shown, self.variance, 1.0), 0.0)
-        best = squares.max(axis=0)
+    def furthest(self) -> int | None:
+        """Return the night at which a further step explains most, apart from the splits."""
+        change, weight = self.further_steps()
+        gains = change**2 * weight
         # A step with too few nights at an end is no change point, but would disturb the others.
-        best[0] = 0.0
-        for split in splits:
-            best[max(split - SHORTEST + 1, 0) : split + SHORTEST] = 0.0
-        return int(np.argmax(best)) if best.any() else None
+        gains[0] = 0.0
+        for split in self.splits:
+            gains[max(split - SHORTEST + 1, 0) : split + SHORTEST] = 0.0
+        return int(np.argmax(gains)) if gains.any() else None
+
+
+def _from_each(values: Array) -> Array:
+    """Return the sum from each night to the last one."""
+    return np.cumsum(values[::-1], axis=0)[::-1]
 
 
 class _Test(NamedTuple):
-    """A step's p by the t test, and the chance that noise alone looks like its shorter side.
+    """A step's p by the t test, and the chance that noise looks like its shorter side.
 
-    The chance is `by_order` if only the order of the nights matters, and `by_share` if the other
-    nights tell how often a night is as far away.
+    It is `by_order` if all orders of the nights are equally likely, and `by_share` if a night is as
+    far away as often as the other nights are.
     """
 
     change: float
@@ -234,21 +206,16 @@ class _Series:
     @staticmethod
     def of(values: Array, errors: Array) -> _Series:
         at = np.flatnonzero(np.isfinite(values))
-        if not len(at):
-            return _Series(values[at], values[at], values[at], 1.0, at)
         measured = values[at] - np.median(values[at])  # keeps the digits of squares
         weights, least = _weights(measured, errors[at])
         return _Series(_without_outliers(measured), measured, weights, least, at)
 
     def found(self) -> list[ChangePoint]:
-        if len(self.values) <= SHORTEST:
-            return []
         curve, splits = self._chosen()
         for _ in range(2):
             for number in range(len(splits)):
                 others = {*splits} - {splits[number]}
-                splits[number] = self._likelihood(curve, others, splits[number], 1)[0]
-        splits.sort()
+                splits[number] = self._likelihood(curve, others, splits[number])[0]
         points = []
         for split in splits:
             test = self._test(curve, splits, split)
@@ -256,8 +223,7 @@ class _Series:
             if is_long and test.p <= _LEVEL / _TESTS and test.by_order <= _LEVEL / _ORDERS:
                 points.append(self._point(curve, splits, split))
         points += self._alarms(curve, splits, [point.index for point in points])
-        points.sort(key=lambda point: point.index)
-        return [self._numbered(point) for point in points]
+        return [self._numbered(point) for point in sorted(points, key=lambda one: one.index)]
 
     def slow_curve(self) -> Array:
         models = [self._model(curve) for curve in _curves(len(self.values))]
@@ -282,14 +248,13 @@ class _Series:
     def _path(self, curve: Array) -> list[_Model]:
         """Return the curve alone, and with steps that are added until more have not paid."""
         model = self._model(curve)
-        contrasts = _Contrasts(model)
         models, best = [model], 0
-        while len(models) <= min(best + _PATIENCE, _MOST_STEPS) and model.freedom > 2:
-            split = contrasts.furthest(model.splits)
+        while len(models) <= best + _PATIENCE and model.freedom > 2:
+            split = model.furthest()
             if split is None:
                 break
             model = copy(model)
-            contrasts.update(model.add(split), model.residuals)
+            model.add(split)
             models.append(model)
             if self._criterion(model, 1.0) < self._criterion(models[best], 1.0):
                 best = len(models) - 1
@@ -305,8 +270,8 @@ class _Series:
 
     def _best(self, models: Sequence[_Model]) -> _Model:
         best = min(models, key=lambda model: self._criterion(model, 1.0))
-        wider = best.wider  # how nights correlate shows once the steps are out
-        return min(models, key=lambda model: self._criterion(model, wider))
+        # How nights correlate shows once the steps are out.
+        return min(models, key=lambda model: self._criterion(model, best.wider))
 
     def _neighbours(self, splits: Collection[int], split: int) -> tuple[int, int]:
         """The first night of the level before the split, and the end of the level after it."""
@@ -316,8 +281,7 @@ class _Series:
     def _test(self, curve: Array, splits: Collection[int], split: int) -> _Test:
         """Test a split of a model against the model without it.
 
-        The scatter is that of both sides, or of the side that scatters more (Welch 1947). How many
-        nights of the shorter side, and how many other nights, are beyond half of the change?
+        The scatter is that of both sides, or of the side that scatters more (Welch 1947).
         """
         change, weight = (
             float(one[split]) for one in self._model(curve, {*splits} - {split}).further_steps()
@@ -333,45 +297,42 @@ class _Series:
         freedom = max(model.freedom / model.wider, 1.0)
         p = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
         noise = model.residuals / model.root + self.measured - self.values
-        few, rest = noise[split:end] + change, np.concatenate([noise[:split], noise[end:]])
+        first, last, moved = split, end, change
         if end - split > split - start:
-            few, rest = noise[start:split] - change, np.concatenate([noise[:start], noise[split:]])
-        up = (change > 0.0) is (end - split <= split - start)
-        few, rest = (side * (1.0 if up else -1.0) > abs(change) / 2.0 for side in (few, rest))
-        seen, other = np.count_nonzero(few), np.count_nonzero(rest)
-        by_order = hypergeom.sf(seen - 1, len(few) + len(rest), seen + other, len(few))
-        by_share = special.bdtrc(seen - 1, len(few), other / len(rest))
-        return _Test(change, error, freedom, p, float(by_order), float(by_share))
+            first, last, moved = start, split, -change
+        noise[first:last] += moved
+        beyond = noise * moved > moved**2 / 2.0
+        seen, every = np.count_nonzero(beyond[first:last]), np.count_nonzero(beyond)
+        few, count = last - first, len(beyond)
+        by_order = float(hypergeom.sf(seen - 1, count, every, few))
+        by_share = float(special.bdtrc(seen - 1, few, (every - seen) / (count - few)))
+        return _Test(change, error, freedom, p, by_order, by_share)
 
     def _point(
         self, curve: Array, splits: Collection[int], split: int, *, placed: bool = True
     ) -> ChangePoint:
         test = self._test(curve, splits, split)
         reach = test.error * float(special.stdtrit(test.freedom, (1.0 + _SURE) / 2.0))
-        others = {*splits} - {split}
-        _, first, last = self._likelihood(curve, others, split, SHORTEST if placed else 1)
+        _, first, last = self._likelihood(curve, {*splits} - {split}, split)
         low, high = test.change - reach, test.change + reach
-        return ChangePoint(split, test.change, low, high, first, last, test.p, placed)
+        return ChangePoint(split, test.change, low, high, first, last, placed)
 
-    def _likelihood(
-        self, curve: Array, others: Collection[int], split: int, shortest: int
-    ) -> tuple[int, int, int]:
-        """Return the split most likely within a night of the true one, and a 99 % range of splits.
+    def _likelihood(self, curve: Array, others: set[int], split: int) -> tuple[int, int, int]:
+        """Return the split likeliest to be near the true one, and a 99 % range of splits.
 
         With equal prior probabilities, a split's posterior is proportional to exp(-S/2), where S is
         the weighted sum of squares of the model with it (Smith 1975, "A Bayesian approach to
-        inference about a change-point in a sequence of random variables"). The middle of the three
-        likeliest neighbours is off by more than a night less often than the likeliest split.
+        inference about a change-point in a sequence of random variables"). With its
+        neighbours' posteriors, a split is off by more than a night less often.
         """
         model = self._model(curve, others)
         start, end = self._neighbours(others, split)
-        splits = np.arange(start + shortest, end - shortest + 1)
+        splits = np.arange(start + 1, end)
         change, weight = (one[splits] for one in model.further_steps())
         squares = model.squares - change**2 * weight
         scale = max(float(squares.min()) / model.freedom, self.least)
         chances = np.exp(-(squares - squares.min()) / 2.0 / scale)
-        near = np.convolve(chances, np.ones(3))[1:-1]
-        best = np.argmax(np.where(near >= (1.0 - _TIE) * near.max(), chances, 0.0))
+        best = np.argmax(np.convolve(chances, [1.0, 2.0, 1.0])[1:-1])
         order = np.argsort(-chances)
         needed = int(np.searchsorted(np.cumsum(chances[order]), _SURE * chances.sum())) + 1
         likely = splits[order[:needed]]
@@ -382,8 +343,8 @@ class _Series:
     ) -> list[ChangePoint]:
         """Return alarms for late steps that are not placed, but differ by the t test.
 
-        Few nights may be beyond by chance in any order, but few other nights may be as far. The
-        newest nights are as measured: whether they are outliers is not known yet.
+        The newest nights are as measured: whether they are outliers is not known yet. If other
+        nights have been as far, it takes more than one to alarm.
         """
         count = len(self.values)
         newest = np.arange(count) > count - SHORTEST
@@ -392,7 +353,7 @@ class _Series:
         change, weight = (one[at] for one in series._model(curve, splits).further_steps())
         further = int(at[np.argmax(change**2 * weight)])
         alarms = []
-        for split in sorted({further, *splits} & {*at.tolist()} - {*placed}):
+        for split in {further, *splits} & {*at.tolist()} - {*placed}:
             test = series._test(curve, {split, *splits}, split)
             if test.p <= _LEVEL / len(at) and test.by_share <= _LEVEL:
                 alarms.append(series._point(curve, {split, *splits}, split, placed=False))
@@ -427,7 +388,7 @@ def _weights(values: Array, errors: Array) -> tuple[Array, float]:
     least = max(float(np.median(known)) if len(known) else 0.0, _SMALLEST_ERROR)
     own = np.fmax(errors, least) ** 2
     bends = np.abs(np.diff(values, 2))
-    scatter = _SD_OF_MEDIAN * float(np.median(bends)) / math.sqrt(6.0) if len(bends) else 0.0
+    scatter = _SD_OF_MEDIAN * float(np.median(bends)) / math.sqrt(6.0)
     weights = 1.0 / (own + max(scatter**2 - float(np.median(own)), 0.0))
     return weights, float(np.mean(own * weights))
 
