@@ -98,7 +98,7 @@ def slow_curves(values: Array, errors: Array) -> Array:
 
 
 def _has_enough(values: Array) -> bool:
-    return np.count_nonzero(np.isfinite(values)) > SHORTEST
+    return bool(np.count_nonzero(np.isfinite(values)) > SHORTEST)
 
 
 class _Model:
