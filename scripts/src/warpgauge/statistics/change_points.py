@@ -175,7 +175,7 @@ def _from_each(values: Array) -> Array:
 
 
 class _Test(NamedTuple):
-    """A step's p by the t test, and the chance that noise looks like its shorter side.
+    """A step's p by the t test, and the chance that noise looks like either side.
 
     It is `by_order` if all orders of the nights are equally likely, and `by_share` if a night is as
     far away as often as the other nights are.
@@ -216,11 +216,13 @@ class _Series:
             for number in range(len(splits)):
                 others = {*splits} - {splits[number]}
                 splits[number] = self._likelihood(curve, others, splits[number])[0]
+        # Steps that are not sure must not cut the levels of others into pieces too short to count.
+        sure = [split for split in splits if self._test(curve, splits, split).p <= _LEVEL / _TESTS]
         points = []
-        for split in splits:
-            test = self._test(curve, splits, split)
-            is_long = SHORTEST <= split <= len(self.values) - SHORTEST
-            if is_long and test.p <= _LEVEL / _TESTS and test.by_order <= _LEVEL / _ORDERS:
+        for split in sure:
+            start, end = self._neighbours(sure, split)
+            is_long = min(split - start, end - split) >= SHORTEST
+            if is_long and self._test(curve, sure, split).by_order <= _LEVEL / _ORDERS:
                 points.append(self._point(curve, splits, split))
         points += self._alarms(curve, splits, [point.index for point in points])
         return [self._numbered(point) for point in sorted(points, key=lambda one: one.index)]
@@ -279,15 +281,13 @@ class _Series:
         return max(end for end in ends if end < split), min(end for end in ends if end > split)
 
     def _test(self, curve: Array, splits: Collection[int], split: int) -> _Test:
-        """Test a split of a model against the model without it.
-
-        The scatter is that of both sides, or of the side that scatters more (Welch 1947).
-        """
+        """Test a split of a model against the model without it."""
         change, weight = (
             float(one[split]) for one in self._model(curve, {*splits} - {split}).further_steps()
         )
         model = self._model(curve, splits)
         start, end = self._neighbours(splits, split)
+        # The scatter is that of both sides, or of the side that scatters more (Welch 1947).
         variance = max(self.least, model.squares / model.freedom)
         for first, last in (max(start, split - _WINDOW), split), (split, min(end, split + _WINDOW)):
             nights = (last - first) * model.freedom / len(self.values)
@@ -297,15 +297,14 @@ class _Series:
         freedom = max(model.freedom / model.wider, 1.0)
         p = 2.0 * float(special.stdtr(freedom, -abs(change) / error))
         noise = model.residuals / model.root + self.measured - self.values
-        first, last, moved = split, end, change
-        if end - split > split - start:
-            first, last, moved = start, split, -change
-        noise[first:last] += moved
-        beyond = noise * moved > moved**2 / 2.0
-        seen, every = np.count_nonzero(beyond[first:last]), np.count_nonzero(beyond)
-        few, count = last - first, len(beyond)
-        by_order = float(hypergeom.sf(seen - 1, count, every, few))
-        by_share = float(special.bdtrc(seen - 1, few, (every - seen) / (count - few)))
+        by_order = by_share = 0.0
+        for first, last, moved in (split, end, change), (start, split, -change):
+            beyond = noise * moved > moved**2 / 2.0
+            beyond[first:last] = noise[first:last] * moved > -(moved**2) / 2.0
+            seen, every = np.count_nonzero(beyond[first:last]), np.count_nonzero(beyond)
+            few, count = last - first, len(beyond)
+            by_order = max(by_order, hypergeom.sf(seen - 1, count, every, few))
+            by_share = max(by_share, special.bdtrc(seen - 1, few, (every - seen) / (count - few)))
         return _Test(change, error, freedom, p, by_order, by_share)
 
     def _point(
