@@ -180,6 +180,15 @@ def test_an_outlier_night_neither_hides_nor_makes_a_step(outlier: int) -> None:
     assert abs(point.index - 90) <= 1
 
 
+def test_outliers_beside_a_step_do_not_hide_it() -> None:
+    values = np.stack([noise(seed) for seed in range(20)])
+    values[:, 90:] -= 0.05
+    values[:, 93] += 0.11
+    values[:, 95] += 0.32
+    points = find_all(values, errors(values))
+    assert all(any(point.placed and point.change < 0.0 for point in row) for row in points)
+
+
 @pytest.mark.parametrize("after", [7, 12, 30])
 @pytest.mark.parametrize("later", [-0.05, -0.005, 0.05])
 def test_a_step_stays_whatever_follows_it(after: int, later: float) -> None:
