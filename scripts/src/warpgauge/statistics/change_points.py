@@ -85,10 +85,7 @@ def find_all(values: Array, errors: Array) -> list[list[ChangePoint]]:
 
 
 def slow_curves(values: Array, errors: Array) -> Array:
-    """Return each series' slow curve around its median, NaN in nights without a time.
-
-    It is a drift or a season: changes have been taken out of the values.
-    """
+    """Return drifts and seasons around the medians of values without changes (NaN: no time)."""
     curves = np.full_like(values, np.nan)
     for curve, *row in zip(curves, values, errors, strict=True):
         if _has_enough(row[0]):
