@@ -64,6 +64,7 @@ _SEPARATIONS = (3.5, 7.0, 14.0, 28.0)
 _LARGEST_GROUP = 0.9  # of all units; a few that are faster make no group of the others
 _SAME = 2.0 / 3.0  # share of a group's units, and of a row's slower ones, that have to agree
 _FEWEST_ROWS_OF_A_GROUP = 2
+_FEWEST_TO_SPLIT = 16  # fewer units that lie in two groups may do so by chance
 
 # Each unit's level by factor; "" if unknown.
 Levels = Mapping[str, Sequence[str]]
@@ -374,7 +375,7 @@ def _split(logs: Array, least: Array) -> tuple[Mask, Array]:
     separation = (high - low) / np.maximum(spread, _SMALLEST_SD)
     size = slower.sum(axis=0)
     usable = (high - low >= least) & (size >= 2) & (size <= _LARGEST_GROUP * count)
-    usable &= count >= FEWEST_UNITS
+    usable &= count >= _FEWEST_TO_SPLIT
     return slower & usable, np.where(usable, separation, 0.0)
 
 
