@@ -53,8 +53,8 @@ def report(folder: Path, table: Path | None = None) -> Report:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """GPU 11 is slower by 6 %."""
-    write_fleet(tmp_path / "runs", {11: 0.06})
+    """GPU 11 is slower by 12 %."""
+    write_fleet(tmp_path / "runs", {11: 0.12})
     return tmp_path / "runs"
 
 
@@ -62,7 +62,7 @@ def test_the_slow_gpu_is_named_with_its_node_and_benchmarks(folder: Path) -> Non
     (one,) = report(folder).outliers
     assert (one.kind, one.name, one.node) == (Kind.GPU, f"GPU-{11:032x}", "node0001")
     assert {row.benchmark for row in one.rows} == {*NAMES[:6]}
-    assert one.rows[0].slowdown == pytest.approx(0.06, abs=0.01)
+    assert one.rows[0].slowdown == pytest.approx(0.12, abs=0.01)
     assert one.rows[0].slowdown >= one.rows[-1].slowdown
 
 
@@ -197,7 +197,7 @@ def test_a_folder_without_a_run_file_is_refused(tmp_path: Path) -> None:
 def test_the_advice_names_what_differs(
     tmp_path: Path, facts: dict[str, str], counters: dict[str, float], words: str
 ) -> None:
-    write_fleet(tmp_path, {11: 0.06}, gpus=16, ecc="on", pcie_width="16")
+    write_fleet(tmp_path, {11: 0.12}, gpus=16, ecc="on", pcie_width="16")
     for path in tmp_path.iterdir():
         change_rows(path, sm_clock_hz=1.98e9)
     change(tmp_path / "11.json", **facts)

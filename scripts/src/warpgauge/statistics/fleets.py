@@ -11,6 +11,7 @@ noise; one that is far in several rows is not, because noise rarely chooses the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,16 +41,19 @@ _NORMAL = 1.4826  # standard deviations per median absolute deviation of normal 
 _SMALLEST_SD = 1e-4  # no row repeats better than this (standard deviation of the log)
 # A unit's own variance counts beyond this multiple of the median one, which chance explains.
 _OWN_SCATTER = 4.0
-# What all rows of a unit share is removed up to so many standard deviations of it between units,
-# and if there are rows enough to know it.
-_SHARED, _FEWEST_SHARED = 10.0, 5
 # A row's score is the log of its distance over each of these (standard deviations), in steps.
 _STARTS = (3.0, 6.0, 12.0, 24.0)
 _STEP, _HIGHEST_CELL, _CELLS = 0.1, 40, 4096
 _TINY = 1e-14  # rounding of the convolution
-# A single row counts if its distance is too large for the heaviest tail that noise is taken to
-# have: Student's t with so many degrees of freedom.
-_HEAVIEST = 2.5
+# One row, and what rows share, may be so many times as far away as Student's t with so many degrees
+# of freedom explains: that covers lognormal noise (sigma 1), too.
+_HEAVIEST, _HEAVIER = 3.0, 2.0
+# The scale of a few units is unsure: what their rows share counts only beyond so many scales.
+_LEAST_TAIL, _SURE_UNITS = 50.0, 32.0
+# The scale of what rows share is at most so many times the distance of its quantiles 5 and 25 %:
+# as large as that of exponential values.
+_ONE_SIDED = 3.0
+_TURNS = 3
 # Rows of one host, and rows in which many units are slow, depend on each other beyond what is
 # removed: they show as much as half as many independent ones.
 _WORTH = 0.5
@@ -60,6 +64,7 @@ _SEPARATIONS = (3.5, 7.0, 14.0, 28.0)
 _LARGEST_GROUP = 0.9  # of all units; a few that are faster make no group of the others
 _SAME = 2.0 / 3.0  # share of a group's units, and of a row's slower ones, that have to agree
 _FEWEST_ROWS_OF_A_GROUP = 2
+_FEWEST_TO_SPLIT = 16  # fewer units that lie in two groups may do so by chance
 
 # Each unit's level by factor; "" if unknown.
 Levels = Mapping[str, Sequence[str]]
@@ -144,12 +149,12 @@ def judged(fleet: Fleet) -> Judged:
     gpus = slower_units(within, fleet.own, fleet, GPU_ALPHA, ~np.isnan(within))
     excess = within - medians(within)
     scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
-    shared = _shared(excess / scale, fleet.host)
     # Half a fleet may be slow in a row: only its faster GPUs say how much healthy ones differ.
     near, far = np.nanquantile(np.where(np.isnan(scale), 0.0, excess), [0.25, 0.05], axis=0)
-    rest = within - np.minimum(near - far, scale) * shared
-    rest[gpus.slower] = np.nan
-    return Judged(levels, gpu_levels, nodes, gpus, slower_groups(rest, fleet.least, EACH_ALPHA))
+    shared = np.minimum(near - far, scale) * _shared(excess / scale, fleet.host, half=True)
+    rest = np.where(gpus.slower, np.nan, within)
+    groups = slower_groups(rest, shared, fleet.least, EACH_ALPHA)
+    return Judged(levels, gpu_levels, nodes, gpus, groups)
 
 
 def medians(values: Array) -> Array:
@@ -247,22 +252,60 @@ def _distance(excess: Array, own: Array, host: Mask) -> Array:
     return np.asarray(distance - _shared(distance, host))
 
 
-def _shared(distance: Array, host: Mask) -> Array:
-    """Return what all rows of a unit share, by clock, as far as healthy units explain it."""
+def _shared(distance: Array, host: Mask, *, half: bool = False) -> Array:
+    """Return what all rows of a unit share, by clock, as far as healthy units explain it.
+
+    It is one factor times each row's load: the rank-one matrix with the least sum of absolute
+    errors, by medians in turn (Ke and Kanade 2005). If `half` of the units may be slow in the same
+    rows, these would be the factor: all rows have the same load, and the faster units its scale.
+    """
     shared = np.zeros(distance.shape)
+    units = len(distance)
     for kind in (host, ~host):
-        if np.sum(kind) >= _FEWEST_SHARED:
-            middle = np.nan_to_num(medians(distance[:, kind].T))
-            most = _SHARED * _NORMAL * np.median(np.abs(middle))
-            shared[:, kind] = np.clip(middle, -most, most)[:, None]
+        rows = int(np.sum(kind))
+        if rows < 2:
+            continue
+        some = distance[:, kind]
+        load = np.ones(rows)
+        factor = _centred(some, load)
+        for _ in range(0 if half else _TURNS):
+            load = np.maximum(_slopes(some.T, factor), 0.0)
+            factor = _centred(some, load)
+        middle, scale = 0.0, _NORMAL * np.median(np.abs(factor))
+        if half:
+            middle, far = np.quantile(factor, [0.25, 0.05])
+            scale = min(scale, _ONE_SIDED * (middle - far))
+        # Independent rows share nothing, but their median has a variance; many units show it.
+        unsure = min(_SURE_UNITS / units, 1.0)
+        explained = (1.0 - unsure) * min(math.pi / 2.0 / max(np.sum(load**2), _TINY), scale**2)
+        tail = _HEAVIER * stats.t.isf(GPU_ALPHA / units, _HEAVIEST)
+        tail = max(tail, _LEAST_TAIL, 2.0 * _LEAST_TAIL * FEWEST_UNITS / units)
+        most = middle + tail * math.sqrt(scale**2 - explained)
+        shared[:, kind] = np.minimum(factor, most)[:, None] * load
     return shared
+
+
+def _centred(values: Array, load: Array) -> Array:
+    factor = _slopes(values, load)
+    return np.asarray(factor - np.median(factor))
+
+
+def _slopes(values: Array, along: Array) -> Array:
+    """Return each line's slope through the origin with the least sum of absolute errors."""
+    weight = np.where(np.isnan(values), 0.0, np.abs(along))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(weight > 0.0, values / along, 0.0)
+    order = np.argsort(slope, axis=1)
+    total = np.cumsum(np.take_along_axis(weight, order, 1), axis=1)
+    at = np.argmax(2.0 * total >= total[:, -1:], axis=1)
+    return np.take_along_axis(slope, np.take_along_axis(order, at[:, None], 1), 1)[:, 0]
 
 
 def _evidence(distance: Array, worth: float) -> tuple[Array, Array]:
     """Return the probability that a healthy unit is so far away, and where its slow rows start."""
     rows = distance.shape[1]
     several = [_chance(distance, start) ** worth for start in _STARTS]
-    single = rows * stats.t.sf(np.max(distance, axis=1, initial=0.0), _HEAVIEST)
+    single = rows * stats.t.sf(np.max(distance, axis=1, initial=0.0) / _HEAVIER, _HEAVIEST)
     every = np.stack([*several, single])
     start = np.array([*_STARTS, _STARTS[-1]])[np.argmin(every, axis=0)]
     return np.minimum(len(every) * np.min(every, axis=0), 1.0), start
@@ -286,8 +329,8 @@ def _chance(distance: Array, start: float) -> Array:
     return np.asarray(tail[np.minimum(total, _CELLS - 1)])
 
 
-def slower_groups(logs: Array, least: Array, alpha: float) -> list[Level]:
-    """Return groups of units, each slower than the other units in the same rows, largest first.
+def slower_groups(logs: Array, shared: Array, least: Array, alpha: float) -> list[Level]:
+    """Return groups of units, each slower than the others in the same rows beyond what is `shared`.
 
     Such units are too many for `slower_units`: they change what is usual in these rows. A row with
     two groups (`_split`) shows nothing alone, because healthy units may have two states. Slower
@@ -296,7 +339,7 @@ def slower_groups(logs: Array, least: Array, alpha: float) -> list[Level]:
     """
     found: list[Level] = []
     while len(found) < _MOST_FINDINGS:
-        split, separation = _split(logs, least)
+        split, separation = _split(logs - shared, least)
         tested = [_group(logs, split & (separation >= least)) for least in _SEPARATIONS]
         groups = [one for one in tested if one is not None and one.p * len(tested) <= alpha]
         if not groups:
@@ -332,7 +375,7 @@ def _split(logs: Array, least: Array) -> tuple[Mask, Array]:
     separation = (high - low) / np.maximum(spread, _SMALLEST_SD)
     size = slower.sum(axis=0)
     usable = (high - low >= least) & (size >= 2) & (size <= _LARGEST_GROUP * count)
-    usable &= count >= FEWEST_UNITS
+    usable &= count >= _FEWEST_TO_SPLIT
     return slower & usable, np.where(usable, separation, 0.0)
 
 
