@@ -274,6 +274,4 @@ _HEADS = (
     *("in interval (%)", "unchanged pass (%)", "pairs"),
     *("device found (%)", "host found (%)", "pairs"),
 )
-TABLES = (
-    Table("pairs", _HEADS, {name: partial(_cells, name) for name in (*NOISES, "ticks of 32 ns")}),
-)
+TABLES = (Table("pairs", _HEADS, {name: partial(_cells, name) for name in EVERY_NOISE}),)

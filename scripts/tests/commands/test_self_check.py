@@ -142,6 +142,8 @@ def test_what_compared_nothing_is_no_success(suite: GitRepository) -> None:
 
 
 def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
+    left_out = next(name for n in range(99) if is_left_out(SEED, name := f"sync/n:{n}"))
+    suite.commit({"host": HOST_TIMES, "sync": {**TIMES, left_out: 1e7}})
     suite.bench("--record", "--processes=5")
     suite.git("add", "--all")
     suite.git("commit", "--quiet", "--message", "baseline")

@@ -85,7 +85,7 @@ def bench() -> Parser:
         "benchmarks may stay inconclusive")
     add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}, or "
         f"{PROCESSES} where no pairs can follow. In pairs: processes per side before the first "
-        f"look, rounded up to an even number; default {FIRST_LOOK}")
+        f"look, an even number, at least {FIRST_LOOK}")
     add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
         f"{QUICK_PROCESSES} processes of everything, then pairs of what is still open")
     add(how_long, "--timeout", "--seed", "--no-wait")
@@ -107,7 +107,7 @@ def bench() -> Parser:
         "this GPU model")
     instead.add_argument("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the "
         "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks "
-        "(up to 6 minutes of measuring, unless --budget says otherwise); "
+        "(14 pairs, and more within --budget, by default 6 minutes); "
         "with FOLDER, judge an earlier self-check again; with several, show their sums")
     instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
         help="continue an interrupted run: the latest, or the one of this journal")
@@ -134,7 +134,7 @@ def ab() -> Parser:
         "counts) or UUID, or several, e.g. 0,1; default: all")
     add(what, "--isolate", "--list")
 
-    how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 3")
+    how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 14")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")

@@ -42,7 +42,7 @@ from warpgauge.verdict.policy import Expected, Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
 
-# Most seconds of measuring of a self-check, unless the user gives a budget.
+# Unless the user gives a budget, a self-check measures no further look after so many seconds.
 SELF_CHECK_SECONDS = 345.0
 
 # Fields of a run that must not have changed when it is resumed, and their names in messages.
@@ -340,7 +340,7 @@ class Bench(MeasuringCommand):
         if len(checks) == 1:
             return self._checked(checks[0], bases[0], show)
         both = zip(bases, checks, strict=True)
-        screened = [show.judged(base, check.base) for base, check in both if base is not None]
+        screened = [_screened(check, base, show) for base, check in both if base is not None]
         return _shown(checks, screened, show)
 
     def _checked(
@@ -351,7 +351,7 @@ class Bench(MeasuringCommand):
         The result of a whole suite of a committed tree is kept beside the baseline, unless it
         `lacks` something. Raises UserError.
         """
-        screened = show.judged(base, check.base) if base is not None else None
+        screened = _screened(check, base, show) if base is not None else None
         status = _shown([check], [] if screened is None else [screened], show)
         where = os.path.relpath(self.baselines)
         if why_not := _why_not_kept(check, show.settings.filter) or lacks:
@@ -362,6 +362,12 @@ class Bench(MeasuringCommand):
             replace_all({path: self_check.text(check, screened)})
             print_line(self.notes, f"kept: {os.path.relpath(path)}")
         return status
+
+
+def _screened(check: SelfCheck, base: Record, show: Conclusion) -> Comparison:
+    """Compare the unmodified side with the baseline, in the benchmarks that the run drew."""
+    drawn = {name: row for name, row in base.rows.items() if name in check.base.rows}
+    return show.judged(replace(base, rows=drawn), check.base)
 
 
 @contextlib.contextmanager

@@ -223,7 +223,8 @@ def take(
     lanes = [side.lane(name) for name, side in sides.items()]
     sides = with_results(sides, measuring.run(lanes, range(1, FEWEST_ROUNDS + 1)))
     # Pairs need no controls: two rounds show how quiet the host was.
-    lanes = [side.without(_controls(side)).lane(name) for name, side in sides.items()]
+    controls = set[str]().union(*map(_controls, sides.values()))
+    lanes = [side.without(controls).lane(name) for name, side in sides.items()]
     if first > FEWEST_ROUNDS and any(lane.binaries for lane in lanes):
         sides = with_results(sides, measuring.run(lanes, range(FEWEST_ROUNDS + 1, first + 1)))
     budget.minimum_is_measured()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +21,9 @@ _GROWTH = 1.7
 def schedule(first: int = FIRST_LOOK) -> list[int]:
     """Return the rounds after which to look at pairs: 8, 14, 24, 42, 84.
 
-    All are even, so that each side begins equally often.
+    All are even, so that each side begins equally often. Before eight nothing can be decided.
     """
-    looks = [_even(first)]
+    looks = [_even(max(first, FIRST_LOOK))]
     while (following := _even(looks[-1] * _GROWTH)) <= LAST_LOOK:
         looks.append(following if following * _GROWTH <= LAST_LOOK else LAST_LOOK)
     return looks
@@ -63,7 +62,10 @@ class MeasurementOptions:
     def schedule(self) -> list[int]:
         """The rounds of pairs after which to look, all even."""
         looks = schedule(self.processes or FIRST_LOOK)
-        return looks[: 1 + bisect_left(looks, FEWEST_OF_A_CHANGE)] if self.quick else looks
+        if not self.quick:
+            return looks
+        early = [look for look in looks if look < FEWEST_OF_A_CHANGE]
+        return [*early, max(looks[0], FEWEST_OF_A_CHANGE)]
 
     def screening(self, *, confirms: bool) -> int:
         """Return the processes of a run without pairs; `confirms` says whether pairs may follow."""

@@ -32,7 +32,12 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.screening import Movement
 
-_FEWEST_PAIRS = {Outcome.PASS: FEWEST_OF_A_PASS, **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE)}
+# Of the rounds of a change so many may be lost to disturbed processes.
+_LOST = 2
+_FEWEST_PAIRS = {
+    Outcome.PASS: FEWEST_OF_A_PASS,
+    **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE - _LOST),
+}
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,14 @@ class Rule:
         minimum_effect = usual if asked is None else asked
         tolerance = self.settings.tolerance(name, clock)
         outcome = self._outcome(pairing, tested, minimum_effect, tolerance)
+        needed = 0 if pairing.is_control or not pairs else _FEWEST_PAIRS.get(outcome, 0)
+        too_few = tested.candidate_processes < needed
         # Nobody hides a slowdown by claiming one.
-        is_believed = not pairs or outcome is Outcome.REGRESSION
+        is_believed = not pairs or (outcome is Outcome.REGRESSION and not too_few)
         if not is_believed and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
             return Verdict(name, Outcome.INVALID, clock, reason=why, counters=counters)
         control, reason = self._explained(pairing, tested.log_ratio), ""
-        needed = 0 if pairing.is_control or not pairs else _FEWEST_PAIRS.get(outcome, 0)
-        if tested.candidate_processes < needed:
+        if too_few:
             reason = f"{'a PASS' if outcome is Outcome.PASS else 'a change'} needs {needed} pairs"
             outcome = Outcome.INCONCLUSIVE
         elif outcome in CHANGED and control is not None:
