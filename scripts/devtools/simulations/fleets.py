@@ -68,8 +68,8 @@ def _two_states(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 _DRAWS: Mapping[str, Draw] = {
     "normal": _normal,
-    "Student's t, 5 degrees": partial(_student, 5.0),
-    "Student's t, 3 degrees": partial(_student, 3.0),
+    "t5": partial(_student, 5.0),
+    "t3": partial(_student, 3.0),
     "exponential": _exponential,
     "lognormal": _lognormal,
     "two states": _two_states,
@@ -264,7 +264,7 @@ TABLES = (
         ("GPUs 3 % slow in the same five rows", *(f"% of fleets of {gpus}" for gpus in _COMMON)),
         {
             f"{share:.0%}, {name}": partial(_common_row, NOISES[name], share)
-            for name in ("normal", "Student's t, 3 degrees", "exponential")
+            for name in ("normal", "t3", "exponential")
             for share in _SHARES
         },
     ),

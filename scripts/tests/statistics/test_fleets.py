@@ -52,7 +52,7 @@ def test_gpus_that_are_slow_in_five_rows_are_found_and_no_other() -> None:
 
 
 def test_heavy_tails_do_not_hide_most_of_the_sick() -> None:
-    each = found(NOISES["Student's t, 3 degrees"], 200, Sick(4), SMALL, (5, 5))
+    each = found(NOISES["t3"], 200, Sick(4), SMALL, (5, 5))
     assert each.named >= 0.75
     assert each.wrong_gpus == 0.0
 
