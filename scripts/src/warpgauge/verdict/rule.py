@@ -32,12 +32,9 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.screening import Movement
 
-# Of the rounds of a change so many may be lost to disturbed processes.
+_FEWEST_PAIRS = {Outcome.PASS: FEWEST_OF_A_PASS, **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE)}
+# So many rounds of a change may be lost to disturbed processes.
 _LOST = 2
-_FEWEST_PAIRS = {
-    Outcome.PASS: FEWEST_OF_A_PASS,
-    **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE - _LOST),
-}
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,8 @@ class Rule:
         tolerance = self.settings.tolerance(name, clock)
         outcome = self._outcome(pairing, tested, minimum_effect, tolerance)
         needed = 0 if pairing.is_control or not pairs else _FEWEST_PAIRS.get(outcome, 0)
-        too_few = tested.candidate_processes < needed
+        lost = _LOST if outcome in CHANGED else 0
+        too_few = tested.candidate_processes < needed - lost
         # Nobody hides a slowdown by claiming one.
         is_believed = not pairs or (outcome is Outcome.REGRESSION and not too_few)
         if not is_believed and (why := paired_tests.contradiction(pairing, tested.log_ratio)):
