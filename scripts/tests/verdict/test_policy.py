@@ -146,6 +146,7 @@ def test_a_table_that_is_none_of_these_is_refused(tmp_path: Path, text: str, tol
         ("reason = true", "reason: expected `str`, got `bool`; correct it"),
         ("reason = {}", "reason: expected `str`, got `object`; correct it"),
         ("reason = ''", "reason: expected `str` of length >= 1; correct it"),
+        ("reason = ' '", "reason: expected `str` matching regex '\\\\S'; correct it"),
         ("slower_by_at_most_percent = '5'", "slower_by_at_most_percent: expected `float`, "
          "got `str`; correct it"),
         ("slower_by_at_most_percent = true", "slower_by_at_most_percent: expected `float`, "

@@ -35,7 +35,7 @@ FILE_NAME = "policy.toml"
 WARNING_DAYS = 14  # before an entry expires: time to fix the slowdown or to renew the entry
 LARGEST_PERCENT = 1000
 
-Text = Annotated[str, Meta(min_length=1)]
+Text = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
