@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from devtools.simulations.table import Size, Table, percent
 from warpgauge.measure.options import schedule
 from warpgauge.records.counters import Clock
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.statistics.error_rates import ALPHA, BOUND_CONFIDENCE
 from warpgauge.statistics.log_ratios import Array, Found
 from warpgauge.statistics.pairs import found
@@ -181,17 +181,23 @@ class Suite:
     pairs: NDArray[np.int64]
 
 
-def suite(log_ratios: Array, changes: Array, steps: Callable[[int], Array] | None = None) -> Suite:
+def suite(
+    log_ratios: Array,
+    changes: Array,
+    steps: Callable[[int], Array] | None = None,
+    looks: Sequence[int] = LOOKS,
+) -> Suite:
     """Look at a suite until its rows are decided; `changes` are the true log ratios.
 
-    `steps` returns the clock's ticks that so many pairs show.
+    `steps` returns the clock's ticks that so many pairs show. A row may pass from the first of
+    `looks` on.
     """
     table = log_ratios + changes[:, None]
     count = np.zeros(ROWS, dtype=int)
     still_open = np.ones(ROWS, dtype=bool)
     ever_changed, ever_passed = np.zeros(ROWS, dtype=bool), np.zeros(ROWS, dtype=bool)
     look_of = np.zeros(ROWS, dtype=int)
-    for look, pairs in enumerate(LOOKS, 1):
+    for look, pairs in enumerate(looks, 1):
         count[still_open], look_of[still_open] = pairs, look
         ticks = np.zeros(ROWS) if steps is None else steps(pairs)
         tests = _tests(table, count, ticks, (1.0 - BOUND_CONFIDENCE) * 0.5**look_of)
@@ -199,7 +205,7 @@ def suite(log_ratios: Array, changes: Array, steps: Callable[[int], Array] | Non
         ratio = np.expm1(tests.log_ratio)
         moved = (p < ALPHA) & (np.abs(ratio) >= TOLERANCES / 2)
         changed = moved & (count >= FEWEST_OF_A_CHANGE)
-        passed = ~moved & (np.expm1(tests.bound) <= TOLERANCES) & (count >= FEWEST_OF_A_PASS)
+        passed = ~moved & (np.expm1(tests.bound) <= TOLERANCES) & (count >= looks[0])
         still_open = ~changed & ~passed
         ever_changed |= changed
         ever_passed |= passed
@@ -263,6 +269,18 @@ def _cells(noise: str, size: Size) -> Sequence[float]:
     )
 
 
+def _price(looks: Sequence[int], size: Size) -> Sequence[float]:
+    """Return what passes of rows with states, and the pairs of unchanged rows under real noise."""
+    source, suites = size.source(), size.count(150, 20)
+    worse, states = np.log1p(1.05 * TOLERANCES), NOISES[_STATES + "±1.8 × tolerance"]
+    hidden = [suite(states(source, LOOKS[-1]), worse, None, looks) for _ in range(suites)]
+    same = [suite(_recorded(source, LOOKS[-1]), 0.0 * worse, None, looks) for _ in range(suites)]
+    return (
+        percent(_mean(found.passed[_WITH_STATES].mean() for found in hidden)),
+        float(f"{_mean(found.pairs.mean() for found in same):.1f}"),
+    )
+
+
 def _mean(values: Iterable[float]) -> float:
     return float(np.mean([*values]))
 
@@ -272,4 +290,11 @@ _HEADS = (
     *("in interval (%)", "pairs"),
     *("device found (%)", "host found (%)"),
 )
-TABLES = (Table("pairs", _HEADS, {name: partial(_cells, name) for name in EVERY_NOISE}),)
+_PRICE = {
+    "eight pairs": partial(_price, LOOKS),
+    "four pairs": partial(_price, (4, *LOOKS)),
+}
+TABLES = (
+    Table("pairs", _HEADS, {name: partial(_cells, name) for name in EVERY_NOISE}),
+    Table("pairs-price", ("a PASS from", "passes (%)", "pairs"), _PRICE),
+)
