@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver for tests. Where WARPGAUGE_TEST_HANGS names a folder, its clock stands still until a
 // fake program notes in a file *.hangs below that folder, with its pid, that it hangs, or that it
-// stays when it is to end. Until it is gone, each wait in vain takes 1000 s. So no deadline depends
-// on how busy the machine is.
+// stays when it is to end. While it sleeps or is stopped, each wait in vain takes 1000 s: one that
+// got a signal runs, and may take its time to die. So no deadline depends on how busy the machine
+// is.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,13 @@ namespace files = std::filesystem;
 std::string content(const files::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool stands_still(pid_t process) {
+  const std::string stat = content("/proc/" + std::to_string(process) + "/stat");
+  const std::size_t name_ends = stat.rfind(") ");
+  return name_ends != std::string::npos &&
+         (stat[name_ends + 2] == 'S' || stat[name_ends + 2] == 'T');
 }
 
 class Clock final : public warpgauge::Clock {
@@ -49,7 +57,7 @@ class Clock final : public warpgauge::Clock {
       if (one.path().extension() == ".hangs") {
         std::istringstream pids(content(one.path()));
         for (pid_t pid = 0; pids >> pid;) {
-          if (kill(pid, 0) == 0) {
+          if (stands_still(pid)) {
             return true;
           }
         }
