@@ -109,7 +109,7 @@ def false(size: Size, *, noise: str) -> list[float]:
 TABLES = (
     Table(
         "history-steps",
-        ("nights", *(f"{100 * step:g} % placed within a night, %" for step in _STEPS)),
+        ("nights", *(f"of {100 * step:g} %" for step in _STEPS)),
         {
             **{name: partial(placed, disturbance=name) for name in DISTURBANCES},
             "a later step": partial(placed, disturbance="none", later=True),

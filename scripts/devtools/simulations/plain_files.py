@@ -191,7 +191,7 @@ TABLES = [
         ("changes found, scatter", *_HEADS),
         {
             f"{name}, {words}": partial(_power, sd, name)
-            for sd, words in ((QUIET, "0.3 %"), (0.01, "1 %"), (None, "mixed"))
+            for sd, words in ((QUIET, "0.3 %"), (None, "mixed"))
             for name in CHANGES
         },
     ),
