@@ -129,6 +129,7 @@ def _configure(root: Path, folder: Path, no_cuda: bool) -> Check:
         command = ["cmake", "--preset", "ci", "-DWARPGAUGE_CUDA=OFF"]
     elif shutil.which("nvidia-smi") is None and "CUDAARCHS" not in os.environ:
         command += _WITHOUT_GPU
+    command += ["-DWARPGAUGE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
     # Always named to CMake, which would otherwise remember a ccache that is gone.
     launcher = shutil.which("ccache") or ""
     for language in ("CXX", "CUDA"):

@@ -1,4 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """warpgauge: run GPU benchmarks in fresh processes, keep baselines, and judge what got slower."""
 
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warpgauge.callables.program import benchmark as benchmark
+    from warpgauge.callables.timing import Timing as Timing
+    from warpgauge.callables.timing import time as time
+
 __version__ = "0.1.0"  # as in CMakeLists.txt
+
+# What measures callables of Python, and its module: imported at the first use.
+_CALLABLES = {"benchmark": "program", "time": "timing", "Timing": "timing"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _CALLABLES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"warpgauge.callables.{_CALLABLES[name]}"), name)

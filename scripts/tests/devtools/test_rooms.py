@@ -18,6 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
+    "callables": 570,
     "statistics": 1270,
     "verdict": 3060,
     "reports": 4440,
@@ -38,6 +39,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
     "reports": {"verdict", "records", "system"},
+    "callables": {"records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},
     "external": {"measure", "records", "system"},
@@ -86,11 +88,12 @@ def room_of(name: str) -> str:
 
 
 def wrong_arrows(found: Graph) -> list[str]:
+    may = {**MAY_IMPORT, "": {"callables"}}  # at the first use, as warpgauge.time
     return [
         f"{name} imports {other}"
         for name, others in sorted(found.items())
         for other in sorted(others)
-        if room_of(other) not in {"", room_of(name), *MAY_IMPORT.get(room_of(name), set())}
+        if room_of(other) not in {"", room_of(name), *may.get(room_of(name), set())}
     ]
 
 
@@ -123,7 +126,7 @@ def test_the_modules_are_no_more_and_no_longer_than_a_reader_can_keep_in_mind() 
     assert len(files) <= MOST_MODULES
     lines = {path.stem: len(path.read_text().splitlines()) for path in files}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-    for path in packages:
+    for path in packages - {PACKAGE / "__init__.py"}:
         body = ast.parse(path.read_text()).body
         docstring, *assigned = body
         assert all(isinstance(node, ast.Assign) for node in assigned), path

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional
@@ -136,6 +137,10 @@ def _has_header(name: str) -> bool:
     return any(Path(p, name).exists() or Path(p, "include", name).exists() for p in places)
 
 
+def _has_python_headers() -> bool:
+    return Path(sysconfig.get_path("include"), "Python.h").exists()
+
+
 VENV = Need("python3-venv", lambda: importlib.util.find_spec("ensurepip"))
 BUILD = (
     Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
@@ -148,6 +153,7 @@ BUILD = (
 TEST = (
     *BUILD,
     Need("libgtest-dev", lambda: _has_header("gtest/gtest.h"), required=False),
+    Need("python3-dev", _has_python_headers, required=False),
     Need("libbenchmark-tools", Path("/usr/share/benchmark/compare.py").exists, required=False),
     Need("chromium", lambda: shutil.which("chromium"), required=False),
 )

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of PyTorch and CuPy: their memory, and views of other memory like them.
+
+No framework is imported here: who passes an array has imported its framework.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+# Names of types as the engine has them; the others are bytes to it.
+_ELEMENTS = {
+    **{"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"},
+    **{"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"},
+    **{"int64": "i64", "int32": "i32", "uint32": "u32", "int8": "i8", "uint8": "u8"},
+}
+# Of floating point: the unit roundoff, 2^-p for a significand of p digits.
+ROUNDOFF = {
+    "f64": 2**-53,
+    "f32": 2**-24,
+    "f16": 2**-11,
+    "bf16": 2**-8,
+    "e4m3": 2**-4,
+    "e5m2": 2**-3,
+}
+
+Array = Any  # of a framework, which is not imported here
+Module = Any
+
+# Makes a context anew at each use.
+Context = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The memory of an array, from its first element to its last."""
+
+    address: int
+    bytes: int
+    elements: int
+    type: str  # of the engine
+
+    @staticmethod
+    def of(address: int, span: int, item_bytes: int, type_name: str) -> Block:
+        """`span`: how many elements lie from the first to the last one."""
+        known = _ELEMENTS.get(type_name)
+        elements = span if known else span * item_bytes
+        return Block(address, span * item_bytes, elements, known or "u8")
+
+
+class _Integers:
+    """Memory as `__cuda_array_interface__` describes it, which no framework copies."""
+
+    def __init__(self, address: int, bytes_: int, item_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (bytes_ // item_bytes,),
+            "typestr": f"<i{item_bytes}" if item_bytes > 1 else "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def span(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return how many elements lie from the first to the last one; strides count elements."""
+    if any(stride < 0 for stride in strides):
+        raise ValueError("an array with a negative stride cannot be measured: copy it first")
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    return 1 + last if math.prod(shape) else 0
+
+
+class Torch:
+    """What is done with tensors."""
+
+    def __init__(self, torch: Module) -> None:
+        self._torch, self.array = torch, torch.Tensor
+
+    def device(self, array: Array) -> int | None:
+        """Return the index of the GPU that holds it; None for memory of the host."""
+        return int(array.device.index) if array.is_cuda else None
+
+    def block(self, array: Array) -> Block:
+        elements, name = span(array.shape, array.stride()), str(array.dtype).removeprefix("torch.")
+        return Block.of(array.data_ptr(), elements, array.element_size(), name)
+
+    def like(self, array: Array, address: int) -> Array:
+        """Return an array of the same type, shape and strides at another address."""
+        memory = _Integers(address, self.block(array).bytes, min(array.element_size(), 8))
+        flat = self._torch.as_tensor(memory, device=array.device).view(array.dtype)
+        view = flat.as_strided(array.shape, array.stride())
+        return view.requires_grad_(array.requires_grad)
+
+    def double(self, array: Array) -> Array:
+        """Return it in double precision, with its elements in order and no gaps."""
+        return array.detach().double().contiguous()
+
+    def packed(self, array: Array) -> Array:
+        return array.detach().contiguous()
+
+    def copy(self, array: Array) -> Array:
+        return array.detach().clone().requires_grad_(array.requires_grad)
+
+    def on_stream(self, stream: int) -> AbstractContextManager[object]:
+        cuda = self._torch.cuda
+        context: AbstractContextManager[object] = cuda.stream(cuda.ExternalStream(stream))
+        return context
+
+    def own_memory(self) -> Context:
+        """Return a context whose arrays lie in memory that nothing else uses."""
+        pool = self._torch.cuda.MemPool()
+        return lambda: self._torch.cuda.use_mem_pool(pool)
+
+
+class CuPy:
+    """The same for arrays of CuPy."""
+
+    def __init__(self, cupy: Module) -> None:
+        self._cupy, self.array = cupy, cupy.ndarray
+
+    def device(self, array: Array) -> int | None:
+        return int(array.device.id)
+
+    def block(self, array: Array) -> Block:
+        strides = [stride // array.itemsize for stride in array.strides]
+        elements = span(array.shape, strides)
+        return Block.of(array.data.ptr, elements, array.itemsize, array.dtype.name)
+
+    def like(self, array: Array, address: int) -> Array:
+        flat = self._cupy.asarray(_Integers(address, self.block(array).bytes, 1))
+        return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
+
+    def double(self, array: Array) -> Array:
+        return self._cupy.ascontiguousarray(array, dtype="float64")
+
+    def packed(self, array: Array) -> Array:
+        return self._cupy.ascontiguousarray(array)
+
+    def copy(self, array: Array) -> Array:
+        return array.copy()
+
+    def on_stream(self, stream: int) -> AbstractContextManager[object]:
+        context: AbstractContextManager[object] = self._cupy.cuda.ExternalStream(stream)
+        return context
+
+    def own_memory(self) -> Context:
+        pool = self._cupy.cuda.MemoryPool()
+        return lambda: self._cupy.cuda.using_allocator(pool.malloc)
+
+
+Framework = Torch | CuPy
+
+
+def present() -> list[Framework]:
+    """Return the frameworks that the process has imported."""
+    known: dict[str, Callable[[Any], Framework]] = {"torch": Torch, "cupy": CuPy}
+    return [make(sys.modules[name]) for name, make in known.items() if name in sys.modules]
+
+
+def entered(contexts: Sequence[AbstractContextManager[object]]) -> ExitStack:
+    """Enter all of these."""
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        return stack.pop_all()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of benchmarks in Python, as programs that speak to the driver as compiled ones do.
+
+``python -m warpgauge.callables.program bench_softmax.py [options]`` is the program.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from warpgauge.callables import timing
+from warpgauge.system.errors import ExitStatus, UserError
+
+Body = TypeVar("Body", bound=Callable[..., None])
+_KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
+
+
+def benchmark(
+    name: str, **axes: Sequence[int] | Sequence[float] | Sequence[str]
+) -> Callable[[Body], Body]:
+    """Register a function as a benchmark, with a row for each combination of the axes' values.
+
+    The function gets a value of each axis by its name, and ends with ``warpgauge.time(...)``.
+    """
+    kinds = {axis: _KINDS.get(type(next(iter(values), None))) for axis, values in axes.items()}
+    if strange := [axis for axis, kind in kinds.items() if kind is None]:
+        raise UserError(f"{name}: the axis {strange[0]} needs integers, numbers or texts")
+
+    def registered(body: Body) -> Body:
+        def run(case: timing.Case) -> None:
+            token = timing.running.set(case)
+            try:
+                body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})
+            finally:
+                timing.running.reset(token)
+
+        code = body.__code__
+        timing.engine_module().register(
+            name,
+            {axis: list(values) for axis, values in axes.items()},
+            run,
+            code.co_filename,
+            code.co_firstlineno,
+        )
+        return body
+
+    return registered
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the file that the first word names, and measure what it registers."""
+    if not words:
+        raise UserError("name the file of the benchmarks, as in bench_softmax.py")
+    path = Path(words[0])
+    if not path.is_file():
+        raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
+    sys.path.insert(0, str(path.parent))
+    runpy.run_path(str(path), run_name="warpgauge_benchmarks")
+    status: int = timing.engine_module().run_program([str(path), *words[1:]])
+    return status
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as fault:
+        print(f"{Path(sys.argv[0]).name}: {fault}", file=sys.stderr)
+        sys.exit(fault.status or ExitStatus.BAD_USAGE)

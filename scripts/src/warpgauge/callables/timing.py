@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time a callable: its inputs rotate, its results are verified, what it launches is replayed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from warpgauge.callables import arrays
+from warpgauge.callables.arrays import ROUNDOFF, Array, Context, Framework, Module
+from warpgauge.records import program_report
+from warpgauge.records.row import Row
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import plural
+
+Case = Any  # warpgauge_engine.Case
+Returned = Any  # by a callable
+
+# The case of the benchmark that this program measures now.
+running: ContextVar[Case] = ContextVar("running", default=None)
+
+# Before anything is measured: lazy loading, compilation and autotuning.
+_WARM_UPS = 3
+# Results are held to so many unit roundoffs of their type, of themselves and of their root mean
+# square: a sum of either sign loses digits.
+_ROUNDOFFS = 16
+# Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
+_ROTATED, _MOST_KEPT = 3, 4096
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a call takes, in seconds."""
+
+    name: str
+    seconds: float  # on the device, cold; with gaps for the host if there is a `why_not_captured`
+    interval: tuple[float, float]  # 95 %, of this process's samples
+    host_seconds: float  # of the call, which does not wait for the device
+    why_not_captured: str
+    verified: bool  # by a reference; else by a second call
+    row: Row  # with all counters, as in a run file
+
+    def __str__(self) -> str:
+        known = self.row.counters
+        low, high = (f"{1e6 * bound:.4g}" for bound in self.interval)
+        parts = [f"{self.name}: {1e6 * self.seconds:.4g} µs ({low} … {high})"]
+        units = {"bytes_per_second": (1e-9, "GB/s"), "flops_per_second": (1e-12, "TFLOP/s")}
+        parts += [
+            f"{known[rate] * by:.4g} {of}" for rate, (by, of) in units.items() if rate in known
+        ]
+        if "limit_fraction" in known:
+            parts.append(f"{known['limit_fraction']:.0%} of the ceiling")
+        if "kernels" in known:
+            registers = f" of {known['registers']:.0f} registers" if "registers" in known else ""
+            parts.append(f"{plural(int(known['kernels']), 'kernel')}{registers}")
+        parts.append(f"{1e6 * self.host_seconds:.3g} µs of the host")
+        if self.why_not_captured:
+            parts.append(
+                f"gaps for the host count, for it was not captured: {self.why_not_captured}"
+            )
+        if not self.verified:
+            parts.append("no reference")
+        return " · ".join(parts)
+
+
+def time(
+    fn: Callable[..., Returned],
+    *arguments: object,
+    reference: Callable[..., Returned] | None = None,
+    tolerance: tuple[float, float] | None = None,
+    outputs: Sequence[int] = (),
+    in_place: Sequence[int] = (),
+    bytes: int | None = None,
+    flops: float | None = None,
+    name: str | None = None,
+) -> Timing | None:
+    """Time ``fn(*arguments)`` on the device, cold.
+
+    Each call gets copies of the arrays among the arguments. Floating-point elements are turned by
+    an offset of each copy, so that a kept result is found. `outputs` and `in_place` are positions
+    of arguments that `fn` writes, or reads and changes. `reference` gets the same in double
+    precision, and returns or writes what `fn` does; without one, results are held to those of a
+    second call. `tolerance` is (absolute, relative). `bytes` and `flops` are of one call.
+
+    Within a benchmark of a program this is the call that measures, and returns None. Raises what
+    `fn` raises, and UserError for what cannot be measured and for wrong results.
+    """
+    roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
+    call = _Call(fn, arguments, roles, reference, tolerance)
+
+    def on_device(case: Case) -> None:
+        if bytes:
+            case.moves_bytes(bytes)
+        if flops:
+            case.computes_flops(flops)
+        call.measure(case)
+
+    if (case := running.get()) is not None:
+        on_device(case)
+        return None
+    title = name or str(getattr(fn, "__name__", type(fn).__name__))
+    row, host = (call.measured(title, how) for how in (on_device, call.measure_host))
+    # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
+    off = 1.96 * math.sqrt(math.pi / 2 / row.counters["samples"]) * row.counters["spread"]
+    interval = ((1 - off) * row.seconds, (1 + off) * row.seconds)
+    return Timing(
+        title,
+        row.seconds,
+        interval,
+        host.seconds,
+        call.why_not_captured,
+        reference is not None,
+        row,
+    )
+
+
+def engine_module() -> Module:
+    """Return the compiled engine. Raises UserError if it is not installed."""
+    try:
+        return importlib.import_module("warpgauge_engine")
+    except ImportError as fault:
+        raise UserError(
+            f"the engine for Python cannot be imported ({fault}): pip install ./fixtures/python, "
+            "on a machine with the CUDA toolkit"
+        ) from fault
+
+
+@lru_cache
+def _engine(device: int) -> Module:
+    module = engine_module()
+    try:
+        return module.Engine(device)
+    except module.NoDevice as fault:
+        raise UserError(str(fault), ExitStatus.NOT_MEASURED) from None
+
+
+class _Call:
+    """A callable and its arguments. In an engine's case, each slot has arrays of its own."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Returned],
+        arguments: Sequence[object],
+        roles: dict[int, str],
+        reference: Callable[..., Returned] | None,
+        tolerance: tuple[float, float] | None,
+    ) -> None:
+        self._fn, self._arguments = fn, arguments
+        self._reference, self._tolerance = reference, tolerance
+        self.why_not_captured = ""
+        self._frameworks = arrays.present()
+        self._raised: Exception | None = None
+        self._framework = {
+            at: framework
+            for at, value in enumerate(arguments)
+            for framework in self._frameworks
+            if isinstance(value, framework.array)
+        }
+        self._roles = dict.fromkeys(self._framework, "input") | roles
+        if strange := roles.keys() - self._framework.keys():
+            raise UserError(f"argument {min(strange)} is no array of PyTorch or CuPy")
+        devices = {one.device(arguments[at]) for at, one in self._framework.items()}
+        if None in devices:
+            raise UserError("an argument lies in the host's memory: move it to the GPU first")
+        if len(devices) > 1:
+            raise UserError(f"the arguments lie on several GPUs: {', '.join(map(str, devices))}")
+        self.device = next(iter(devices), None) or 0
+
+    def measured(self, title: str, how: Callable[[Case], None]) -> Row:
+        """Measure in this process."""
+        report = program_report.parsed(_engine(self.device).measure(title, how).encode())
+        row = next(iter(report.rows.values())) if report else None
+        if row is not None and row.error is None:
+            return row
+        if self._raised is not None:
+            raise self._raised
+        raise UserError(f"{title}: {row.error if row else 'the engine left no row'}")
+
+    def measure(self, case: Case) -> None:
+        """Time it on the device: captured, or call by call if that cannot be."""
+        self._begin(case, [one.own_memory() for one in self._frameworks])
+        try:
+            case.replay()
+        except engine_module().NotCapturable as fault:
+            why = self._raised or fault
+            self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
+            self._raised = None
+            case.operation(self._operation([]), self._kept)
+            case.device_calls()
+
+    def measure_host(self, case: Case) -> None:
+        """Time what the host does for a call."""
+        self._begin(case, [])
+        case.issue_calls()
+
+    def _begin(self, case: Case, memory: Sequence[Context]) -> None:
+        """Declare its arrays, call it as it is, and learn what it returns."""
+        self._case = case
+        self._buffers = {}
+        for at, framework in self._framework.items():
+            block, role = framework.block(self._arguments[at]), self._roles[at]
+            turned = block.type in ROUNDOFF and role != "output"
+            self._buffers[at] = case.add(block.address, block.elements, block.type, role, turned)
+        values = [
+            self._framework[at].copy(value) if at in self._framework else value
+            for at, value in enumerate(self._arguments)
+        ]
+        try:
+            with self._on(case.stream):
+                for _ in range(_WARM_UPS):
+                    returned = self._fn(*values)
+        except Exception as fault:
+            self._raised = fault
+            raise
+        results = self._results(returned, values)
+        if not results:
+            raise UserError(
+                "the callable returns no array, and no argument is one that it writes: return its "
+                "result, or name the argument in outputs= or in_place="
+            )
+        size = sum(framework.block(array).bytes for framework, array in results)
+        self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
+        case.operation(self._operation(memory), self._kept)
+        case.check(self._require_right)
+
+    def _operation(
+        self, memory: Sequence[Context]
+    ) -> Callable[[int, int], tuple[object, list[tuple[int, int]]]]:
+        """Return the engine's call, whose results lie in `memory` if there is some."""
+
+        def call(slot: int, stream: int) -> tuple[object, list[tuple[int, int]]]:
+            try:
+                with self._on(stream), arrays.entered([make() for make in memory]):
+                    returned = self._fn(*self._views(slot))
+            except Exception as fault:
+                self._raised = fault
+                raise
+            blocks = [framework.block(array) for framework, array in self._arrays_in(returned)]
+            return returned, [(block.address, block.bytes) for block in blocks if block.bytes]
+
+        return call
+
+    def _require_right(self, slot: int) -> None:
+        """Raise unless the last call's results are those of the reference."""
+        with self._on(self._case.stream):
+            got = self._results(self._case.results(slot), self._views(slot))
+            before = self._views(slot)
+            for at, framework in self._framework.items():
+                if self._roles[at] != "input":
+                    before[at] = framework.copy(before[at])
+                    self._case.restore(self._buffers[at], slot, framework.block(before[at]).address)
+                if self._reference and framework.block(before[at]).type in ROUNDOFF:
+                    before[at] = framework.double(before[at])
+            returned = (self._reference or self._fn)(*before)
+            right = self._arrays_in(returned)  # of a reference that returns what `fn` writes
+            if len(right) != len(got):
+                right = self._results(returned, before)
+            if len(right) != len(got):
+                raise UserError(f"of {len(got)} results the reference has {len(right)}")
+            for (framework, result), (_, expected) in zip(got, right, strict=True):
+                self._compare(framework, result, expected, slot)
+
+    def _compare(self, framework: Framework, result: Array, expected: Array, slot: int) -> None:
+        if tuple(result.shape) != tuple(expected.shape):
+            shapes = f"{tuple(result.shape)}, that of the reference {tuple(expected.shape)}"
+            raise UserError(f"a result has the shape {shapes}")
+        packed, doubles = framework.packed(result), framework.double(expected)
+        block, right = framework.block(packed), framework.block(doubles)
+        if block.elements != right.elements:  # of a type that the engine does not know
+            packed = framework.double(packed)
+            block = framework.block(packed)
+        tolerance = self._tolerance
+        if tolerance is None:
+            relative = _ROUNDOFFS * ROUNDOFF.get(block.type, 0.0)
+            mean_square = float((doubles * doubles).mean()) if relative and block.elements else 0.0
+            tolerance = (relative * mean_square**0.5, relative)
+        self._case.compare(
+            block.address, block.elements, block.type, right.address, *tolerance, slot
+        )
+
+    def _on(self, stream: int) -> ExitStack:
+        return arrays.entered([framework.on_stream(stream) for framework in self._frameworks])
+
+    def _views(self, slot: int) -> list[Any]:
+        """Return the arguments, with the arrays of a slot."""
+        values = list(self._arguments)
+        for at, framework in self._framework.items():
+            values[at] = framework.like(values[at], self._case.address(self._buffers[at], slot))
+        return values
+
+    def _arrays_in(self, returned: Returned) -> list[tuple[Framework, Array]]:
+        """Return the arrays that a call returned: one, or several in a tuple, list or dict."""
+        values = list(returned.values()) if isinstance(returned, dict) else returned
+        return [
+            (framework, value)
+            for value in (values if isinstance(values, (tuple, list)) else [values])
+            for framework in self._frameworks
+            if isinstance(value, framework.array)
+        ]
+
+    def _results(self, returned: Returned, values: Sequence[Any]) -> list[tuple[Framework, Array]]:
+        """Return what a call returned, and then what it wrote among its arguments."""
+        written = [
+            (framework, values[at])
+            for at, framework in self._framework.items()
+            if self._roles[at] != "input"
+        ]
+        return [*self._arrays_in(returned), *written]

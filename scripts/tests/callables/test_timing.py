@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a callable is measured with: its arrays, its checks, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import fake_engine
+from fake_engine import Case, NumPy, WrongResult
+from warpgauge.callables import arrays, timing
+from warpgauge.system.errors import UserError
+
+X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+I = np.arange(6, dtype="int64")  # noqa: E741
+
+
+@pytest.fixture(autouse=True)
+def numpy_alone(monkeypatch: pytest.MonkeyPatch) -> NumPy:
+    framework = NumPy()
+    monkeypatch.setattr(arrays, "present", lambda: [framework])
+    monkeypatch.setattr(timing, "engine_module", fake_engine.module)
+    return framework
+
+
+def measured(case: Case, *arguments: object, **options: object) -> Case:
+    """Measure as a benchmark's body does."""
+    token = timing.running.set(case)
+    try:
+        assert timing.time(*arguments, **options) is None  # type: ignore[arg-type]
+    finally:
+        timing.running.reset(token)
+    return case
+
+
+def test_results_in_memory_of_their_own_are_held_to_the_reference(numpy_alone: NumPy) -> None:
+    case = measured(Case(), np.square, X, reference=np.square, bytes=96, flops=12)
+    assert case.modes == ["replay"]
+    assert case.work == {"bytes": 96, "flops": 12}
+    assert numpy_alone.in_own_memory == Case.slots
+    assert case.most_kept == 3 * Case.l2_bytes // X.nbytes + 1
+
+
+def test_inputs_of_floating_point_differ_by_slot_and_others_stay() -> None:
+    seen = []
+
+    def operation(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        seen.append((x.copy(), i.copy()))
+        return np.asarray(x + i.sum())
+
+    measured(Case(), operation, X, I, reference=lambda x, i: x + i.sum())
+    first, second = seen[-2:]
+    assert not np.array_equal(first[0], second[0])
+    assert np.array_equal(first[1], I)
+    assert np.array_equal(second[1], I)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x * x * 1.001,
+        lambda x: np.full_like(x, np.nan),
+        lambda x, kept=X**2: kept,  # of the first call
+    ],
+)
+def test_a_wrong_result_is_found(operation: Callable[[np.ndarray], np.ndarray]) -> None:
+    with pytest.raises(WrongResult):
+        measured(Case(), operation, X, reference=np.square)
+
+
+def test_a_tolerance_takes_the_place_of_the_usual_one() -> None:
+    measured(Case(), lambda x: x * 1.001, X, reference=lambda x: x, tolerance=(0, 0.01))
+
+
+def test_integers_are_compared_exactly() -> None:
+    measured(Case(), lambda i: i * 2, I, reference=lambda i: i * 2)
+    with pytest.raises(WrongResult):
+        measured(Case(), lambda i: i * 2 + (i == 3), I, reference=lambda i: i * 2)
+
+
+def test_without_a_reference_a_second_call_is_the_reference() -> None:
+    measured(Case(), np.square, X)
+    calls = iter(range(100))
+    with pytest.raises(WrongResult):
+        measured(Case(), lambda x: x + next(calls), X)
+
+
+def test_an_array_that_is_written_is_a_result() -> None:
+    measured(Case(), lambda x, y: np.square(x, out=y), X, X.copy(), outputs=[1], reference=written)
+    measured(Case(), increment, X, in_place=[0], reference=increment)
+    measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 1)
+    with pytest.raises(WrongResult):
+        measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 2)
+
+
+def written(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    y[...] = x * x
+    return y
+
+
+def zeroed(x: np.ndarray) -> np.ndarray:
+    x[...] = 0
+    return np.zeros_like(x)
+
+
+def increment(x: np.ndarray) -> None:
+    x += 1
+
+
+def test_an_input_that_is_changed_is_found_by_the_engine() -> None:
+    with pytest.raises(WrongResult, match="input"):
+        measured(Case(), zeroed, X, reference=lambda x: x * 0)
+
+
+def test_strided_and_transposed_arrays_keep_their_strides() -> None:
+    seen = []
+
+    def operation(x: np.ndarray) -> np.ndarray:
+        seen.append(x.strides)
+        return x + 1
+
+    for x in (X.T, X[:, ::2], X[:0]):
+        seen.clear()
+        measured(Case(), operation, x, reference=lambda x: x + 1)
+        assert seen[-1] == x.strides
+
+
+def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
+    call = timing._Call(np.square, (X,), {}, None, None)
+    case = Case(captures=False)
+    call.measure(case)
+    assert case.modes == ["device_calls"]
+    assert "cannot be captured" in call.why_not_captured
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        ((lambda x: None, X), {}, "returns no array"),
+        ((np.square, X), {"outputs": [1]}, "argument 1"),
+        ((np.square, X), {"reference": lambda x: x[0]}, "shape"),
+        ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "of 2 results"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(
+    arguments: tuple[object, ...], options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        measured(Case(), *arguments, **options)
+
+
+def test_what_the_callable_raises_comes_through() -> None:
+    def operation(x: np.ndarray) -> np.ndarray:
+        raise KeyError("no such head")
+
+    with pytest.raises(KeyError):
+        measured(Case(), operation, X)
+
+
+def test_arrays_of_the_host_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "present", lambda: [NumPy(device=None)])
+    with pytest.raises(UserError, match="host's memory"):
+        measured(Case(), np.square, X)

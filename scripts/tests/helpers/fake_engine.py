@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What warpgauge.callables needs, without a GPU: arrays of NumPy, and the engine's case on them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from warpgauge.callables.arrays import Block, Context, span
+
+Array = Any  # of NumPy
+
+
+class NotCapturable(RuntimeError):
+    """As the engine raises it."""
+
+
+class WrongResult(RuntimeError):
+    """As the engine raises it."""
+
+
+class NumPy:
+    """A framework; `memory` are the calls within memory of their own."""
+
+    array = np.ndarray
+
+    def __init__(self, device: int | None = 0) -> None:
+        self._device, self.in_own_memory = device, 0
+
+    def device(self, array: Array) -> int | None:
+        return self._device
+
+    def block(self, array: Array) -> Block:
+        strides = [stride // array.itemsize for stride in array.strides]
+        elements = span(array.shape, strides)
+        return Block.of(array.ctypes.data, elements, array.itemsize, array.dtype.name)
+
+    def like(self, array: Array, address: int) -> Array:
+        flat = (ctypes.c_ubyte * self.block(array).bytes).from_address(address)
+        return np.ndarray(array.shape, array.dtype, memoryview(flat), strides=array.strides)
+
+    def double(self, array: Array) -> Array:
+        return np.ascontiguousarray(array, dtype="float64")
+
+    def packed(self, array: Array) -> Array:
+        return np.ascontiguousarray(array)
+
+    def copy(self, array: Array) -> Array:
+        return array.copy()
+
+    def on_stream(self, stream: int) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def own_memory(self) -> Context:
+        def made() -> AbstractContextManager[object]:
+            self.in_own_memory += 1
+            return nullcontext()
+
+        return made
+
+
+_SIZES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "u8": 1}
+_TYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}
+
+
+class Case:
+    """Two slots of each buffer. A measurement runs the operation on one, then on the other."""
+
+    stream, l2_bytes, slots = 1, 1000, 2
+
+    def __init__(self, *, captures: bool = True) -> None:
+        self._captures = captures
+        self.modes: list[str] = []
+        self.work: dict[str, float] = {}
+        self._buffers: list[tuple[str, list[Array], list[Array]]] = []
+        self._kept: dict[int, object] = {}
+
+    def add(self, address: int, count: int, type_: str, role: str, turned: bool) -> int:
+        size = count * _SIZES[type_]
+        given = np.frombuffer(ctypes.string_at(address, size), _TYPES[type_])
+        first = [np.roll(given, -slot) if turned else given.copy() for slot in range(self.slots)]
+        if role == "output":
+            first = [np.full(count, 255, _TYPES[type_]) for _ in first]
+        self._buffers.append((role, first, [one.copy() for one in first]))
+        return len(self._buffers) - 1
+
+    def address(self, number: int, slot: int) -> int:
+        return int(self._buffers[number][2][slot].ctypes.data)
+
+    def restore(self, number: int, slot: int, to: int) -> None:
+        role, first, _ = self._buffers[number]
+        if role != "output":
+            ctypes.memmove(to, first[slot].ctypes.data, first[slot].nbytes)
+
+    def operation(self, call: Callable[[int, int], tuple[object, object]], kept: int) -> None:
+        self._call, self.most_kept = call, kept
+
+    def check(self, check: Callable[[int], None]) -> None:
+        self._check = check
+
+    def results(self, slot: int) -> object:
+        return self._kept.get(slot)
+
+    def compare(
+        self, got: int, count: int, type_: str, expected: int, absolute: float, relative: float,
+        slot: int,
+    ) -> None:  # fmt: skip
+        result = np.frombuffer(ctypes.string_at(got, count * _SIZES[type_]), _TYPES[type_])
+        right = np.frombuffer(ctypes.string_at(expected, count * 8), "float64")
+        if not np.all(np.abs(result - right) <= absolute + relative * np.abs(right)):
+            raise WrongResult(f"wrong result in slot {slot}")
+
+    def moves_bytes(self, count: int) -> None:
+        self.work["bytes"] = count
+
+    def computes_flops(self, count: float) -> None:
+        self.work["flops"] = count
+
+    def replay(self) -> None:
+        if not self._captures:
+            raise NotCapturable("the operation cannot be captured into a graph")
+        self._measure("replay")
+
+    def device_calls(self) -> None:
+        self._measure("device_calls")
+
+    def issue_calls(self) -> None:
+        self._measure("issue_calls")
+
+    def _measure(self, mode: str) -> None:
+        self.modes.append(mode)
+        for slot in range(self.slots):
+            self._kept[slot] = self._call(slot, self.stream)[0]
+            self._check(slot)
+            for role, first, now in self._buffers:
+                if role == "input" and not np.array_equal(first[slot], now[slot], equal_nan=True):
+                    raise WrongResult("the operation changed its input")
+
+
+def module() -> SimpleNamespace:
+    return SimpleNamespace(NotCapturable=NotCapturable, WrongResult=WrongResult)
