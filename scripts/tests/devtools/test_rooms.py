@@ -24,12 +24,12 @@ MOST_LINES_OF = {
     "reports": 4440,
     "measure": 4625,
     "baselines": 770,
-    "external": 1370,
+    "external": 1400,
     "why": 2670,
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 4810,
+    "commands": 4830,
 }
 
 # What each room may import, beside itself.

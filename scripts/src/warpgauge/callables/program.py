@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.callables import timing
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import UserError
 
 Body = TypeVar("Body", bound=Callable[..., None])
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
@@ -64,9 +64,14 @@ def main(words: Sequence[str]) -> int:
     return status
 
 
-if __name__ == "__main__":
+def run(words: Sequence[str]) -> int:
+    """Return the exit status of the program, as a compiled one would end."""
     try:
-        sys.exit(main(sys.argv[1:]))
+        return main(words)
     except UserError as fault:
-        print(f"{Path(sys.argv[0]).name}: {fault}", file=sys.stderr)
-        sys.exit(fault.status or ExitStatus.BAD_USAGE)
+        print(f"{Path(words[0]).name if words else 'program'}: {fault}", file=sys.stderr)
+        return fault.status
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -10,14 +10,15 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpgauge.callables import arrays
 from warpgauge.callables.arrays import ROUNDOFF, Array, Context, Framework, Module
-from warpgauge.records import program_report
-from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Row
 
 Case = Any  # warpgauge_engine.Case
 Returned = Any  # by a callable
@@ -174,6 +175,8 @@ class _Call:
 
     def measured(self, title: str, how: Callable[[Case], None]) -> Row:
         """Measure in this process."""
+        from warpgauge.records import program_report  # a program needs none of its packages
+
         report = program_report.parsed(_engine(self.device).measure(title, how).encode())
         row = next(iter(report.rows.values())) if report else None
         if row is not None and row.error is None:

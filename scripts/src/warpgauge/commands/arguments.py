@@ -45,6 +45,7 @@ exit status:
 
 EVERY_GPU = "all"
 MANIFEST = ".toml"  # suffix of a manifest of kernels
+PYTHON = ".py"  # of a file of benchmarks
 
 # Limits of the factor of --inject, which may also be 1.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
@@ -115,6 +116,13 @@ def contradiction(option: str, other: str) -> UserError:
 def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse._ArgumentGroup:
     """Add a group of options to --help, with a title and an example (%(prog)s)."""
     return parser.add_argument_group(title, f"example: {example}")
+
+
+def python_file(text: str) -> Path:
+    """Parse the name of a file of benchmarks in Python."""
+    if not text.endswith(PYTHON):
+        raise ArgumentTypeError(f"{typed(text)} is no file of benchmarks (*{PYTHON})")
+    return Path(text)
 
 
 def positive(text: str) -> int:

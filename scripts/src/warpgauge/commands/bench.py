@@ -30,6 +30,8 @@ from warpgauge.verdict.incompatibility import Override
 # Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
+FILE = "FILE.py"
+
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
     "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
@@ -37,7 +39,8 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject"),
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--no-confirm",),
-    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
+    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels", FILE),
+    FILE: ("--build-dir", "--kernels", "--programs", "--no-build"),
     # External kernels have no suites, and are of one program.
     "--kernels": ("--build-dir", "--suite", "--programs", "--isolate"),
 }
@@ -45,6 +48,8 @@ _CONTRADICTIONS = {
 _OF_ONE_BUILD = (
     ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
     ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
+    ("--against", FILE, "use scripts/warpgauge ab to compare two folders of programs"),
+    ("--budget", FILE, "use scripts/warpgauge ab to compare two folders of programs"),
     ("--against", "--kernels", "use scripts/warpgauge evaluate to compare two kernels"),
 )
 # Options allowed with --resume; all others are taken from the interrupted run.
@@ -67,17 +72,18 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     parser = measuring_lines.bench()
     values = parser.parse_args(argv)
-    options, given = options_of(values), parser.given(values)
-    if values.resume is not None:
-        refuse_together(given, "--resume", *(word for word in given if word not in _WITH_RESUME))
-    require_portable("--inject", options.injected_regex)
-    if "--baselines" in given and not {"--build-dir", "--kernels"} & {*given}:
-        raise UserError("--baselines needs --build-dir or --kernels")
+    given = [*parser.given(values), *([] if values.file is None else [FILE])]
     for option, other, instead in _OF_ONE_BUILD:
         if option in given and other in given:
             raise UserError(f"{option} cannot be combined with {other}: {instead}")
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
+    if "--baselines" in given and not {"--build-dir", "--kernels", FILE} & {*given}:
+        raise UserError(f"--baselines needs --build-dir, --kernels or {FILE}")
+    options = options_of(values)
+    if values.resume is not None:
+        refuse_together(given, "--resume", *(word for word in given if word not in _WITH_RESUME))
+    require_portable("--inject", options.injected_regex)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, because the programs may be of another commit")
     if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:

@@ -20,6 +20,7 @@ from rich.console import Console
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
+from warpgauge.external import python_file
 from warpgauge.measure import run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
@@ -67,6 +68,9 @@ def options_of(
     values = {**vars(measuring_lines.bench().parse_args([])), **vars(given), **fixed}
     for regex in ("filter", "programs"):
         matches(values[regex], "", f"--{regex}")
+    if (file := values["file"]) is not None:
+        values |= {"build_dir": python_file.provide(file)}
+        values["baselines"] = values["baselines"] or file.parent / measuring_lines.BASELINES
     here, kernels, seed = values["build_dir"] is None, values["kernels"], values["seed"]
     ours = here and kernels is None
     baselines = measuring_lines.BASELINES

@@ -27,6 +27,7 @@ from warpgauge.commands.arguments import (
     injection,
     input_file,
     kernel,
+    python_file,
     revision,
     size,
     values,
@@ -75,6 +76,8 @@ def bench() -> Parser:
         "files go to DIR/runs")
     what.add_argument("--kernels", metavar="FILE", type=Path, help="measure the kernels of this "
         "manifest (*.toml) instead of the suite")
+    what.add_argument("file", metavar="FILE.py", nargs="?", type=python_file, help="measure the "
+        "benchmarks of this file in Python instead of the suite")
     add(what, "--no-build", "--isolate")
     what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
         "work to matching benchmarks")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of benchmarks in Python as a build folder with one program, as --build-dir takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from warpgauge.measure import manifest
+from warpgauge.measure.manifest import Manifest, Program
+from warpgauge.system import environment
+from warpgauge.system.atomic import replace_all
+from warpgauge.system.errors import UserError
+
+# The first python3 of PATH: that of the user's environment, which has the frameworks. The command
+# itself may run in an environment of its own.
+_PROGRAM = """#!/usr/bin/env python3
+import sys
+sys.path.append({package!r})
+from warpgauge.callables.program import run
+sys.exit(run([{path!r}, *sys.argv[1:]]))
+"""
+
+
+def provide(path: Path) -> Path:
+    """Return a folder with the program of this file, and its manifest. Raises UserError."""
+    if not path.is_file():
+        raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
+    found = path.resolve()
+    digest = hashlib.sha256(os.fsencode(found)).hexdigest()[:8]
+    where = environment.ROOT / "build" / "python" / f"{path.stem}-{digest}"
+    program = where / path.stem
+    package = Path(__file__).resolve().parents[2]
+    source = _PROGRAM.format(package=str(package), path=str(found))
+    where.mkdir(parents=True, exist_ok=True)
+    replace_all({program: source.encode()})
+    program.chmod(0o755)
+    manifest.write(where, Manifest((Program(program, inputs=(found,)),), found.parent))
+    return where
