@@ -91,8 +91,14 @@ def test_an_array_that_is_written_is_a_result() -> None:
     measured(Case(), lambda x, y: np.square(x, out=y), X, X.copy(), outputs=[1], reference=written)
     measured(Case(), increment, X, in_place=[0], reference=increment)
     measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 1)
+    measured(Case(), returned_increment, X, in_place=[0], reference=returned_increment)
     with pytest.raises(WrongResult):
         measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 2)
+
+
+def returned_increment(x: np.ndarray) -> np.ndarray:
+    x += 1
+    return x
 
 
 def written(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -140,6 +146,7 @@ def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
     [
         ((lambda x: None, X), {}, "returns no array"),
         ((np.square, X), {"outputs": [1]}, "argument 1"),
+        ((lambda x: x[1:], X), {}, "a result is argument 0"),
         ((np.square, X), {"reference": lambda x: x[0]}, "shape"),
         ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "of 2 results"),
     ],

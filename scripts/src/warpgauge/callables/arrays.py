@@ -96,7 +96,8 @@ class Torch:
 
     def double(self, array: Array) -> Array:
         """Return it in double precision, with its elements in order and no gaps."""
-        return array.detach().double().contiguous()
+        real = self._torch.view_as_real(array) if array.is_complex() else array
+        return real.detach().double().contiguous()
 
     def packed(self, array: Array) -> Array:
         return array.detach().contiguous()
@@ -134,7 +135,9 @@ class CuPy:
         return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
 
     def double(self, array: Array) -> Array:
-        return self._cupy.ascontiguousarray(array, dtype="float64")
+        packed = self._cupy.ascontiguousarray(array)
+        real = packed.view(packed.real.dtype) if packed.dtype.kind == "c" else packed
+        return real.astype("float64")
 
     def packed(self, array: Array) -> Array:
         return self._cupy.ascontiguousarray(array)

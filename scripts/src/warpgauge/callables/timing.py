@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from warpgauge.callables import arrays
-from warpgauge.callables.arrays import ROUNDOFF, Array, Context, Framework, Module
+from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Framework, Module
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Case = Any  # warpgauge_engine.Case
 Returned = Any  # by a callable
+Issued = tuple[Returned, list[tuple[int, int]]]  # and address and bytes of each result
 
 # The case of the benchmark that this program measures now.
 running: ContextVar[Case] = ContextVar("running", default=None)
@@ -42,7 +43,7 @@ class Timing:
     name: str
     seconds: float  # on the device, cold; with gaps for the host if there is a `why_not_captured`
     interval: tuple[float, float]  # 95 %, of this process's samples
-    host_seconds: float  # of the call, which does not wait for the device
+    host_seconds: float | None  # of a call, which does not wait; None if it changes an argument
     why_not_captured: str
     verified: bool  # by a reference; else by a second call
     row: Row  # with all counters, as in a run file
@@ -60,7 +61,8 @@ class Timing:
         if "kernels" in known:
             registers = f" of {known['registers']:.0f} registers" if "registers" in known else ""
             parts.append(f"{plural(int(known['kernels']), 'kernel')}{registers}")
-        parts.append(f"{1e6 * self.host_seconds:.3g} µs of the host")
+        if self.host_seconds is not None:
+            parts.append(f"{1e6 * self.host_seconds:.3g} µs of the host")
         if self.why_not_captured:
             parts.append(
                 f"gaps for the host count, for it was not captured: {self.why_not_captured}"
@@ -106,7 +108,9 @@ def time(
         on_device(case)
         return None
     title = name or str(getattr(fn, "__name__", type(fn).__name__))
-    row, host = (call.measured(title, how) for how in (on_device, call.measure_host))
+    row = call.measured(title, on_device)
+    # Calls that change an argument would each begin with what the one before left.
+    host = None if in_place else call.measured(title, call.measure_host).seconds
     # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     off = 1.96 * math.sqrt(math.pi / 2 / row.counters["samples"]) * row.counters["spread"]
     interval = ((1 - off) * row.seconds, (1 + off) * row.seconds)
@@ -114,7 +118,7 @@ def time(
         title,
         row.seconds,
         interval,
-        host.seconds,
+        host,
         call.why_not_captured,
         reference is not None,
         row,
@@ -187,37 +191,41 @@ class _Call:
 
     def measure(self, case: Case) -> None:
         """Time it on the device: captured, or call by call if that cannot be."""
-        self._begin(case, [one.own_memory() for one in self._frameworks])
-        try:
-            case.replay()
-        except engine_module().NotCapturable as fault:
-            why = self._raised or fault
-            self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
-            self._raised = None
-            case.operation(self._operation([]), self._kept)
-            case.device_calls()
+        with self._on(case.stream):
+            self._begin(case)
+            case.operation(self._captured, self._kept)
+            try:
+                case.replay()
+            except engine_module().NotCapturable as fault:
+                why = self._raised or fault
+                self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
+                self._raised = None
+                case.operation(self._called, self._kept)
+                case.device_calls()
 
     def measure_host(self, case: Case) -> None:
         """Time what the host does for a call."""
-        self._begin(case, [])
-        case.issue_calls()
+        with self._on(case.stream):
+            self._begin(case)
+            case.operation(self._called, self._kept)
+            case.issue_calls()
 
-    def _begin(self, case: Case, memory: Sequence[Context]) -> None:
+    def _begin(self, case: Case) -> None:
         """Declare its arrays, call it as it is, and learn what it returns."""
         self._case = case
         self._buffers = {}
+        self._slots: dict[tuple[int, ...], list[Any]] = {}
+        self._memory = [one.own_memory() for one in self._frameworks]
         for at, framework in self._framework.items():
             block, role = framework.block(self._arguments[at]), self._roles[at]
             turned = block.type in ROUNDOFF and role != "output"
             self._buffers[at] = case.add(block.address, block.elements, block.type, role, turned)
-        values = [
-            self._framework[at].copy(value) if at in self._framework else value
-            for at, value in enumerate(self._arguments)
-        ]
+        values = list(self._arguments)
+        for at, framework in self._framework.items():
+            values[at] = framework.copy(values[at])
         try:
-            with self._on(case.stream):
-                for _ in range(_WARM_UPS):
-                    returned = self._fn(*values)
+            for _ in range(_WARM_UPS):
+                returned = self._fn(*values)
         except Exception as fault:
             self._raised = fault
             raise
@@ -229,45 +237,53 @@ class _Call:
             )
         size = sum(framework.block(array).bytes for framework, array in results)
         self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
-        case.operation(self._operation(memory), self._kept)
         case.check(self._require_right)
 
-    def _operation(
-        self, memory: Sequence[Context]
-    ) -> Callable[[int, int], tuple[object, list[tuple[int, int]]]]:
-        """Return the engine's call, whose results lie in `memory` if there is some."""
+    def _captured(self, slot: int, stream: int) -> Issued:
+        """Call it while the engine captures its stream: results lie in memory of their own."""
+        with arrays.entered([make() for make in self._memory]):
+            return self._called(slot, stream)
 
-        def call(slot: int, stream: int) -> tuple[object, list[tuple[int, int]]]:
-            try:
-                with self._on(stream), arrays.entered([make() for make in memory]):
-                    returned = self._fn(*self._views(slot))
-            except Exception as fault:
-                self._raised = fault
-                raise
-            blocks = [framework.block(array) for framework, array in self._arrays_in(returned)]
-            return returned, [(block.address, block.bytes) for block in blocks if block.bytes]
+    def _called(self, slot: int, _: int) -> Issued:
+        """Call it for the engine: return what it returned, and the memory of that."""
+        values = self._views(slot)
+        try:
+            returned = self._fn(*values)
+        except Exception as fault:
+            self._raised = fault
+            raise
+        blocks = [framework.block(array) for framework, array in self._arrays_in(returned)]
+        own = [block for block in blocks if not self._is_an_argument(block, values)]
+        return returned, [(block.address, block.bytes) for block in own if block.bytes]
 
-        return call
+    def _is_an_argument(self, block: Block, values: Sequence[Any]) -> bool:
+        """Return whether a result is an argument that is written. Raises UserError for others."""
+        for at, framework in self._framework.items():
+            argument = framework.block(values[at])
+            if argument.address <= block.address < argument.address + argument.bytes:
+                if self._roles[at] == "input":
+                    raise UserError(f"a result is argument {at}, or a part of it: return a copy")
+                return True
+        return False
 
     def _require_right(self, slot: int) -> None:
         """Raise unless the last call's results are those of the reference."""
-        with self._on(self._case.stream):
-            got = self._results(self._case.results(slot), self._views(slot))
-            before = self._views(slot)
-            for at, framework in self._framework.items():
-                if self._roles[at] != "input":
-                    before[at] = framework.copy(before[at])
-                    self._case.restore(self._buffers[at], slot, framework.block(before[at]).address)
-                if self._reference and framework.block(before[at]).type in ROUNDOFF:
-                    before[at] = framework.double(before[at])
-            returned = (self._reference or self._fn)(*before)
-            right = self._arrays_in(returned)  # of a reference that returns what `fn` writes
-            if len(right) != len(got):
-                right = self._results(returned, before)
-            if len(right) != len(got):
-                raise UserError(f"of {len(got)} results the reference has {len(right)}")
-            for (framework, result), (_, expected) in zip(got, right, strict=True):
-                self._compare(framework, result, expected, slot)
+        got = self._results(self._case.results(slot), self._views(slot))
+        before = list(self._views(slot))
+        for at, framework in self._framework.items():
+            if self._roles[at] != "input":
+                before[at] = framework.copy(before[at])
+                self._case.restore(self._buffers[at], slot, framework.block(before[at]).address)
+            if self._reference and framework.block(before[at]).type in ROUNDOFF:
+                before[at] = framework.double(before[at])
+        returned = (self._reference or self._fn)(*before)
+        right = self._arrays_in(returned)  # of a reference that returns what `fn` writes
+        if len(right) != len(got):
+            right = self._results(returned, before)
+        if len(right) != len(got):
+            raise UserError(f"of {len(got)} results the reference has {len(right)}")
+        for (framework, result), (_, expected) in zip(got, right, strict=True):
+            self._compare(framework, result, expected, slot)
 
     def _compare(self, framework: Framework, result: Array, expected: Array, slot: int) -> None:
         if tuple(result.shape) != tuple(expected.shape):
@@ -291,10 +307,13 @@ class _Call:
         return arrays.entered([framework.on_stream(stream) for framework in self._frameworks])
 
     def _views(self, slot: int) -> list[Any]:
-        """Return the arguments, with the arrays of a slot."""
-        values = list(self._arguments)
-        for at, framework in self._framework.items():
-            values[at] = framework.like(values[at], self._case.address(self._buffers[at], slot))
+        """Return the arguments, with the arrays of a slot, made once."""
+        addresses = tuple(self._case.address(number, slot) for number in self._buffers.values())
+        if (known := self._slots.get(addresses)) is not None:
+            return known
+        values = self._slots[addresses] = list(self._arguments)
+        for (at, framework), address in zip(self._framework.items(), addresses, strict=True):
+            values[at] = framework.like(values[at], address)
         return values
 
     def _arrays_in(self, returned: Returned) -> list[tuple[Framework, Array]]:
