@@ -35,6 +35,9 @@ class NumPy:
     def device(self, array: Array) -> int | None:
         return self._device
 
+    def current_device(self) -> int:
+        return 0
+
     def block(self, array: Array) -> Block:
         strides = [stride // array.itemsize for stride in array.strides]
         elements = span(array.shape, strides)
@@ -131,6 +134,9 @@ class Case:
 
     def issue_calls(self) -> None:
         self._measure("issue_calls")
+
+    def samples(self) -> list[float]:
+        return [1e-6, 2e-6, 6e-6]
 
     def _measure(self, mode: str) -> None:
         self.modes.append(mode)

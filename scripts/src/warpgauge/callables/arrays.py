@@ -105,6 +105,9 @@ class Torch:
     def copy(self, array: Array) -> Array:
         return array.detach().clone().requires_grad_(array.requires_grad)
 
+    def current_device(self) -> int:
+        return int(self._torch.cuda.current_device())
+
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         cuda = self._torch.cuda
         context: AbstractContextManager[object] = cuda.stream(cuda.ExternalStream(stream))
@@ -145,6 +148,9 @@ class CuPy:
     def copy(self, array: Array) -> Array:
         return array.copy()
 
+    def current_device(self) -> int:
+        return int(self._cupy.cuda.Device().id)
+
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         context: AbstractContextManager[object] = self._cupy.cuda.ExternalStream(stream)
         return context
@@ -163,9 +169,19 @@ def present() -> list[Framework]:
     return [make(sys.modules[name]) for name, make in known.items() if name in sys.modules]
 
 
+def device(frameworks: Sequence[Framework]) -> int:
+    """Return the index of the GPU that is current."""
+    return next((framework.current_device() for framework in frameworks), 0)
+
+
 def entered(contexts: Sequence[AbstractContextManager[object]]) -> ExitStack:
     """Enter all of these."""
     with ExitStack() as stack:
         for context in contexts:
             stack.enter_context(context)
         return stack.pop_all()
+
+
+def on_stream(stream: int, frameworks: Sequence[Framework]) -> ExitStack:
+    """Let all frameworks issue their work on a CUDA stream."""
+    return entered([framework.on_stream(stream) for framework in frameworks])

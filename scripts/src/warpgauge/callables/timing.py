@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +27,7 @@ Issued = tuple[Returned, list[tuple[int, int]]]  # and address and bytes of each
 running: ContextVar[Case] = ContextVar("running", default=None)
 
 # Before anything is measured: lazy loading, compilation and autotuning.
-_WARM_UPS = 3
+WARM_UPS = 3
 # Results are held to so many unit roundoffs of their type, of themselves and of their root mean
 # square: a sum of either sign loses digits.
 _ROUNDOFFS = 16
@@ -108,9 +107,9 @@ def time(
         on_device(case)
         return None
     title = name or str(getattr(fn, "__name__", type(fn).__name__))
-    row = call.measured(title, on_device)
+    row = measured(call.device, title, on_device)
     # Calls that change an argument would each begin with what the one before left.
-    host = None if in_place else call.measured(title, call.measure_host).seconds
+    host = None if in_place else measured(call.device, title, call.measure_host).seconds
     # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     off = 1.96 * math.sqrt(math.pi / 2 / row.counters["samples"]) * row.counters["spread"]
     interval = ((1 - off) * row.seconds, (1 + off) * row.seconds)
@@ -123,6 +122,28 @@ def time(
         reference is not None,
         row,
     )
+
+
+def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
+    """Measure in this process: `how` is the body. Raises what it raises, and UserError."""
+    from warpgauge.records import program_report  # a program needs none of its packages
+
+    raised: list[Exception] = []
+
+    def body(case: Case) -> None:
+        try:
+            how(case)
+        except Exception as fault:
+            raised.append(fault)
+            raise
+
+    report = program_report.parsed(_engine(device).measure(title, body).encode())
+    row = next(iter(report.rows.values())) if report else None
+    if raised:
+        raise raised[0]
+    if row is None or row.error is not None:
+        raise UserError(f"{title}: {row.error if row else 'the engine left no row'}")
+    return row
 
 
 def engine_module() -> Module:
@@ -175,23 +196,12 @@ class _Call:
             raise UserError("an argument lies in the host's memory: move it to the GPU first")
         if len(devices) > 1:
             raise UserError(f"the arguments lie on several GPUs: {', '.join(map(str, devices))}")
-        self.device = next(iter(devices), None) or 0
-
-    def measured(self, title: str, how: Callable[[Case], None]) -> Row:
-        """Measure in this process."""
-        from warpgauge.records import program_report  # a program needs none of its packages
-
-        report = program_report.parsed(_engine(self.device).measure(title, how).encode())
-        row = next(iter(report.rows.values())) if report else None
-        if row is not None and row.error is None:
-            return row
-        if self._raised is not None:
-            raise self._raised
-        raise UserError(f"{title}: {row.error if row else 'the engine left no row'}")
+        own = next(iter(devices), None)
+        self.device = arrays.device(self._frameworks) if own is None else own
 
     def measure(self, case: Case) -> None:
         """Time it on the device: captured, or call by call if that cannot be."""
-        with self._on(case.stream):
+        with arrays.on_stream(case.stream, self._frameworks):
             self._begin(case)
             case.operation(self._captured, self._kept)
             try:
@@ -199,13 +209,12 @@ class _Call:
             except engine_module().NotCapturable as fault:
                 why = self._raised or fault
                 self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
-                self._raised = None
                 case.operation(self._called, self._kept)
                 case.device_calls()
 
     def measure_host(self, case: Case) -> None:
         """Time what the host does for a call."""
-        with self._on(case.stream):
+        with arrays.on_stream(case.stream, self._frameworks):
             self._begin(case)
             case.operation(self._called, self._kept)
             case.issue_calls()
@@ -223,12 +232,8 @@ class _Call:
         values = list(self._arguments)
         for at, framework in self._framework.items():
             values[at] = framework.copy(values[at])
-        try:
-            for _ in range(_WARM_UPS):
-                returned = self._fn(*values)
-        except Exception as fault:
-            self._raised = fault
-            raise
+        for _ in range(WARM_UPS):
+            returned = self._fn(*values)
         results = self._results(returned, values)
         if not results:
             raise UserError(
@@ -302,9 +307,6 @@ class _Call:
         self._case.compare(
             block.address, block.elements, block.type, right.address, *tolerance, slot
         )
-
-    def _on(self, stream: int) -> ExitStack:
-        return arrays.entered([framework.on_stream(stream) for framework in self._frameworks])
 
     def _views(self, slot: int) -> list[Any]:
         """Return the arguments, with the arrays of a slot, made once."""
