@@ -11,7 +11,7 @@ import pytest
 
 from fake_engine import Case, NumPy
 from warpgauge.callables import arrays, timing
-from warpgauge.callables.do_bench import do_bench
+from warpgauge.callables.timing import do_bench
 from warpgauge.system.errors import UserError
 
 
