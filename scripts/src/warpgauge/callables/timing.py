@@ -276,7 +276,8 @@ class _Call:
         self._memory = [one.own_memory() for one in self._frameworks]
         for at, framework in self._framework.items():
             block, role = framework.block(self._arguments[at]), self._roles[at]
-            turned = block.type in ROUNDOFF and role != "output"
+            # Those that it changes are restored before each replay, which must be fast.
+            turned = block.type in ROUNDOFF and role == "input"
             self._buffers[at] = case.add(block.address, block.elements, block.type, role, turned)
         values = list(self._arguments)
         for at, framework in self._framework.items():
