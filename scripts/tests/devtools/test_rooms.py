@@ -22,14 +22,14 @@ MOST_LINES_OF = {
     "statistics": 1270,
     "verdict": 3060,
     "reports": 4440,
-    "measure": 4625,
-    "baselines": 770,
-    "external": 1400,
+    "measure": 4680,
+    "baselines": 771,
+    "external": 1370,
     "why": 2670,
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 4830,
+    "commands": 4835,
 }
 
 # What each room may import, beside itself.

@@ -26,6 +26,7 @@ from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, l
 from warpgauge.records.model import (
     BASELINES,
     BUILD_DIR,
+    FILE,
     MANIFEST,
     Record,
     Session,
@@ -122,7 +123,7 @@ _DIGITS = 7
 _LINES = ",\n"
 # Context fields about the place and time of a run rather than about its results.
 _NOT_KEPT = OF_THE_MOMENT.union(
-    (BUILD_DIR, MANIFEST, BASELINES, PAIR_KEY, PAIR_SIDE),
+    (BUILD_DIR, MANIFEST, FILE, BASELINES, PAIR_KEY, PAIR_SIDE),
     "warpgauge_format host_name executable json_schema_version order_seed".split(),
     # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
     ("library_build_type",),

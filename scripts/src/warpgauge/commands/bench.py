@@ -48,8 +48,6 @@ _CONTRADICTIONS = {
 _OF_ONE_BUILD = (
     ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
     ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--against", FILE, "use scripts/warpgauge ab to compare two folders of programs"),
-    ("--budget", FILE, "use scripts/warpgauge ab to compare two folders of programs"),
     ("--against", "--kernels", "use scripts/warpgauge evaluate to compare two kernels"),
 )
 # Options allowed with --resume; all others are taken from the interrupted run.
@@ -59,7 +57,7 @@ _SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one = Bench(options, root, argv) if options.own.resume is None else _resumed(options, root)
+    one = _of(options, root, argv) if options.own.resume is None else _resumed(options, root)
     if one.options.list:
         return _listed(one)
     if one.options.own.self_check:
@@ -107,6 +105,12 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
+def _of(options: Options, root: Path, argv: Sequence[str]) -> Bench:
+    """Return the run of this tree, or of the folder that a file of benchmarks lies in."""
+    of_file = options.file and options.file.absolute().parent
+    return Bench(options, of_file or root, argv)
+
+
 def _resumed(given: Options, root: Path) -> Bench:
     """Return the run that `given` asks to resume, by default the latest. Raises UserError."""
     folder = given.own.resume
@@ -122,7 +126,7 @@ def _resumed(given: Options, root: Path) -> Bench:
         verbose=given.verbose,
         formats=options.formats.of(began.part) if began.part else options.formats,
     )
-    return Bench(options, root, began.argv, (there, began))
+    return replace(_of(options, root, began.argv), before=(there, began))
 
 
 def _listed(one: Bench) -> ExitStatus:

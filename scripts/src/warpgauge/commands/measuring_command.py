@@ -20,8 +20,7 @@ from rich.console import Console
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
-from warpgauge.external import python_file
-from warpgauge.measure import run_file
+from warpgauge.measure import python_file, run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
@@ -69,9 +68,10 @@ def options_of(
     for regex in ("filter", "programs"):
         matches(values[regex], "", f"--{regex}")
     if (file := values["file"]) is not None:
-        values |= {"build_dir": python_file.provide(file)}
+        values |= {"build_dir": python_file.provide(file), "build": False}
         values["baselines"] = values["baselines"] or file.parent / measuring_lines.BASELINES
-    here, kernels, seed = values["build_dir"] is None, values["kernels"], values["seed"]
+    here = values["build_dir"] is None or file is not None
+    kernels, seed = values["kernels"], values["seed"]
     ours = here and kernels is None
     baselines = measuring_lines.BASELINES
     theirs = baselines if kernels is None else kernels.parent / baselines

@@ -95,7 +95,7 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
 
     Raises UserError, with the reason, if nothing can be confirmed.
     """
-    if measuring.options.build_dir is not None:
+    if measuring.options.build_dir is not None and measuring.options.file is None:
         raise UserError("--build-dir cannot build another commit")
     if measuring.options.kernels is not None:
         raise UserError("--kernels cannot measure another commit")

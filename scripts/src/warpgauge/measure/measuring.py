@@ -22,6 +22,7 @@ from warpgauge.measure import (
     machine_context,
     manifest,
     progress,
+    python_file,
     runner,
     selection,
 )
@@ -32,7 +33,7 @@ from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
 from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
 from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.records.model import BASELINES, BUILD_DIR, ISOLATED
+from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, ISOLATED
 from warpgauge.system import environment, git, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -201,7 +202,7 @@ class Measuring:
         --no-build and --build-dir use existing programs. Raises UserError.
         """
         if self.options.build_dir is not None:
-            return self._elsewhere(self.options.build_dir)
+            return self._elsewhere(self.options.build_dir, self.options.file)
         tree = machine_context.source(self.root)
         if self.options.record:
             machine_context.require_committed(tree)
@@ -218,15 +219,21 @@ class Measuring:
             self.note(f"--no-build: {os.path.relpath(folder)} is taken to be built from {at}.")
         return Built(folder, tree)
 
-    def _elsewhere(self, folder: Path) -> Built:
-        """Return another project's programs, assumed to be built from its sources as they are."""
-        sources, baselines = manifest.read(folder).source or folder, self.options.baselines
+    def _elsewhere(self, folder: Path, file: Path | None) -> Built:
+        """Return another project's programs, assumed to be built from its sources as they are.
+
+        `file` are the benchmarks in Python that `folder` was made for, if it was.
+        """
+        sources = manifest.read(folder).source or folder
+        if file is not None:
+            sources = file.absolute().parent
+        baselines = self.options.baselines
         apart = [one.absolute() for one in (folder, baselines) if one is not None]
         source = machine_context.source(sources, apart)
         if self.options.record:
             machine_context.require_committed(source)
-        where = {BUILD_DIR: str(folder), BASELINES: str(baselines)}
-        return Built(folder, {**source, **where})
+        kind = {BUILD_DIR: str(folder)} if file is None else {FILE: str(file)}
+        return Built(folder, {**source, **kind, BASELINES: str(baselines)})
 
     def programs(
         self, root: Path, *, like: Path | None = None, targets: Sequence[str] = ()
@@ -256,15 +263,21 @@ class Measuring:
         `for_gpu`, only its programs that need no GPU are built. Raises UserError, with NOT_MEASURED
         if the commit does not build.
         """
-        shown = short(commit)
+        shown, work = short(commit), self.options.build_dir or self.root / "build"
+        file = self.options.file
         # GPUs that are measured at once may each want a build, the same or another.
-        with alone(self.root / "build" / "base"):
-            root = git.check_out(self.root, commit, max(kept, self.at_once + 1))
+        with alone(work / "base"):
+            root = git.check_out(self.root, commit, max(kept, self.at_once + 1), work)
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
             targets = targets if for_gpu else self.host_programs(root)
             try:
-                folder = self.programs(root, like=self.root, targets=targets)
+                if file is not None:
+                    folder = python_file.provide(root / file.name)
+                else:
+                    folder = self.programs(root, like=self.root, targets=targets)
             except UserError as fault:
+                if file is not None:
+                    raise
                 log = os.path.relpath(build.log_of(root))
                 why = f"commit {shown} does not build here; the build log is {log}"
                 raise UserError(why, ExitStatus.NOT_MEASURED) from fault

@@ -41,7 +41,8 @@ class MeasurementOptions:
     programs: str  # the REGEX of --programs
     suite: str
     processes: int | None
-    build_dir: Path | None  # build folder of another project
+    build_dir: Path | None  # build folder of another project, or of a file
+    file: Path | None  # benchmarks in Python
     kernels: Path | None  # manifest of external kernels
     baselines: Path | None  # baselines of that project or of those kernels
     device: int | str | None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # commands that print help need no packages
 # they need not state their build type), its build folder (scripts/bench --build-dir), the manifest
 # of its kernels (--kernels), and the folder of its baselines.
 PROGRAMS, BUILD_DIR, MANIFEST, BASELINES = "programs", "build_dir", "manifest", "baselines"
+FILE = "file"  # of benchmarks in Python
 
 PROCESSES = "processes"  # key of the context: the number of processes of a side
 # Key of the context: whether the programs were isolated from the machine, "yes" or "no (REASON)".

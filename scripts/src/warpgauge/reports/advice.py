@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpgauge.records import counters
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import BASELINES, BUILD_DIR, MANIFEST, PROGRAMS, Record, Source
+from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown_text import prose
@@ -98,7 +98,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     commit = _base(comparison)
     if commit is None:
         commit = _commit(comparison.baseline) or "COMMIT"
-    bench = f"scripts/bench --against {commit}" if commit else "scripts/bench"
+    bench = _bench(comparison) + (f" --against {commit}" if commit else "")
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
         bench = f"{_bench(comparison)} --budget 5m"
@@ -149,9 +149,9 @@ def _bench(comparison: Comparison) -> str:
     """Return the command that measured the candidate, also for another project's programs."""
     context = newest(comparison.candidate).context
     words = ["scripts/bench"]
-    for option, key in (("--build-dir", BUILD_DIR), ("--kernels", MANIFEST)):
+    for options, key in ((["--build-dir"], BUILD_DIR), (["--kernels"], MANIFEST), ([], FILE)):
         if key in context and BASELINES in context:
-            words += [option, _folder(context[key], key.upper())]
+            words += [*options, _folder(context[key], key.upper())]
             words += ["--baselines", _folder(context[BASELINES], "BASELINES")]
     return shlex.join(words)
 

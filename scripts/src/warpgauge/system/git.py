@@ -130,19 +130,19 @@ def commit_of(root: Path, ref: str) -> str:
     raise UserError(f"{quoted(ref)} is not a commit of this clone; {remedy}")
 
 
-def check_out(root: Path, commit: str, kept: int = KEPT) -> Path:
+def check_out(root: Path, commit: str, kept: int = KEPT, work: Path | None = None) -> Path:
     """Check out `commit` and return its folder, with earlier builds in it. Raises UserError.
 
-    The folder corresponds to `root`, which may be a subfolder of its repository. The `kept` most
-    recently used commits stay.
+    It is below `work`, by default the build folder of `root`, and corresponds to `root`, which may
+    be a subfolder of its repository. The `kept` most recently used commits stay.
     """
-    folder = _top(root, commit)
+    folder = _top(root, commit, work)
     if folder.exists() and not _is_whole(folder, commit):
         shutil.rmtree(folder)
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit)
-    inside = folder_of(root, commit)
+    inside = folder / require(root, "rev-parse", "--show-prefix")
     changes = require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
     if changes:
         raise UserError(
@@ -161,11 +161,11 @@ def check_out(root: Path, commit: str, kept: int = KEPT) -> Path:
 
 def folder_of(root: Path, commit: str) -> Path:
     """Return the folder where `check_out` checks out `commit`. Raises UserError."""
-    return _top(root, commit) / require(root, "rev-parse", "--show-prefix")
+    return _top(root, commit, None) / require(root, "rev-parse", "--show-prefix")
 
 
-def _top(root: Path, commit: str) -> Path:
-    return root / "build" / "base" / short(commit)
+def _top(root: Path, commit: str, work: Path | None) -> Path:
+    return (work or root / "build") / "base" / short(commit)
 
 
 def _is_whole(folder: Path, commit: str) -> bool:

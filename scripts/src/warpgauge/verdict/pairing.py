@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE, Clock
-from warpgauge.records.model import BUILD_DIR, MANIFEST, PROGRAMS, Record, Session, Source
+from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Session, Source
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import incompatibility
@@ -55,7 +55,7 @@ def is_control(row: Row, session: Session) -> bool:
     A family of this name may be another project's, and a plain Google Benchmark program's, whose
     rows lack the counter.
     """
-    foreign = {PROGRAMS, BUILD_DIR, MANIFEST} & session.context.keys()
+    foreign = {PROGRAMS, BUILD_DIR, MANIFEST, FILE} & session.context.keys()
     return row.family == FAMILY and bool(row.counters.get(HOST_CLOCK)) and not foreign
 
 

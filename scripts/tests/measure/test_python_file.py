@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.external import python_file
-from warpgauge.measure import manifest
+from warpgauge.measure import manifest, python_file
 from warpgauge.system import environment
 from warpgauge.system.errors import UserError
 
