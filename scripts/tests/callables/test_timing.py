@@ -38,7 +38,7 @@ def measured(case: Case, *arguments: object, **options: object) -> Case:
 def test_results_in_memory_of_their_own_are_held_to_the_reference(numpy_alone: NumPy) -> None:
     case = measured(Case(), np.square, X, reference=np.square, bytes=96, flops=12)
     assert case.modes == ["replay"]
-    assert case.work == {"bytes": 96, "flops": 12}
+    assert case.work == {"bytes": 96, "flops": 12, "taken": 100}
     assert numpy_alone.in_own_memory == Case.slots
     assert case.most_kept == 3 * Case.l2_bytes // X.nbytes + 1
 

@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "callables": 665,
+    "callables": 690,
     "statistics": 1270,
     "verdict": 3060,
     "reports": 4440,

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +58,11 @@ class NumPy:
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         return nullcontext()
+
+    @contextmanager
+    def counted(self, taken: list[int]) -> Iterator[None]:
+        yield
+        taken.append(100)
 
     def own_memory(self) -> Context:
         def made() -> AbstractContextManager[object]:
@@ -117,6 +122,9 @@ class Case:
         right = np.frombuffer(ctypes.string_at(expected, count * 8), "float64")
         if not np.all(np.abs(result - right) <= absolute + relative * np.abs(right)):
             raise WrongResult(f"wrong result in slot {slot}")
+
+    def takes(self, count: int) -> None:
+        self.work["taken"] = count
 
     def moves_bytes(self, count: int) -> None:
         self.work["bytes"] = count

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,15 @@ class Torch:
         context: AbstractContextManager[object] = cuda.stream(cuda.ExternalStream(stream))
         return context
 
+    @contextmanager
+    def counted(self, taken: list[int]) -> Iterator[None]:
+        """Append the most bytes that were allocated at once within the context."""
+        cuda = self._torch.cuda
+        before = cuda.memory_allocated()
+        cuda.reset_peak_memory_stats()
+        yield
+        taken.append(int(cuda.max_memory_allocated() - before))
+
     def own_memory(self) -> Context:
         """Return a context whose arrays lie in memory that nothing else uses."""
         pool = self._torch.cuda.MemPool()
@@ -154,6 +163,13 @@ class CuPy:
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         context: AbstractContextManager[object] = self._cupy.cuda.ExternalStream(stream)
         return context
+
+    @contextmanager
+    def counted(self, taken: list[int]) -> Iterator[None]:
+        pool = self._cupy.cuda.MemoryPool()
+        with self._cupy.cuda.using_allocator(pool.malloc):
+            yield
+        taken.append(int(pool.total_bytes()))
 
     def own_memory(self) -> Context:
         pool = self._cupy.cuda.MemoryPool()

@@ -283,7 +283,11 @@ class _Call:
         for at, framework in self._framework.items():
             values[at] = framework.copy(values[at])
         for _ in range(WARM_UPS):
+            self._fn(*values)
+        taken: list[int] = []
+        with arrays.entered([framework.counted(taken) for framework in self._frameworks]):
             returned = self._fn(*values)
+        case.takes(sum(taken))
         results = self._results(returned, values)
         if not results:
             raise UserError(
