@@ -33,7 +33,7 @@ from warpgauge.verdict.comparison import (
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import of_records, reason, unwaived
 from warpgauge.verdict.pairing import Pairing, pair
-from warpgauge.verdict.rule import Rule
+from warpgauge.verdict.rule import Rule, movements
 
 _DEFAULT = ComparisonSettings()
 
@@ -63,7 +63,7 @@ def judge(
         rule = Rule(settings)
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
-        rule = Rule(settings, screening.movements(pairings))
+        rule = Rule(settings, movements(pairings))
     outcomes = rule.verdicts(pairings, tests)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *outcomes)}
     met, unasked = list(zip(pairings, outcomes, strict=True)), len(rows) - len(names)
