@@ -27,13 +27,12 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
-from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK
+from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK, Note
 from warpgauge.verdict.policy import (
     Entry,
     Expected,
     MinimumEffect,
     Policy,
-    PolicyOutcome,
     Required,
     Tolerance,
     apply,
@@ -104,7 +103,7 @@ def applied(
     *verdicts: Verdict,
     today: date = TODAY,
     fail: bool = False,
-) -> PolicyOutcome:
+) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
     return apply(policy(entry), verdicts, lambda _: True, today, resources_fail=fail)
 
 
@@ -144,14 +143,14 @@ def test_what_is_expected_passes_only_if_it_is_bounded_by_what_is_expected() -> 
 
 
 def test_an_entry_that_an_undecided_benchmark_may_need_is_not_unused() -> None:
-    assert applied(expected("gemm"), verdict("gemm/a", Outcome.INCONCLUSIVE, 0.04)).notes == ()
+    assert applied(expected("gemm"), verdict("gemm/a", Outcome.INCONCLUSIVE, 0.04))[1] == ()
 
 
 def test_only_regressions_that_an_entry_is_about_are_accepted() -> None:
     others = [one for one in Outcome if one is not Outcome.REGRESSION]
     verdicts = [verdict(f"gemm/{one.value}", one, 0.01) for one in others]
     verdicts.append(verdict("sync/a", Outcome.REGRESSION, 0.01))
-    assert applied(expected("^gemm/"), *verdicts).verdicts == tuple(verdicts)
+    assert applied(expected("^gemm/"), *verdicts)[0] == tuple(verdicts)
 
 
 def test_of_several_entries_the_last_unexpired_one_counts() -> None:
@@ -179,7 +178,7 @@ def test_of_several_entries_the_last_unexpired_one_counts() -> None:
 def test_an_entry_that_nothing_needed_is_told(
     entry: Expected | MinimumEffect, kind: str | None
 ) -> None:
-    notes = applied(entry, verdict("gemm/a", Outcome.PASS, 0.0)).notes
+    notes = applied(entry, verdict("gemm/a", Outcome.PASS, 0.0))[1]
     assert [note.kind for note in notes] == [one for one in (kind,) if one]
     where = f"baselines/policy.toml, {entry.kind} entry {entry.number} "
     where += f"({inert(entry.pattern.pattern)}) "
@@ -219,7 +218,7 @@ def test_other_resources_are_expected_only_where_the_entry_says_so(
     change: ResourceChange, resources: bool, fail: bool, outcome: Outcome
 ) -> None:
     slower = verdict("gemm/a", Outcome.REGRESSION, 0.04, change)
-    (one,) = applied(expected("gemm", resources=resources), slower, fail=fail).verdicts
+    (one,) = applied(expected("gemm", resources=resources), slower, fail=fail)[0]
     assert one.outcome is outcome
     if outcome is Outcome.REGRESSION:
         assert "the bounds check" in one.reason
@@ -229,7 +228,7 @@ def test_other_resources_are_expected_only_where_the_entry_says_so(
 def test_accepted_resources_leave_what_the_time_says(by_time: Outcome) -> None:
     failing = verdict("gemm", Outcome.REGRESSION, 0.0, MORE_REGISTERS, reason="on its resources")
     gated = replace(failing, by_time=by_time)
-    (one,) = applied(expected("gemm", resources=True), gated, fail=True).verdicts
+    (one,) = applied(expected("gemm", resources=True), gated, fail=True)[0]
     assert one.outcome is by_time
     if by_time is Outcome.PASS:
         assert (one.reason, one.causes) == ("", ("registers 40 → 72",))
@@ -240,7 +239,7 @@ def test_accepted_resources_leave_what_the_time_says(by_time: Outcome) -> None:
 
 def test_what_was_not_asked_for_is_neither_missing_nor_unused() -> None:
     entries = policy(required("^gemm/"), expected("gemm"), effect("x"))
-    assert apply(entries, [], lambda _: False, TODAY) == PolicyOutcome(())
+    assert apply(entries, [], lambda _: False, TODAY) == ((), ())
 
 
 NEEDED = required("^gemm/", "the ceiling of all others")
@@ -248,7 +247,7 @@ NEEDED = required("^gemm/", "the ceiling of all others")
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_what_is_required_must_have_been_measured(outcome: Outcome) -> None:
-    verdicts = applied(NEEDED, verdict("gemm/a", outcome)).verdicts
+    verdicts = applied(NEEDED, verdict("gemm/a", outcome))[0]
     lacking = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED)
     measured = outcome not in lacking
     assert len(verdicts) == (1 if measured else 2)
@@ -257,13 +256,13 @@ def test_what_is_required_must_have_been_measured(outcome: Outcome) -> None:
         lost = verdict("^gemm/", Outcome.MISSING, reason=reason)
         assert verdicts[1] == replace(lost, required=True)
         enough = (verdict("gemm/a", outcome), verdict("gemm/b", Outcome.NEW))
-        assert applied(NEEDED, *enough).verdicts == enough
+        assert applied(NEEDED, *enough)[0] == enough
 
 
 def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
     lost = verdict("sync/a", Outcome.MISSING, reason="missing from the candidate")
     other = verdict("sync/b", Outcome.PASS)
-    first, second = applied(required("sync/a"), lost, other).verdicts
+    first, second = applied(required("sync/a"), lost, other)[0]
     assert first.reason == (
         "missing from the candidate; required by baselines/policy.toml: no benchmark that "
         "matches was measured"
@@ -273,7 +272,7 @@ def test_a_required_name_has_one_verdict_in_its_own_place() -> None:
 
 def test_a_required_name_that_was_skipped_is_missing() -> None:
     skipped = verdict("sync/a", Outcome.SKIPPED, reason="needs 2 GPUs")
-    (one,) = applied(required("sync/a"), skipped).verdicts
+    (one,) = applied(required("sync/a"), skipped)[0]
     assert one.outcome is Outcome.MISSING
     assert one.required
     assert "needs 2 GPUs" in one.reason

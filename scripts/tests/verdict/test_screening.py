@@ -16,7 +16,7 @@ from builders import baseline, context, google, google_row, noisy, row, run, sca
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Row
-from warpgauge.statistics.log_ratios import Found
+from warpgauge.statistics import log_ratios
 from warpgauge.verdict import comparison_notes as notes
 from warpgauge.verdict.comparability import (
     MINIMUM_EFFECT,
@@ -35,14 +35,15 @@ from work import calls
 Times = Mapping[str, Sequence[float]]
 
 
-def screened(base: Record, cand: Record, allow: Collection[Override] = ()) -> Found:
+def screened(base: Record, cand: Record, allow: Collection[Override] = ()) -> log_ratios.Tested:
+    """The test of the first row."""
     pairings, _, _ = pair(base, cand, base.rows, allow)
-    return screen(base, cand, pairings).found
+    return screen(base, cand, pairings)[0]
 
 
-def width(found: Found) -> float:
-    """Of half of the first row's interval."""
-    return float(found.high[0] - found.log_ratio[0])
+def width(found: log_ratios.Tested) -> float:
+    """Of half of the interval."""
+    return found.high - found.log_ratio
 
 
 def accepted(loaded: Loader, times: Times, about: Mapping[str, dict[str, str]]) -> Record:
@@ -57,9 +58,9 @@ def test_within_a_boot_it_is_welchs_test_of_the_processes_with_half_of_the_chanc
     base, cand = noisy(1, 0.01), noisy(2, 0.03, 1.03)
     found = screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
     welch = stats.ttest_ind(np.log(cand), np.log(base), equal_var=False)
-    assert found.log_ratio[0] == pytest.approx(np.mean(np.log(cand)) - np.mean(np.log(base)))
-    assert found.p[0] == pytest.approx(2.0 * welch.pvalue)
-    assert found.high[0] == pytest.approx(welch.confidence_interval(0.95).high)
+    assert found.log_ratio == pytest.approx(np.mean(np.log(cand)) - np.mean(np.log(base)))
+    assert found.p == pytest.approx(2.0 * welch.pvalue)
+    assert found.high == pytest.approx(welch.confidence_interval(0.95).high)
 
 
 @pytest.mark.parametrize(("place", "assumed"), [("boot_id", 0.001), ("gpu_uuid", 0.005)])
@@ -82,7 +83,7 @@ def test_a_gpu_with_many_sessions_counts_as_one(loaded: Loader) -> None:
     about["s3"]["gpu_uuid"] = "once"
     cand = loaded(run([row("a/b")], gpu_uuid="GPU-9", boot_id="boot-9"))
     found = screened(accepted(loaded, times, about), cand)
-    assert found.log_ratio[0] == pytest.approx(-np.log(1.03) / 2, abs=0.002)
+    assert found.log_ratio == pytest.approx(-np.log(1.03) / 2, abs=0.002)
 
 
 def test_one_process_scatters_as_assumed_or_as_the_other_side_if_that_is_more(
@@ -99,7 +100,7 @@ def test_one_process_scatters_as_assumed_or_as_the_other_side_if_that_is_more(
 def test_repetitions_are_summed_up_by_their_median_and_widen_what_one_process_says(
     loaded: Loader,
 ) -> None:
-    def of(base: Sequence[float], cand: Sequence[float]) -> Found:
+    def of(base: Sequence[float], cand: Sequence[float]) -> log_ratios.Tested:
         first, second = (
             loaded(google([google_row("a/b", time, run_type="iteration") for time in times]))
             for times in (base, cand)
@@ -108,7 +109,7 @@ def test_repetitions_are_summed_up_by_their_median_and_widen_what_one_process_sa
 
     one_process = of([1.0], [1.0])
     outlier = of([1.0, 1.001, 0.999, 1.0, 1.0], [1.0, 1.0, 50.0, 1.001, 0.999])
-    assert outlier.log_ratio[0] == 0.0
+    assert outlier.log_ratio == 0.0
     assert width(outlier) == pytest.approx(width(one_process), rel=0.01)
     assert width(of([1.0, 2.0, 0.5], [1.0, 2.0, 0.5])) > 3 * width(one_process)
 
@@ -136,15 +137,15 @@ def test_sessions_with_few_processes_weigh_on_their_mean(loaded: Loader) -> None
 def test_a_change_within_a_tick_of_the_clock_is_none_and_a_single_tick_bounds_nothing(
     loaded: Loader,
 ) -> None:
-    def of(base: Sequence[float], cand: Sequence[float]) -> Found:
+    def of(base: Sequence[float], cand: Sequence[float]) -> log_ratios.Tested:
         return screened(loaded(run([row("a/b", base)])), loaded(run([row("a/b", cand)])))
 
     coarse = [1.024, 1.024, 1.056, 1.024, 1.024, 1.024, 1.056]
     tick = math.log(1.056 / 1.024)
     assert width(of(coarse, coarse)) > tick
-    assert of([1.024, 1.025] * 4, [1.0245, 1.0246] * 4).p[0] == 1.0
+    assert of([1.024, 1.025] * 4, [1.0245, 1.0246] * 4).p == 1.0
     stuck = of([2.048] * 7, [2.048] * 7)
-    assert stuck.bound[0] > math.log(2.0)
+    assert stuck.bound > math.log(2.0)
 
 
 def test_the_work_grows_with_the_number_of_benchmarks_and_no_faster() -> None:
@@ -166,23 +167,24 @@ def test_the_work_grows_with_the_number_of_benchmarks_and_no_faster() -> None:
     assert work(2000) < 12 * work(200)
 
 
-def suite(loaded: Loader, moves: Sequence[float]) -> Found:
-    """Of unchanged quiet processes that a machine moved."""
+def suite(loaded: Loader, moves: Sequence[float]) -> list[float]:
+    """The p values of unchanged quiet processes that a machine moved."""
     base, cand = (
         [row(f"a/{i}", noisy(90 * side + i, 0.001, math.exp(move * side)))
          for i, move in enumerate(moves)]
         for side in (0, 1)
     )  # fmt: skip
-    return screened(loaded(run(base)), loaded(run(cand)))
+    before, after = loaded(run(base)), loaded(run(cand))
+    pairings, _, _ = pair(before, after, before.rows)
+    return [one.p for one in screen(before, after, pairings)]
 
 
 def test_what_moves_half_of_a_suite_is_noise_and_what_moves_a_few_is_none(loaded: Loader) -> None:
     moves = np.random.default_rng(1).normal(0.0, 0.03, 40).tolist()
-    assert np.min(suite(loaded, moves).p) > 1e-3
-    few = suite(loaded, [0.05] * 5 + [0.0] * 35).p
-    assert np.max(few[:5]) < 1e-3 < np.min(few[5:])
-    alone = suite(loaded, moves[:4])  # too few to tell
-    assert np.min(alone.p) < 1e-3
+    assert min(suite(loaded, moves)) > 1e-3
+    few = suite(loaded, [0.05] * 5 + [0.0] * 35)
+    assert max(few[:5]) < 1e-3 < min(few[5:])
+    assert min(suite(loaded, moves[:4])) < 1e-3  # too few to tell
 
 
 ABOUT = {

@@ -7,13 +7,24 @@ slower), and a difference of logs is a relative change that is symmetric in both
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 _NORMAL_FREEDOM = 1e9  # scipy's t then equals the normal distribution to eight digits
+
+# No benchmark repeats better than this (standard deviation of the log).
+SMALLEST_SD = 1e-4
+
+# If all times are the same, their difference may be a single tick of the clock.
+UNKNOWN_TICK = math.log(2.0)
+
+# Degrees of freedom of what is assumed: boots have heavy tails, and benchmarks differ.
+HEAVY_TAILS = 4.0
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -60,42 +71,28 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Tests:
-    """The results of benchmarks, with both sides' typical log seconds and numbers of processes.
+class Tested:
+    """The test of one benchmark, in logs of seconds and of ratios.
 
-    `assumed` is 1 if plain files did not show how far processes scatter, else 0.
+    It has the typical times of both sides and their numbers of processes. `assumed` says whether
+    plain files did not show how far processes scatter.
     """
 
-    found: Found
-    baseline_log: Array
-    candidate_log: Array
-    baseline_processes: Array
-    candidate_processes: Array
-    assumed: Array
-
-    def each(self) -> list[Tested]:
-        """Return the tests of single benchmarks, in order."""
-        found = self.found
-        changes = found.log_ratio, found.low, found.high, found.bound, found.p
-        processes = self.baseline_processes.astype(int), self.candidate_processes.astype(int)
-        columns = self.baseline_log, self.candidate_log, *changes, *processes, self.assumed > 0.0
-        return [*map(Tested, *(column.tolist() for column in columns))]
-
-
-@dataclass(frozen=True)
-class Tested:
-    """The test of one benchmark, in logs of seconds and of ratios."""
-
-    baseline_log: float
-    candidate_log: float
     log_ratio: float
     low: float
     high: float
     bound: float
     p: float
+    baseline_log: float
+    candidate_log: float
     baseline_processes: int
     candidate_processes: int
     assumed: bool
+
+
+def each(found: Found, *others: NDArray[Any]) -> list[Tested]:
+    """Return the tests of single benchmarks; `others` are the other fields of `Tested`."""
+    return [*map(Tested, *(column.tolist() for column in (*vars(found).values(), *others)))]
 
 
 def combined_freedom(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -116,3 +113,35 @@ def centre(values: Array) -> Array:
     """
     one, other = np.triu_indices(values.shape[-1])
     return np.asarray(np.median((values[..., one] + values[..., other]) / 2.0, axis=-1))
+
+
+def inflation(estimates: Estimates, rows: Index) -> float:
+    """Return how many times further than their errors say the changes of these rows reach, from 1.
+
+    So many if half of the changes, about their median, lie within so many times the quartile of
+    Student's t: Devlin and Roeder 1999, "Genomic control for association studies". A minority of
+    real changes hardly moves a median.
+    """
+    apart = np.abs(estimates.log_ratio[rows] - np.median(estimates.log_ratio[rows]))
+    return max(1.0, float(np.median(apart / estimates.reach(0.25)[rows])))
+
+
+def rarity(changes: Array) -> Array:
+    """Return p of each change among the others, if these have heavy tails."""
+    spread = np.median(np.abs(changes - np.median(changes))) / special.ndtri(0.75)
+    scaled = np.abs(changes) / max(float(spread), SMALLEST_SD)
+    return np.asarray(2.0 * special.stdtr(HEAVY_TAILS, -scaled))
+
+
+def reached(distances: Array, variances: Array, assumed: float) -> Array:
+    """Return the share of the suite's rows whose states lie so far apart.
+
+    Two states that are x apart scatter with a standard deviation of x / 2. A row's states may also
+    lie further apart than it shows, with heavy tails. Of one more row nothing is known but what is
+    assumed between processes.
+    """
+    powers = np.sort(np.append((4.0 * variances) ** 2, assumed**4))
+    reach = np.maximum(distances, SMALLEST_SD) ** 4
+    below = np.searchsorted(powers, reach)
+    total = np.append(0.0, np.cumsum(powers))[below]
+    return np.asarray((len(powers) - below + total / reach) / len(distances))

@@ -17,7 +17,14 @@ import numpy as np
 from scipy import special
 
 from warpgauge.statistics.error_rates import CONFIDENCE
-from warpgauge.statistics.log_ratios import Array, Estimates, Found, centre
+from warpgauge.statistics.log_ratios import (
+    SMALLEST_SD,
+    UNKNOWN_TICK,
+    Array,
+    Estimates,
+    Found,
+    centre,
+)
 
 # For each pair, True if the base started, False if the candidate did.
 Order = tuple[bool, ...]
@@ -31,12 +38,6 @@ _FEWEST_ORDERED = 16
 _CORRELATIONS = np.arange(0.0, 0.96, 0.05)
 _UNCORRELATED_PAIRS, _FEWEST_NEIGHBOURS = 20.0, 4
 _DRAWS = 1000
-
-# No benchmark repeats better than this (standard deviation of the log).
-_SMALLEST_SD = 1e-4
-
-# If no pair differs from another, the time may be a single tick of its clock.
-_UNKNOWN_STEP = math.log(2.0)
 
 
 def found(
@@ -142,9 +143,9 @@ def _tested(table: Array, order: Order, correlation: float, steps: Array, chance
     """Test rows of one order."""
     middle = table.mean(axis=1)
     residuals = table - middle[:, None]
-    steps = np.where(np.ptp(table, axis=1) == 0.0, _UNKNOWN_STEP, steps)
+    steps = np.where(np.ptp(table, axis=1) == 0.0, UNKNOWN_TICK, steps)
     variance, squares, freedom = _expected(order, correlation)
-    error = np.maximum(np.sqrt(np.sum(residuals**2, axis=1) / squares), _SMALLEST_SD)
+    error = np.maximum(np.sqrt(np.sum(residuals**2, axis=1) / squares), SMALLEST_SD)
     student = Estimates(middle, error * math.sqrt(variance), np.full_like(middle, freedom))
     ranked = 0.5 ** len(order) <= np.max(chance) / 2.0
     by_t = _by_student(student, steps, 0.5 if ranked else 1.0, chance)

@@ -26,7 +26,8 @@ from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES
 from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.note import SIBLINGS, Note, and_more, listed, sentence
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.screening import ASSUMED_PROCESS_SD, Movement
+from warpgauge.verdict.rule import Movement
+from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10

@@ -12,7 +12,7 @@ from warpgauge.records.row import Row
 from warpgauge.records.sessions import only_session
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict import paired_tests
-from warpgauge.verdict.comparison import Change, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.pairing import pair
 
 MEMORY = "peak_device_bytes"
@@ -25,11 +25,6 @@ class SpeedUp:
     ratio: float
     low: float
     high: float
-
-    @staticmethod
-    def of(change: Change) -> SpeedUp:
-        """Return the speed-up of a change of time."""
-        return SpeedUp(*(1.0 / (1.0 + one) for one in (change.ratio, change.high, change.low)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,9 @@ class Point:
     @property
     def speed_up(self) -> SpeedUp | None:
         change = self.verdict.change
-        return SpeedUp.of(change) if change is not None and self.is_measured else None
+        if change is None or not self.is_measured:
+            return None
+        return SpeedUp(*(1.0 / (1.0 + one) for one in (change.ratio, change.high, change.low)))
 
     @property
     def is_measured(self) -> bool:
@@ -79,7 +76,7 @@ class Evaluation:
     geometric_mean: SpeedUp | None
     comparison: Comparison
     memory_limit: int | None = None
-    alone: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    alone: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(point.verdict.outcome in outcomes for point in self.points)
@@ -121,8 +118,7 @@ def evaluated(
         if one.outcome is not Outcome.SKIPPED
     )
     mean = _geometric_mean(points, base, candidate)
-    before, after = map(tuple, alone)
-    return Evaluation(names, points, mean, comparison, memory_limit, (before, after))
+    return Evaluation(names, points, mean, comparison, memory_limit, alone)
 
 
 def _geometric_mean(points: Sequence[Point], base: Record, candidate: Record) -> SpeedUp | None:

@@ -7,7 +7,7 @@ Each reason has a name, with which --allow waives it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -87,23 +87,23 @@ def _named(word: str) -> Override:
 
 @dataclass(frozen=True)
 class Incompatibility:
-    """A reason not to compare: the fact, the rest of the sentence, and its override."""
+    """A reason not to compare: the fact, the rest of the sentence, and its override.
+
+    Instead of a rest, times that are invalid have a `remedy`, for before they are measured again.
+    """
 
     override: Override
     fact: str
     rest: str = ""
-
-
-def unwaived(
-    incompatibilities: Iterable[Incompatibility], allow: Collection[Override]
-) -> tuple[Incompatibility, ...]:
-    """Return the incompatibilities that are not allowed."""
-    return tuple(one for one in incompatibilities if one.override not in allow)
+    remedy: str = ""
 
 
 def reason(incompatibilities: Collection[Incompatibility]) -> str:
     """Return all of them in one line, which ends with the options that allow the comparison."""
-    facts = "; ".join(f"{one.fact}{one.rest}" for one in incompatibilities)
+    facts = "; ".join(
+        f"{one.fact}{f': {one.remedy}, then measure again' if one.remedy else one.rest}"
+        for one in incompatibilities
+    )
     overrides = {one.override for one in incompatibilities}
     options = " ".join(f"--allow {one.word}" for one in Override if one in overrides)
     return f"{facts}; {options} compares anyway"
@@ -160,19 +160,6 @@ def _unfit(baseline: Record, candidate: Record) -> Iterator[Incompatibility]:
             yield Incompatibility(Override.INJECTION, fact, "; record it again without")
 
 
-@dataclass(frozen=True)
-class Disturbance:
-    """Why the times of a row are invalid, and what to do before measuring again."""
-
-    override: Override
-    fault: str
-    remedy: str
-
-    def on(self, side: str) -> Incompatibility:
-        rest = f": {self.remedy}, then measure again"
-        return Incompatibility(self.override, f"{side}: {self.fault}", rest)
-
-
 # For each counter that reports a disturbance if above 0: the override, the fault and the remedy.
 _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
     THROTTLED: (
@@ -212,7 +199,7 @@ _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
 OF_DISTURBANCES = frozenset((Override.PARALLEL, *(override for override, _, _ in _SEEN.values())))
 
 
-def disturbances(row: Row, sessions: Mapping[str, Session]) -> list[Disturbance]:
+def disturbances(row: Row, sessions: Mapping[str, Session]) -> list[Incompatibility]:
     """Return what invalidates the times of `row`, measured in some of `sessions`."""
     if row.error is not None:
         return []
@@ -222,11 +209,11 @@ def disturbances(row: Row, sessions: Mapping[str, Session]) -> list[Disturbance]
     shares_the_host = row.clock is Clock.HOST or row.counters.get(KERNELS) == 0.0
     if at_once > 1 and shares_the_host:
         fault = f"{at_once} GPUs were measured at once; they share CPU, host memory and bus"
-        found.append(Disturbance(Override.PARALLEL, fault, "omit --parallel"))
+        found.append(Incompatibility(Override.PARALLEL, fault, remedy="omit --parallel"))
     for counter, (override, fault_of, remedy) in _SEEN.items():
         if (value := row.counters.get(counter, 0.0)) > 0.0:
-            details = _lowered(row, sessions) if counter == THROTTLED else ""
-            found.append(Disturbance(override, fault_of(value) + details, remedy))
+            fault = fault_of(value) + (_lowered(row, sessions) if counter == THROTTLED else "")
+            found.append(Incompatibility(override, fault, remedy=remedy))
     return found
 
 
@@ -236,7 +223,7 @@ def disturbed(row: Row, sessions: Mapping[str, Session]) -> tuple[str, str] | No
     if not found:
         return None
     remedies = ", ".join(one.remedy for one in found)
-    return " and ".join(one.fault for one in found), f"{remedies}, then measure again"
+    return " and ".join(one.fact for one in found), f"{remedies}, then measure again"
 
 
 def _gpus_at_once(session: Session) -> int:
@@ -246,11 +233,16 @@ def _gpus_at_once(session: Session) -> int:
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:
     """Return `` to 1.620 GHz of 1.980 GHz in 7 of 7 processes (power cap)``, as far as known."""
-    newest = newest_last(sessions[key] for key in row.process_medians)[-1]
     # A count of one may belong to a plain file, whose times are repetitions.
     count, total = int(row.counters[THROTTLED]), max(map(len, row.process_medians.values()))
     where = f" in {count} of {total} processes" if count > 1 else ""
-    return lowered_clock(row.counters, newest.sm_clock_target_hz, where)
+    full = newest_of(row, sessions).sm_clock_target_hz
+    return lowered_clock(row.counters, full, where)
+
+
+def newest_of(row: Row, sessions: Mapping[str, Session]) -> Session:
+    """Return the newest of the sessions in which a row was measured."""
+    return newest_last(sessions[key] for key in row.process_medians)[-1]
 
 
 def lowered_clock(counters: Mapping[str, float], full: float | None, where: str = "") -> str:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge two records: a verdict for each benchmark (scripts/statistics.md). Pure.
 
-The unit is a process, or a pair of them, on a log scale. A benchmark has changed if chance does
-not explain the difference (`screening` or `paired_tests`) and it reaches the minimum effect
-(`comparability`). It passes if it is slower by no more than the tolerance, with 99 % confidence.
+The benchmarks that both sides measured (`pairing`) are tested for a change (`screening` or
+`paired_tests`), and judged by the `rule`.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from warpgauge.verdict.comparison import (
     skip_notes,
 )
 from warpgauge.verdict.comparison_settings import ComparisonSettings
-from warpgauge.verdict.incompatibility import of_records, reason, unwaived
+from warpgauge.verdict.incompatibility import of_records, reason
 from warpgauge.verdict.pairing import Pairing, pair
-from warpgauge.verdict.rule import Rule
+from warpgauge.verdict.rule import Rule, movements
 
 _DEFAULT = ComparisonSettings()
 
@@ -47,7 +46,8 @@ def judge(
     names = request.covered(list(rows))
     if settings.policy is not None:
         settings.policy.require_quick([*names, *request.left_out])
-    if forbidden := unwaived(of_records(baseline, candidate), settings.allow):
+    every = of_records(baseline, candidate)
+    if forbidden := [one for one in every if one.override not in settings.allow]:
         sentence = reason(forbidden)
         refusal = f"{sentence[0].upper()}{sentence[1:]}."
         refused = tuple(
@@ -63,7 +63,7 @@ def judge(
         rule = Rule(settings)
     else:
         tests = screening.screen(baseline, candidate, pairings, settings.process_scatter)
-        rule = Rule(settings, screening.movements(pairings))
+        rule = Rule(settings, movements(pairings))
     outcomes = rule.verdicts(pairings, tests)
     verdicts = {verdict.name: verdict for verdict in (*unpaired, *outcomes)}
     met, unasked = list(zip(pairings, outcomes, strict=True)), len(rows) - len(names)
@@ -105,14 +105,14 @@ def _under_policy(
         in_part = several_gpus or any(map(search, request.left_out))
         return not in_part or any(map(search, names))
 
-    found = policy.apply(
+    verdicts, notes = policy.apply(
         settings.policy,
         comparison.verdicts,
         asked,
         settings.today,
         resources_fail=settings.fail_on_resources,
     )
-    return replace(comparison, verdicts=found.verdicts, notes=(*found.notes, *comparison.notes))
+    return replace(comparison, verdicts=verdicts, notes=(*notes, *comparison.notes))
 
 
 def _nothing_in_common(

@@ -22,7 +22,7 @@ from warpgauge.records.row import LARGEST_LOG, Pair, Row
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
-from warpgauge.statistics.log_ratios import Array, Found, Tests
+from warpgauge.statistics.log_ratios import Array, Found, Tested, each
 from warpgauge.statistics.pairs import Order
 from warpgauge.system.text import duration
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -98,7 +98,9 @@ def log_ratios(pairing: Pairing) -> Sequence[float]:
     return _Rounds.of(pairing, _common(pairing)).ratios
 
 
-def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE) -> Tests:
+def compare(
+    pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE
+) -> list[Tested]:
     """Return the tests of `pairings` in their order; each needs `FEWEST_ROUNDS` common rounds."""
     sides = [_Rounds.of(one, _common(one)) for one in pairings]
     looks = [max((one.look for one in pairing.candidate.pairs), default=1) for pairing in pairings]
@@ -110,10 +112,9 @@ def compare(pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDE
         (1.0 - bound_confidence) * share,
     )
     found = replace(found, p=np.minimum(found.p / share, 1.0))
-    base = np.array([float(np.mean(one.base)) for one in sides])
-    cand = np.array([float(np.mean(one.candidate)) for one in sides])
-    count = np.array([float(len(one.ratios)) for one in sides])
-    return Tests(found, base, cand, count, count, np.zeros_like(count))
+    logs = [(one.base.mean(), one.candidate.mean()) for one in sides]
+    count = np.array([len(one.ratios) for one in sides])
+    return each(found, *np.array(logs).reshape(-1, 2).T, count, count, np.zeros_like(count, bool))
 
 
 def mean_of(pairings: Sequence[Pairing]) -> Found | None:

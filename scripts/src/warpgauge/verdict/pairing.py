@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE, Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Session, Source
-from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.records.sessions import are_paired
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict import incompatibility
 from warpgauge.verdict.comparability import Comparability, references, same_clock
@@ -19,8 +19,8 @@ from warpgauge.verdict.incompatibility import (
     Incompatibility,
     Override,
     disturbances,
+    newest_of,
     same_model,
-    unwaived,
 )
 
 if TYPE_CHECKING:
@@ -78,15 +78,17 @@ def pair(
             unpaired.append(_one_sided(name, base, cand, whose))
             continue
         found = matches.incompatibilities(known, cand)
-        if forbidden := unwaived(found, allow):
+        if forbidden := [one for one in found if one.override not in allow]:
             unpaired.append(_invalid(cand, forbidden))
             continue
         for override in {one.override for one in found}:
             waived.setdefault(override, []).append(name)
-        if known is None:
-            unpaired.append(matches.new(cand))
-        else:
-            pairings.append(matches.pairing(known, cand))
+        if known is not None:
+            pairings.append(Pairing(known, cand, *matches.sessions(known, cand)[0]))
+            continue
+        seconds = statistics.median(cand.process_medians[newest_of(cand, candidate.sessions).key])
+        new = Verdict(name, Outcome.NEW, cand.clock, None, seconds, counters=cand.counters)
+        unpaired.append(new)
     return pairings, unpaired, waived
 
 
@@ -135,7 +137,6 @@ class _Matches:
         self._plain = any(one.source is Source.GOOGLE_BENCHMARK for one in sides)
         several = all(one.files for one in sides)
         self._of_plain_files = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
-        self._newest = {s.key: i for i, s in enumerate(newest_last(candidate.sessions.values()))}
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
         self._found: dict[object, tuple[_Sessions, list[Incompatibility]]] = {}
 
@@ -146,7 +147,7 @@ class _Matches:
         """
         sides = ("candidate", self._candidate, cand), ("baseline", self._baseline, base)
         found = [
-            one.on(side)
+            replace(one, fact=f"{side}: {one.fact}")
             for side, record, row in sides
             if row is not None
             for one in disturbances(row, record.sessions)
@@ -157,33 +158,20 @@ class _Matches:
             fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
             fact += f"{base.clock.value} clock"
             found.insert(0, Incompatibility(Override.TIMING, fact))
-        return found + self._match(base, cand)[1]
+        return found + self.sessions(base, cand)[1]
 
-    def new(self, row: Row) -> Verdict:
-        """Return the verdict on a benchmark that the baseline lacks."""
-        seconds = statistics.median(row.process_medians[self._newest_of(row)])
-        return Verdict(
-            row.name, Outcome.NEW, row.clock, candidate_seconds=seconds, counters=row.counters
-        )
-
-    def pairing(self, base: Row, cand: Row) -> Pairing:
-        """Return both rows with the sessions to compare. The candidate's is its newest."""
-        return Pairing(base, cand, *self._match(base, cand)[0])
-
-    def _newest_of(self, row: Row) -> str:
-        return max(row.process_medians, key=self._newest.__getitem__)
-
-    def _match(self, base: Row, cand: Row) -> tuple[_Sessions, list[Incompatibility]]:
-        key = (tuple(base.process_medians), self._newest_of(cand), cand.clock)
+    def sessions(self, base: Row, cand: Row) -> tuple[_Sessions, list[Incompatibility]]:
+        """Return the sessions to compare, and what forbids it. The candidate's is its newest."""
+        newest = newest_of(cand, self._candidate.sessions)
+        key = tuple(base.process_medians), newest.key, cand.clock
         if key not in self._found:
-            self._found[key] = self._sessions(*key)
+            everything = [self._baseline.sessions[one] for one in base.process_medians]
+            self._found[key] = self._match(everything, newest, cand.clock)
         return self._found[key]
 
-    def _sessions(
-        self, theirs: tuple[str, ...], ours: str, clock: Clock
+    def _match(
+        self, everything: list[Session], session: Session, clock: Clock
     ) -> tuple[_Sessions, list[Incompatibility]]:
-        session = self._candidate.sessions[ours]
-        everything = [self._baseline.sessions[one] for one in theirs]
         found = []
         alike = same_model(self._baseline, session)
         same = [one for one in everything if one in alike]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Annotated, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -226,13 +226,6 @@ _MAY_NEED = (Outcome.REGRESSION, Outcome.INCONCLUSIVE)
 _NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED)
 
 
-class PolicyOutcome(NamedTuple):
-    """The verdicts under the policy, and notes on the policy itself."""
-
-    verdicts: tuple[Verdict, ...]
-    notes: tuple[Note, ...] = ()
-
-
 def apply(
     policy: Policy,
     verdicts: Sequence[Verdict],
@@ -240,13 +233,13 @@ def apply(
     today: date,
     *,
     resources_fail: bool = False,
-) -> PolicyOutcome:
+) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
     """Apply the expected and required entries to verdicts that are otherwise final.
 
-    The rule has already accepted what is below the policy's minimum effect. `asked` tells whether
-    this comparison covers all that a pattern may match; otherwise nothing is reported as missing or
-    unused. With `resources_fail` a REGRESSION may be due to resources, which only an entry with
-    `resources` accepts. If several unexpired entries match, the last one counts.
+    Return the verdicts, and notes on the policy. The rule has already accepted what is below the
+    policy's minimum effect. `asked` tells whether this comparison covers all that a pattern may
+    match; otherwise nothing is reported as missing or unused. With `resources_fail` a REGRESSION
+    may be due to resources, which only an entry with `resources` accepts.
     """
     unexpired = [one for one in policy.expected if today <= one.expires]
     needed: set[int] = set()
@@ -272,7 +265,7 @@ def apply(
             notes += (Note(kind, f"{where} ({foreign(one.pattern.pattern)}) {words}"),)
     # If a pattern is a benchmark's name, this replaces its verdict; else the verdict comes last.
     judged |= {one.name: one for one in _missing(policy, judged, asked)}
-    return PolicyOutcome(tuple(judged.values()), notes)
+    return tuple(judged.values()), notes
 
 
 def _state(entry: Entry, idle: bool, matches: bool, today: date) -> tuple[str, str] | None:

@@ -4,6 +4,11 @@
 A benchmark has changed if chance does not explain its change, over all benchmarks together, and the
 change reaches the minimum effect. It passes if it is slower by no more than the tolerance, with
 99 % confidence.
+
+The family `host` are controls. They use no GPU: memory copies, clock reads, thread wake-ups. If
+these differ between the sides, a neighbour or another machine is the cause, and it affects all host
+times alike. The family's file sync waits for storage, which nothing else does, so it says nothing
+about the others.
 """
 
 from __future__ import annotations
@@ -11,11 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from warpgauge.records.counters import Clock
-from warpgauge.records.row import LARGEST_LOG
+from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
-from warpgauge.statistics.log_ratios import Tested, Tests
+from warpgauge.statistics.log_ratios import Tested
 from warpgauge.system.text import inert, percent, plural
 from warpgauge.verdict import comparability, paired_tests
 from warpgauge.verdict.comparability import Comparability
@@ -30,11 +36,60 @@ from warpgauge.verdict.comparison import (
 )
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.pairing import Pairing
-from warpgauge.verdict.screening import Movement
 
 _FEWEST_PAIRS = {Outcome.PASS: FEWEST_OF_A_PASS, **dict.fromkeys(CHANGED, FEWEST_OF_A_CHANGE)}
 # So many rounds of a change may be lost to disturbed processes.
 _LOST = 2
+
+# Only benchmarks that move memory have this counter. Half of the controls do.
+_MEMORY = "bytes_per_second"
+
+_STORAGE = "host/file_sync"
+
+# Factors from a median absolute deviation to the standard deviation of a normal sample, and from
+# the error of a mean to that of a median (Rousseeuw and Croux 1993). One bad value moves neither.
+_NORMAL, _MEDIAN = 1.4826, 1.2533
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far a control moved between a session and the candidate, as unsigned log ratios.
+
+    `seen` is the difference of its medians, `log_ratio` that and two of its standard errors.
+    `copies` says whether it copies memory.
+    """
+
+    name: str
+    session: str
+    copies: bool
+    seen: float
+    log_ratio: float
+
+    def concerns(self, row: Row) -> bool:
+        """Return whether it applies to a row of host time: of copies, or of other calls."""
+        return self.copies == (_MEMORY in row.counters)
+
+
+def movements(pairings: Sequence[Pairing]) -> list[Movement]:
+    """Return the movements of all controls measured on both sides, except the storage one."""
+    found = []
+    for one in pairings:
+        name, copies = one.candidate.name, _MEMORY in one.candidate.counters
+        if one.is_control and name != _STORAGE:
+            ours, variance = _median(one.candidate.process_medians[one.session.key])
+            for session in one.references:
+                theirs, other = _median(one.baseline.process_medians[session.key])
+                seen, error = abs(ours - theirs), math.sqrt(variance + other)
+                found.append(Movement(name, session.key, copies, seen, seen + 2.0 * error))
+    return found
+
+
+def _median(times: Sequence[float]) -> tuple[float, float]:
+    """Return the median of the logs, and its variance."""
+    logs = [*map(math.log, times)]
+    middle = median(logs)
+    deviation = median(abs(log - middle) for log in logs)
+    return middle, (_MEDIAN * _NORMAL * deviation) ** 2 / len(logs)
 
 
 @dataclass(frozen=True)
@@ -48,11 +103,11 @@ class Rule:
     settings: ComparisonSettings
     moved: Sequence[Movement] | None = None
 
-    def verdicts(self, pairings: Sequence[Pairing], tests: Tests) -> list[Verdict]:
+    def verdicts(self, pairings: Sequence[Pairing], tests: Sequence[Tested]) -> list[Verdict]:
         """Return the verdicts of `pairings`, in their order."""
         own = sum(not pairing.is_control for pairing in pairings)
         # Bonferroni: the result of one benchmark does not depend on the results of the others.
-        each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests.each())
+        each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests)
         return [self._verdict(*one) for one in zip(pairings, each, strict=True)]
 
     def _verdict(self, pairing: Pairing, tested: Tested) -> Verdict:

@@ -8,17 +8,16 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import Record
 from warpgauge.records.names import NUMBER, axes_of, numbers_of
 from warpgauge.records.row import Row
-from warpgauge.records.sessions import newest_last
 from warpgauge.statistics.error_rates import CONFIDENCE
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, typed
-from warpgauge.verdict.incompatibility import disturbed
+from warpgauge.verdict.incompatibility import disturbed, newest_of
 
 # Characters that are special in Python's regular expressions and in POSIX extended ones, which the
 # benchmarks read.
@@ -58,7 +57,7 @@ class Sweep:
     record: Record
     axis: str
     variants: tuple[Variant, ...]
-    faults: tuple[str, ...] = field(default=())
+    faults: tuple[str, ...] = ()
 
     @property
     def values(self) -> list[float]:
@@ -174,12 +173,10 @@ def _point(row: Row, record: Record) -> Measured | Gap:
         return Gap(row.name, _SKIPPED if row.skipped else "ERROR", row.error)
     if invalid := disturbed(row, record.sessions):
         return Gap(row.name, "INVALID", ": ".join(invalid))
-    newest = [one.key for one in newest_last(record.sessions.values())]
-    times = row.process_medians[max(row.process_medians, key=newest.index)]
+    times = row.process_medians[newest_of(row, record.sessions).key]
     time = statistics.median(times)
-    return Measured(
-        time, None if record.single_process else interval(time, times), rates_of(row.counters)
-    )
+    reach = None if record.single_process else interval(time, times)
+    return Measured(time, reach, rates_of(row.counters))
 
 
 def interval(time: float, times: tuple[float, ...]) -> tuple[float, float] | None:
