@@ -41,10 +41,13 @@ _NORMAL = 1.4826  # standard deviations per median absolute deviation of normal 
 _SMALLEST_SD = 1e-4  # no row repeats better than this (standard deviation of the log)
 # A unit's own variance counts beyond this multiple of the median one, which chance explains.
 _OWN_SCATTER = 4.0
-# A row's score is the log of its distance over each of these (standard deviations), in steps.
-_STARTS = (3.0, 6.0, 12.0, 24.0)
-_STEP, _HIGHEST_CELL, _CELLS = 0.1, 40, 4096
+# A unit's row scores if its distance exceeds a start (standard deviations): 1, and the log of how
+# many times it does, in steps. Nearer rows would count although they depend on each other.
+_STARTS = (4.25, 6.0, 8.5, 12.0)
+_STEP, _HIGHEST_LOG, _CELLS = 0.2, 4.0, 4096
 _TINY = 1e-14  # rounding of the convolution
+# The slower units' quantile that is as far from the median as one standard deviation or less.
+_SLOWER_SIDE = 0.8
 # One row, and what rows share, may be so many times as far away as Student's t with so many degrees
 # of freedom explains: that covers lognormal noise (sigma 1), too.
 _HEAVIEST, _HEAVIER = 3.0, 2.0
@@ -225,7 +228,7 @@ def slower_units(
         some = logs[left] - medians(logs[left])
         counts = may[left] & (some >= fleet.least)
         distance = np.where(counts, _distance(some, own[left], fleet.host), 0.0)
-        p, start = _evidence(distance, worth)
+        p, start = _evidence(distance, fleet.host, worth)
         new = p * len(left) <= alpha
         found.p[left], found.excess[left], found.chosen[left] = p, some, new
         found.slower[left] = new[:, None] & _named(distance, start, new)
@@ -245,8 +248,15 @@ def _named(distance: Array, start: Array, new: Mask) -> Mask:
 
 
 def _distance(excess: Array, own: Array, host: Mask) -> Array:
-    """Return how far units are from the others in each row, in standard deviations."""
+    """Return how far units are from the others in each row, in standard deviations.
+
+    Of skewed noise the slower side counts, if it is the wider one.
+    """
     scale = np.maximum(_NORMAL * medians(np.abs(excess)), _SMALLEST_SD)
+    known = np.sum(~np.isnan(excess), axis=0)
+    at = (_SLOWER_SIDE * np.maximum(known - 1, 0)).astype(int)
+    slower = np.take_along_axis(np.sort(excess, axis=0), at[None], 0)[0]
+    scale = np.maximum(scale, slower / special.ndtri(_SLOWER_SIDE))
     added = np.maximum(own - _OWN_SCATTER * medians(own), 0.0)
     distance = excess / np.sqrt(scale**2 + added)
     return np.asarray(distance - _shared(distance, host))
@@ -301,14 +311,19 @@ def _slopes(values: Array, along: Array) -> Array:
     return np.take_along_axis(slope, np.take_along_axis(order, at[:, None], 1), 1)[:, 0]
 
 
-def _evidence(distance: Array, worth: float) -> tuple[Array, Array]:
-    """Return the probability that a healthy unit is so far away, and where its slow rows start."""
-    rows = distance.shape[1]
-    several = [_chance(distance, start) ** worth for start in _STARTS]
-    single = rows * stats.t.sf(np.max(distance, axis=1, initial=0.0) / _HEAVIER, _HEAVIEST)
-    every = np.stack([*several, single])
-    start = np.array([*_STARTS, _STARTS[-1]])[np.argmin(every, axis=0)]
-    return np.minimum(len(every) * np.min(every, axis=0), 1.0), start
+def _evidence(distance: Array, host: Mask, worth: float) -> tuple[Array, Array]:
+    """Return the probability that a healthy unit is so far away, and where its slow rows start.
+
+    The rows of each clock are tested alone, because the host's have heavier tails. The harmonic
+    mean of probabilities holds although they depend on each other (Wilson 2019).
+    """
+    starts = [(clock, start) for clock in (host, ~host) for start in _STARTS]
+    several = [_chance(distance[:, clock], start) ** worth for clock, start in starts]
+    farthest = np.max(distance, axis=1, initial=0.0)
+    single = distance.shape[1] * stats.t.sf(farthest / _HEAVIER, _HEAVIEST)
+    every = np.maximum([*several, single], _TINY)
+    start = np.array([*_STARTS, *_STARTS, _STARTS[-1]])[np.argmin(every, axis=0)]
+    return np.minimum(len(every) / np.sum(1.0 / every, axis=0), 1.0), start
 
 
 def _chance(distance: Array, start: float) -> Array:
@@ -319,8 +334,8 @@ def _chance(distance: Array, start: float) -> Array:
     """
     units, rows = distance.shape
     unit, row = np.nonzero(distance > start)
-    score = np.log(distance[unit, row] / start) / _STEP
-    cell = np.minimum(score.astype(int) + 1, _HIGHEST_CELL)
+    score = 1.0 + np.minimum(np.log(distance[unit, row] / start), _HIGHEST_LOG)
+    cell = (score / _STEP).astype(int)
     shares = np.bincount(row * _CELLS + cell, minlength=rows * _CELLS).reshape(rows, _CELLS) / units
     shares[:, 0] = 1.0 - shares.sum(axis=1)
     sums = np.fft.irfft(np.prod(np.fft.rfft(shares, axis=1), axis=0), _CELLS)
