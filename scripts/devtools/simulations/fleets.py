@@ -3,6 +3,8 @@
 
 The rows are those of the recorded H200s, with their variances between sessions and between
 processes. What sessions shared there, GPUs (and nodes, in rows of the host's clock) share here.
+Half of the recorded device rows are quieter than 0.1 %, so fleets whose device rows all scatter
+alike are simulated, too.
 """
 
 from __future__ import annotations
@@ -35,12 +37,13 @@ class Noise:
     """Draws values of variance 1, of which rows of a unit share `shared`.
 
     Shared values are normal, with the recorded correlation, or of the same kind and alike for all
-    rows.
+    rows. `device_sd` replaces the recorded scatter between GPUs in rows of the device's clock.
     """
 
     draw: Draw
     shared: float = 0.5
     as_recorded: bool = True
+    device_sd: float | None = None
 
 
 def _student(freedom: float, source: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -77,6 +80,13 @@ _DRAWS: Mapping[str, Draw] = {
 NOISES: Mapping[str, Noise] = {
     **{name: Noise(draw) for name, draw in _DRAWS.items()},
     **{f"{name}, correlated": Noise(draw, 0.3, as_recorded=False) for name, draw in _DRAWS.items()},
+}
+# Scatter of processes in device rows that scatter alike (log).
+_DEVICE_SCATTER = 0.002
+ALIKE: Mapping[str, Noise] = {
+    f"{name}, all device rows {sd:.1%}": Noise(_DRAWS[name], device_sd=sd)
+    for name in ("t3", "exponential", "lognormal")
+    for sd in (0.003, 0.005)
 }
 
 
@@ -130,6 +140,14 @@ def simulated(source: np.random.Generator, gpus: int, noise: Noise, sick: Sick) 
     host, deviations, scatter = host[at], deviations[at], scatter[at]
     sessions = deviations.shape[1]
     sd = np.sqrt(np.sum(deviations**2, axis=1) / (sessions - 1))
+    if noise.device_sd is not None:
+        deviations = np.where(
+            host[:, None],
+            deviations,
+            deviations * (noise.device_sd / np.maximum(sd, 1e-12))[:, None],
+        )
+        sd = np.where(host, sd, noise.device_sd)
+        scatter = np.where(host, scatter, _DEVICE_SCATTER)
 
     def levels(units: int) -> Array:
         alone = noise.draw(source, (units, ROWS)) * sd
@@ -257,7 +275,7 @@ TABLES = (
             "% of named GPUs wrong",
             "% of named rows wrong",
         ),
-        {name: partial(_found_row, noise) for name, noise in NOISES.items()},
+        {name: partial(_found_row, noise) for name, noise in {**NOISES, **ALIKE}.items()},
     ),
     Table(
         "fleets-commonly-sick",

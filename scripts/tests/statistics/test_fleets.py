@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from devtools.simulations.fleets import (
+    ALIKE,
     GPUS_A_NODE,
     NOISES,
     PROCESSES,
@@ -55,6 +56,16 @@ def test_heavy_tails_do_not_hide_most_of_the_sick() -> None:
     each = found(NOISES["t3"], 200, Sick(4), SMALL, (5, 5))
     assert each.named >= 0.75
     assert each.wrong_gpus == 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "share"),
+    [("lognormal, all device rows 0.3%", 0.6), ("exponential, all device rows 0.5%", 0.35)],
+)
+def test_noise_of_the_host_does_not_hide_what_is_slow_on_the_device(
+    noise: str, share: float
+) -> None:
+    assert found(ALIKE[noise], 64, Sick(1), SMALL, (20, 20)).named >= share
 
 
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.4, 0.5])

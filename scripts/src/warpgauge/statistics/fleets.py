@@ -42,9 +42,9 @@ _SMALLEST_SD = 1e-4  # no row repeats better than this (standard deviation of th
 # A unit's own variance counts beyond this multiple of the median one, which chance explains.
 _OWN_SCATTER = 4.0
 # A unit's row scores if its distance exceeds a start (standard deviations): 1, and the log of how
-# many times it does, in steps. Below 3, rows that depend on each other would count.
-_STARTS = (3.0, 4.25, 6.0, 8.5, 12.0)
-_STEP, _HIGHEST_LOG, _CELLS = 0.1, 4.0, 8192
+# many times it does, in steps. Nearer rows would count although they depend on each other.
+_STARTS = (4.25, 6.0, 8.5, 12.0)
+_STEP, _HIGHEST_LOG, _CELLS = 0.2, 4.0, 4096
 _TINY = 1e-14  # rounding of the convolution
 # The slower units' quantile that is as far from the median as one standard deviation or less.
 _SLOWER_SIDE = 0.8
