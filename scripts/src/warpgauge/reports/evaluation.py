@@ -289,8 +289,8 @@ def json(found: judged.Evaluation) -> str:
         memory_limit_bytes=found.memory_limit,
         points=tuple(map(_point_of, found.points)),
         geometric_mean=_speed_up_of(found.geometric_mean),
-        base_alone=found.alone[0],
-        candidate_alone=found.alone[1],
+        base_alone=tuple(found.alone[0]),
+        candidate_alone=tuple(found.alone[1]),
         notes=tuple(map(str, found.comparison.notes)),
     )
     return written(document)
