@@ -34,7 +34,7 @@ Index = NDArray[np.intp]
 class Estimates:
     """Log ratios candidate / baseline, positive if slower, and their precision.
 
-    `error` is the standard error, `freedom` its degrees of freedom (inf if assumed).
+    `error` is the standard error, `freedom` its degrees of freedom.
     """
 
     log_ratio: Array
@@ -44,15 +44,11 @@ class Estimates:
     @property
     def p(self) -> Array:
         """Two-sided p of no change, by Student's t."""
-        return np.asarray(2.0 * special.stdtr(self._freedom, -np.abs(self.log_ratio / self.error)))
+        return np.asarray(2.0 * special.stdtr(self.freedom, -np.abs(self.log_ratio / self.error)))
 
     def reach(self, chance: Array | float) -> Array:
         """Return how far the true log ratio lies above the estimate with probability `chance`."""
-        return np.asarray(self.error * special.stdtrit(self._freedom, 1.0 - np.asarray(chance)))
-
-    @property
-    def _freedom(self) -> Array:
-        return np.minimum(self.freedom, _NORMAL_FREEDOM)
+        return np.asarray(self.error * special.stdtrit(self.freedom, 1.0 - np.asarray(chance)))
 
 
 @dataclass(frozen=True)
@@ -105,14 +101,19 @@ def combined_freedom(*parts: tuple[Array, Array]) -> tuple[Array, Array]:
     return variance, variance**2 / np.maximum(inverse, variance**2 / _NORMAL_FREEDOM)
 
 
+def means_of_two(values: Array) -> Array:
+    """Return the means of all two values along the last axis, and of each with itself."""
+    one, other = np.triu_indices(values.shape[-1])
+    return np.asarray((values[..., one] + values[..., other]) / 2.0)
+
+
 def centre(values: Array) -> Array:
-    """Return the median of the means of all pairs along the last axis, including self-pairs.
+    """Return the median of `means_of_two`.
 
     For normal values its error is hardly larger than the mean's, and two wild values of seven
     move it little (Hodges and Lehmann 1963, "Estimates of location based on rank tests").
     """
-    one, other = np.triu_indices(values.shape[-1])
-    return np.asarray(np.median((values[..., one] + values[..., other]) / 2.0, axis=-1))
+    return np.asarray(np.median(means_of_two(values), axis=-1))
 
 
 def inflation(estimates: Estimates, rows: Index) -> float:

@@ -24,6 +24,7 @@ from warpgauge.statistics.log_ratios import (
     Estimates,
     Found,
     centre,
+    means_of_two,
 )
 
 # For each pair, True if the base started, False if the candidate did.
@@ -184,13 +185,9 @@ def signed_ranks(count: int) -> Array:
 
 
 def _by_ranks(table: Array, worse: float, steps: Array, chance: Array) -> Found:
-    """Test by signed ranks; the change is the median of the means of all two pairs.
-
-    Hodges and Lehmann 1963, "Estimates of location based on rank tests".
-    """
-    one, other = np.triu_indices(table.shape[1])
-    means = np.sort((table[:, one] + table[:, other]) / 2.0, axis=1)
-    middle = np.median(means, axis=1)
+    """Test by signed ranks. The change is the `centre`."""
+    means = np.sort(means_of_two(table), axis=1)
+    middle = centre(table)
     chances = signed_ranks(table.shape[1])
     shifted = means * np.sign(middle)[:, None] - steps[:, None]
     against = np.sum(shifted < 0.0, axis=1) + np.ceil(0.5 * np.sum(shifted == 0.0, axis=1))

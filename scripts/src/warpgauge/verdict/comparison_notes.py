@@ -72,7 +72,7 @@ def of(
     yield from _of_rows([one.candidate for one, _ in judged])
     yield from _resources(judged)
     if moved is not None:
-        yield from _host(judged, moved)
+        yield from _host(moved)
     for said in sorted({one.context.get(ISOLATED, "") for one in candidate.sessions.values()}):
         if said == "yes":
             yield Note("isolated", "The run says that it isolated the programs from its machine.")
@@ -131,18 +131,16 @@ def _overrides(
             yield Note("override_unused", f"{foreign(f'--allow {one.word}')} was not needed.")
 
 
-def _host(judged: Judged, moved: Sequence[Movement]) -> Iterator[Note]:
+def _host(moved: Sequence[Movement]) -> Iterator[Note]:
     """Yield a note on the control that differed most between the sides, if that is notable."""
     most = max(moved, key=lambda control: control.seen, default=None)
     if most is None or math.expm1(most.seen) < _TOLD_MOVEMENT:
         return
-    control = next(one for one, _ in judged if one.candidate.name == most.name)
-    ours = control.session
-    session = next(one for one in control.references if one.key == most.session)
+    ours, session = most.control.session, most.session
     size = percent(math.expm1(most.seen), sign=False)
     words = f"The host was not the same on both sides: {foreign(most.name)} moved by {size}"
-    if len(control.references) > 1:
-        words += f" against session {foreign(most.session)}"
+    if len(most.control.references) > 1:
+        words += f" against session {foreign(session.key)}"
     if session.boot_id != ours.boot_id:  # what else may explain the movement
         same = session.gpu_uuid is not None and session.gpu_uuid == ours.gpu_uuid
         words += f", of another {'boot' if same else 'machine'}"
@@ -192,11 +190,9 @@ def _few_processes(
     baseline: Record, candidate: Record, judged: Judged, process_scatter: float
 ) -> Iterator[Note]:
     """Yield a note on sides with too few processes to show their scatter, and what is assumed."""
-    few = {"baseline": 0, "candidate": 0}
-    for one, _ in judged:
-        base = _few(baseline, one.baseline, one.references)
-        cand = _few(candidate, one.candidate, [one.session])
-        few = {"baseline": max(few["baseline"], base), "candidate": max(few["candidate"], cand)}
+    base = (_few(baseline, one.baseline, one.references) for one, _ in judged)
+    cand = (_few(candidate, one.candidate, [one.session]) for one, _ in judged)
+    few = {"baseline": max(base, default=0), "candidate": max(cand, default=0)}
     sides = " and ".join(f"the {side}" for side, count in few.items() if count)
     at_most = f"At most {plural(max(few.values()), 'process', 'processes')} of {sides}"
     if sides and Source.GOOGLE_BENCHMARK not in (baseline.source, candidate.source):

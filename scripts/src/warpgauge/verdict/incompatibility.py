@@ -63,7 +63,8 @@ class Override(Enum):
         self.although = although
 
 
-_WORDS = ", ".join(one.word for one in Override)
+_BY_WORD = {one.word: one for one in Override}
+_WORDS = ", ".join(_BY_WORD)
 
 
 def add_argument(parser: argparse._ActionsContainer) -> None:
@@ -79,9 +80,8 @@ def add_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def _named(word: str) -> Override:
-    for one in Override:
-        if one.word == word:
-            return one
+    if word in _BY_WORD:
+        return _BY_WORD[word]
     raise argparse.ArgumentTypeError(f"{quoted(word)} is not an exception: give one of {_WORDS}")
 
 
@@ -89,7 +89,7 @@ def _named(word: str) -> Override:
 class Incompatibility:
     """A reason not to compare: the fact, the rest of the sentence, and its override.
 
-    Instead of a rest, times that are invalid have a `remedy`, for before they are measured again.
+    Instead of a rest, what invalidates a row's times and rates has a `remedy`.
     """
 
     override: Override
@@ -194,9 +194,6 @@ _SEEN: Mapping[str, tuple[Override, Callable[[float], str], str]] = {
         "correct the bytes and flops that it states, or check whether it skips work",
     ),
 }
-
-# The overrides for everything that invalidates the times of a row and its rates.
-OF_DISTURBANCES = frozenset((Override.PARALLEL, *(override for override, _, _ in _SEEN.values())))
 
 
 def disturbances(row: Row, sessions: Mapping[str, Session]) -> list[Incompatibility]:

@@ -80,8 +80,7 @@ def judge(
             *staleness.notes(baseline, candidate, settings.today),
         ),
         differences=_differences(baseline, candidate, pairings),
-        refusal=_nothing_in_common(baseline, candidate, names, request)
-        or _controls_alone(pairings),
+        refusal=_refusal(baseline, candidate, names, request, pairings),
         alpha=settings.alpha,
     )
     return _under_policy(comparison, settings, request)
@@ -115,18 +114,18 @@ def _under_policy(
     return replace(comparison, verdicts=verdicts, notes=(*notes, *comparison.notes))
 
 
-def _nothing_in_common(
-    baseline: Record, candidate: Record, names: Sequence[str], request: Request
+def _refusal(
+    baseline: Record,
+    candidate: Record,
+    names: Sequence[str],
+    request: Request,
+    pairings: Sequence[Pairing],
 ) -> str | None:
+    """Return why nothing was compared, if so. Controls always pass; alone, they must not."""
     ours = (candidate.rows[name] for name in names if name in candidate.rows)
-    if any(row.name in baseline.rows and not row.skipped for row in ours):
-        return None
-    asked = f" that matches the filter {request.filters}" if request.filters else ""
-    return f"The two sides have no benchmark in common{asked}, so nothing was compared."
-
-
-def _controls_alone(pairings: Sequence[Pairing]) -> str | None:
-    """Return a refusal if only controls were compared. Controls always pass; this must not."""
+    if not any(row.name in baseline.rows and not row.skipped for row in ours):
+        asked = f" that matches the filter {request.filters}" if request.filters else ""
+        return f"The two sides have no benchmark in common{asked}, so nothing was compared."
     if not pairings or not all(one.is_control for one in pairings):
         return None
     return (

@@ -57,7 +57,7 @@ def _common(pairing: Pairing) -> list[int]:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """What a pairing measured in some rounds.
+    """What a pairing measured in some rounds, by default in all that both sides have.
 
     Log seconds of both sides, log ratios (of lock-step slices where measured, else of the
     processes), and for each whether the base started.
@@ -69,17 +69,22 @@ class _Rounds:
     order: Order
 
     @staticmethod
-    def of(pairing: Pairing, rounds: Sequence[int]) -> _Rounds:
+    def of(pairing: Pairing, rounds: Sequence[int] | None = None) -> _Rounds:
+        rounds, row = rounds or _common(pairing), pairing.candidate
         base = _by_round(pairing.baseline, pairing.references[0])
-        cand = _by_round(pairing.candidate, pairing.session)
+        cand = _by_round(row, pairing.session)
         logs = np.log([[base[number], cand[number]] for number in rounds]).reshape(-1, 2)
-        known = _pairs(pairing.candidate)
-        slices = [known[number].log_ratio if known else None for number in rounds]
+        # If the file does not say who started, the sides took turns.
+        every = row.pairs or [Pair(base_first=number % 2 == 1) for number in row.rounds]
+        known = dict(zip(row.rounds, every, strict=True))
+        met = [known[number] for number in rounds]
         of_processes: list[float] = (logs[:, 1] - logs[:, 0]).tolist()
-        both = zip(of_processes, slices, strict=True)
-        ratios = [log if ratio is None else ratio for log, ratio in both]
-        order = (known[number].base_first if known else number % 2 == 1 for number in rounds)
-        return _Rounds(logs[:, 0], logs[:, 1], ratios, tuple(order))
+        ratios = [
+            log if pair.log_ratio is None else pair.log_ratio
+            for log, pair in zip(of_processes, met, strict=True)
+        ]
+        order = tuple(pair.base_first for pair in met)
+        return _Rounds(logs[:, 0], logs[:, 1], ratios, order)
 
 
 def clock_step(base: Array, candidate: Array) -> float:
@@ -95,14 +100,14 @@ def clock_step(base: Array, candidate: Array) -> float:
 
 def log_ratios(pairing: Pairing) -> Sequence[float]:
     """Of the candidate's times over the base's, in each round that both have."""
-    return _Rounds.of(pairing, _common(pairing)).ratios
+    return _Rounds.of(pairing).ratios
 
 
 def compare(
     pairings: Sequence[Pairing], bound_confidence: float = BOUND_CONFIDENCE
 ) -> list[Tested]:
     """Return the tests of `pairings` in their order; each needs `FEWEST_ROUNDS` common rounds."""
-    sides = [_Rounds.of(one, _common(one)) for one in pairings]
+    sides = [_Rounds.of(one) for one in pairings]
     looks = [max((one.look for one in pairing.candidate.pairs), default=1) for pairing in pairings]
     share = 0.5 ** np.array(looks)
     found = pairs.found(
@@ -192,16 +197,11 @@ def _by_round(row: Row, session: Session) -> dict[int, float]:
     return dict(zip(row.rounds, row.process_medians[session.key], strict=True))
 
 
-def _pairs(row: Row) -> dict[int, Pair]:
-    """Return what is known of the pairs by round; empty if nothing is."""
-    return dict(zip(row.rounds, row.pairs, strict=True)) if row.pairs else {}
-
-
 def looks_of(candidate: Record) -> list[int]:
     """Return the last round of each look at the pairs of a run file."""
     last: dict[int, int] = {}
     for row in candidate.rows.values():
-        for number, pair in _pairs(row).items():
+        for number, pair in zip(row.rounds, row.pairs, strict=False):
             last[pair.look] = max(number, last.get(pair.look, 0))
     return sorted(last.values())
 

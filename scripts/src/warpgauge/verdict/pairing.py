@@ -12,7 +12,6 @@ from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE, Cloc
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Session, Source
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.text import inert, quantity
-from warpgauge.verdict import incompatibility
 from warpgauge.verdict.comparability import Comparability, references, same_clock
 from warpgauge.verdict.comparison import Outcome, Verdict
 from warpgauge.verdict.incompatibility import (
@@ -20,6 +19,7 @@ from warpgauge.verdict.incompatibility import (
     Override,
     disturbances,
     newest_of,
+    reason,
     same_model,
 )
 
@@ -94,9 +94,9 @@ def pair(
 
 def _invalid(row: Row, forbidden: Collection[Incompatibility]) -> Verdict:
     """Return an INVALID verdict, without the rates if these are invalid too."""
-    disturbed = any(one.override in incompatibility.OF_DISTURBANCES for one in forbidden)
-    reason, counters = incompatibility.reason(forbidden), {} if disturbed else row.counters
-    return Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=counters)
+    counters = {} if any(one.remedy for one in forbidden) else row.counters
+    words = reason(forbidden)
+    return Verdict(row.name, Outcome.INVALID, row.clock, reason=words, counters=counters)
 
 
 def _one_sided(name: str, base: Row | None, cand: Row | None, whose: str) -> Verdict:

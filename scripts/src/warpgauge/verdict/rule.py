@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from warpgauge.records.counters import Clock
+from warpgauge.records.model import Session
 from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
 from warpgauge.statistics.log_ratios import Tested
@@ -56,31 +57,32 @@ class Movement:
     """How far a control moved between a session and the candidate, as unsigned log ratios.
 
     `seen` is the difference of its medians, `log_ratio` that and two of its standard errors.
-    `copies` says whether it copies memory.
     """
 
-    name: str
-    session: str
-    copies: bool
+    control: Pairing
+    session: Session
     seen: float
     log_ratio: float
 
+    @property
+    def name(self) -> str:
+        return self.control.candidate.name
+
     def concerns(self, row: Row) -> bool:
         """Return whether it applies to a row of host time: of copies, or of other calls."""
-        return self.copies == (_MEMORY in row.counters)
+        return (_MEMORY in self.control.candidate.counters) == (_MEMORY in row.counters)
 
 
 def movements(pairings: Sequence[Pairing]) -> list[Movement]:
     """Return the movements of all controls measured on both sides, except the storage one."""
     found = []
     for one in pairings:
-        name, copies = one.candidate.name, _MEMORY in one.candidate.counters
-        if one.is_control and name != _STORAGE:
+        if one.is_control and one.candidate.name != _STORAGE:
             ours, variance = _median(one.candidate.process_medians[one.session.key])
             for session in one.references:
                 theirs, other = _median(one.baseline.process_medians[session.key])
                 seen, error = abs(ours - theirs), math.sqrt(variance + other)
-                found.append(Movement(name, session.key, copies, seen, seen + 2.0 * error))
+                found.append(Movement(one, session, seen, seen + 2.0 * error))
     return found
 
 
@@ -192,14 +194,14 @@ class Rule:
         """Return a control of the host that moved at least as far as this row, if any."""
         if self.moved is None or pairing.candidate.clock is not Clock.HOST:
             return None
-        references = {session.key for session in pairing.references}
-        controls = [
-            control
-            for control in self.moved
-            if control.session in references and control.concerns(pairing.candidate)
+        further = [
+            one
+            for one in self.moved
+            if one.session in pairing.references
+            and one.concerns(pairing.candidate)
+            and one.log_ratio >= abs(log_ratio)
         ]
-        most = max(controls, key=lambda control: control.log_ratio, default=None)
-        return most if most is not None and abs(log_ratio) <= most.log_ratio else None
+        return max(further, key=lambda one: one.log_ratio, default=None)
 
 
 def _evidence(pairing: Pairing) -> Evidence:
