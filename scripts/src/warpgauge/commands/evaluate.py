@@ -125,7 +125,7 @@ class _EvaluateCommand(MeasuringCommand):
         self, found: Comparison, both: Sequence[Binary], common: Sequence[Binary]
     ) -> Evaluation:
         base, candidate = (
-            [selection.point_of(name) for name in whole.names if name not in part.names]
+            tuple(selection.point_of(name) for name in whole.names if name not in part.names)
             for whole, part in zip(both, common, strict=True)
         )
         one, other = (kernel.typed for kernel in self.sides)

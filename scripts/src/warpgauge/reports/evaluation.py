@@ -195,7 +195,8 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
             yield inert(f"Only the {side} has {_few(lonely)}: not measured.")
     for note in evaluation.comparison.notes:
         yield str(note)
-    undecided = [one.verdict for one in evaluation.points if one.is_undecided]
+    verdicts = [one.verdict for one in evaluation.points]
+    undecided = [one for one in verdicts if one.outcome is Outcome.INCONCLUSIVE]
     bounds = [one.bound for one in undecided if one.bound is not None]
     if bounds:
         most = percent(max(bounds), sign=False)
@@ -289,8 +290,8 @@ def json(found: judged.Evaluation) -> str:
         memory_limit_bytes=found.memory_limit,
         points=tuple(map(_point_of, found.points)),
         geometric_mean=_speed_up_of(found.geometric_mean),
-        base_alone=tuple(found.alone[0]),
-        candidate_alone=tuple(found.alone[1]),
+        base_alone=found.alone[0],
+        candidate_alone=found.alone[1],
         notes=tuple(map(str, found.comparison.notes)),
     )
     return written(document)

@@ -56,12 +56,11 @@ def found(
         for order, of in rows.items()
     }
     correlation = _correlation(tables)
-    result = Found(*np.empty((5, len(ratios))))
+    result = np.empty((5, len(ratios)))
     for order, of in rows.items():
         tested = _tested(tables[order], order, correlation, steps[of], chance[of])
-        for name, values in vars(tested).items():
-            getattr(result, name)[of] = values
-    return result
+        result[:, of] = [*vars(tested).values()]
+    return Found(*result)
 
 
 def _without_order(table: Array, order: Order) -> Array:

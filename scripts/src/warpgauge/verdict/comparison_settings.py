@@ -69,13 +69,6 @@ class ComparisonSettings:
             return None
         return self.policy.minimum_effect(name)
 
-    def paired_effect(self, name: str, clock: Clock) -> float:
-        """Return the minimum effect in pairs if neither option nor policy sets one.
-
-        Half of the tolerance: a change of the tolerance's size measures below it half of the time.
-        """
-        return min(self.tolerance(name, clock), TOLERANCE[clock]) / 2
-
     def excuse(self, name: str) -> str:
         """Return why a change passes under a policy's minimum effect; empty without an entry."""
         entry = self.policy_effect(name)

@@ -56,12 +56,8 @@ class Point:
 
     @property
     def is_measured(self) -> bool:
-        return not self.verdict.is_unmeasured or self.is_undecided
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether it is not known to be slower, nor known to be within the tolerance."""
-        return self.verdict.outcome is Outcome.INCONCLUSIVE
+        undecided = self.verdict.outcome is Outcome.INCONCLUSIVE
+        return undecided or not self.verdict.is_unmeasured
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class Evaluation:
     geometric_mean: SpeedUp | None
     comparison: Comparison
     memory_limit: int | None = None
-    alone: tuple[Sequence[str], Sequence[str]] = ((), ())
+    alone: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(point.verdict.outcome in outcomes for point in self.points)
@@ -100,7 +96,7 @@ class Evaluation:
             return ExitStatus.NOT_MEASURED
         if self.count(Outcome.REGRESSION):
             return ExitStatus.REGRESSION
-        undecided = any(one.is_undecided for one in self.points)
+        undecided = self.count(Outcome.INCONCLUSIVE)
         return ExitStatus.NOT_MEASURED if undecided else ExitStatus.OK
 
 
@@ -108,7 +104,7 @@ def evaluated(
     comparison: Comparison,
     names: tuple[str, str],
     memory_limit: int | None = None,
-    alone: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    alone: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
 ) -> Evaluation:
     """Return the evaluation of two kernels compared in pairs; `memory_limit` in bytes."""
     base, candidate = comparison.baseline, comparison.candidate

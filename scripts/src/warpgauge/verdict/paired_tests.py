@@ -17,8 +17,8 @@ from statistics import median
 
 import numpy as np
 
-from warpgauge.records.model import Record, Session
-from warpgauge.records.row import LARGEST_LOG, Pair, Row
+from warpgauge.records.model import Record
+from warpgauge.records.row import LARGEST_LOG, Pair
 from warpgauge.records.sessions import FEWEST_ROUNDS
 from warpgauge.statistics import pairs
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE
@@ -37,15 +37,12 @@ _SLICE_NOISE_S, _PROCESS_NOISE_S = 0.005, 0.2
 
 def split(pairings: Sequence[Pairing]) -> tuple[list[Pairing], list[Verdict]]:
     """Return the pairings to test, and verdicts on those with too few rounds in common."""
-    fit, lonely = [], []
+    fit = [one for one in pairings if len(_common(one)) >= FEWEST_ROUNDS]
     reason = f"fewer than {FEWEST_ROUNDS} rounds in which both sides count: measure again"
-    for pairing in pairings:
-        row = pairing.candidate
-        if len(_common(pairing)) >= FEWEST_ROUNDS:
-            fit.append(pairing)
-        else:
-            found = Outcome.INVALID
-            lonely.append(Verdict(row.name, found, row.clock, reason=reason, counters=row.counters))
+    lonely = [
+        Verdict(row.name, Outcome.INVALID, row.clock, reason=reason, counters=row.counters)
+        for row in (one.candidate for one in pairings if len(_common(one)) < FEWEST_ROUNDS)
+    ]
     return fit, lonely
 
 
@@ -71,8 +68,11 @@ class _Rounds:
     @staticmethod
     def of(pairing: Pairing, rounds: Sequence[int] | None = None) -> _Rounds:
         rounds, row = rounds or _common(pairing), pairing.candidate
-        base = _by_round(pairing.baseline, pairing.references[0])
-        cand = _by_round(row, pairing.session)
+        sides = (pairing.baseline, pairing.references[0]), (row, pairing.session)
+        base, cand = (
+            dict(zip(one.rounds, one.process_medians[session.key], strict=True))
+            for one, session in sides
+        )
         logs = np.log([[base[number], cand[number]] for number in rounds]).reshape(-1, 2)
         # If the file does not say who started, the sides took turns.
         every = row.pairs or [Pair(base_first=number % 2 == 1) for number in row.rounds]
@@ -191,10 +191,6 @@ def _disagreement(work: str, base: float, candidate: float) -> str:
         f"by the driver's clock {work} of the base took {duration(base)}, and of the candidate "
         f"{duration(candidate)}, which the times that they report do not explain"
     )
-
-
-def _by_round(row: Row, session: Session) -> dict[int, float]:
-    return dict(zip(row.rounds, row.process_medians[session.key], strict=True))
 
 
 def looks_of(candidate: Record) -> list[int]:

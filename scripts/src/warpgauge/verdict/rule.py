@@ -182,7 +182,9 @@ class Rule:
         """Return the minimum effect without a policy or an option."""
         clock, nearness = pairing.candidate.clock, pairing.comparability
         if self.moved is None:
-            return self.settings.paired_effect(pairing.candidate.name, clock)
+            # A change of the tolerance's size measures below it half of the time.
+            tolerance = self.settings.tolerance(pairing.candidate.name, clock)
+            return min(tolerance, comparability.TOLERANCE[clock]) / 2
         is_known = any(control.concerns(pairing.candidate) for control in self.moved)
         if clock is Clock.HOST and not is_known:
             # A disturbed machine is not recognised without controls: boots count as different.
