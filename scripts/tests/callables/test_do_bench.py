@@ -57,6 +57,13 @@ def test_gradients_are_gone_before_each_call() -> None:
     do_bench(backward, grad_to_none=[weight])
 
 
+def test_it_is_refused_within_a_measurement() -> None:
+    token = timing.measuring.set(True)
+    with pytest.raises(UserError, match="within a measurement"):
+        do_bench(lambda: None)
+    timing.measuring.reset(token)
+
+
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(UserError, match="median"):
         do_bench(lambda: None, return_mode="mode")

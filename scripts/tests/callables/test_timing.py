@@ -62,7 +62,7 @@ def test_inputs_of_floating_point_differ_by_slot_and_others_stay() -> None:
     [
         lambda x: x * x * 1.001,
         lambda x: np.full_like(x, np.nan),
-        lambda x, kept=X**2: kept,  # of the first call
+        lambda x, kept=X**2: kept.copy(),  # of the first call
     ],
 )
 def test_a_wrong_result_is_found(operation: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -133,6 +133,42 @@ def test_strided_and_transposed_arrays_keep_their_strides() -> None:
         assert seen[-1] == x.strides
 
 
+def test_an_infinite_reference_widens_no_tolerance() -> None:
+    def wrong(x: np.ndarray) -> np.ndarray:
+        return np.where(x > 0.9, np.inf, x + 7)
+
+    with pytest.raises(WrongResult):
+        measured(Case(), wrong, X, reference=lambda x: np.where(x > 0.9, np.inf, x))
+
+
+def test_strided_arrays_are_changed_in_place_as_they_lie() -> None:
+    for x in (X.T, X[:, ::2]):
+        measured(Case(), increment, x, in_place=[0], reference=increment)
+
+
+def test_what_an_output_leaves_unwritten_is_no_part_of_its_reference() -> None:
+    def half(i: np.ndarray, y: np.ndarray) -> None:
+        y[:3] = i[:3]
+
+    for reference in (None, lambda i, y: None):
+        with pytest.raises(WrongResult):
+            measured(Case(), half, I + 1, I.copy(), outputs=[1], reference=reference)
+
+
+def test_what_the_capture_alone_forbids_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, calls = Case(), iter(range(100))
+
+    def operation(x: np.ndarray) -> np.ndarray:
+        if next(calls) == timing.WARM_UPS + 1:
+            raise ValueError("not in capture mode")
+        return x + 1
+
+    call = timing._Call(operation, (X,), {}, lambda x: x + 1, None)
+    call.measure(case)
+    assert case.modes[-1] == "device_calls"
+    assert call.why_not_captured == "not in capture mode"
+
+
 def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
     call = timing._Call(np.square, (X,), {}, None, None)
     case = Case(captures=False)
@@ -147,6 +183,7 @@ def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
         ((lambda x: None, X), {}, "returns no array"),
         ((np.square, X), {"outputs": [1]}, "argument 1"),
         ((lambda x: x[1:], X), {}, "a result is argument 0"),
+        ((lambda x, kept=X + 1: kept, X), {}, "the same memory"),
         ((np.square, X), {"reference": lambda x: x[0]}, "shape"),
         ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "of 2 results"),
     ],

@@ -103,7 +103,9 @@ class Torch:
         return array.detach().contiguous()
 
     def copy(self, array: Array) -> Array:
-        return array.detach().clone().requires_grad_(array.requires_grad)
+        """Return a copy with the same strides, gaps included."""
+        flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,)).clone()
+        return flat.as_strided(array.shape, array.stride()).requires_grad_(array.requires_grad)
 
     def current_device(self) -> int:
         return int(self._torch.cuda.current_device())
@@ -155,7 +157,9 @@ class CuPy:
         return self._cupy.ascontiguousarray(array)
 
     def copy(self, array: Array) -> Array:
-        return array.copy()
+        elements = self.block(array).bytes // array.itemsize
+        flat = self._cupy.ndarray((elements,), array.dtype, array.data).copy()
+        return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
 
     def current_device(self) -> int:
         return int(self._cupy.cuda.Device().id)
@@ -182,7 +186,10 @@ Framework = Torch | CuPy
 def present() -> list[Framework]:
     """Return the frameworks that the process has imported."""
     known: dict[str, Callable[[Any], Framework]] = {"torch": Torch, "cupy": CuPy}
-    return [make(sys.modules[name]) for name, make in known.items() if name in sys.modules]
+    found = {name: sys.modules[name] for name in known if name in sys.modules}
+    if "torch" in found and not found["torch"].cuda.is_available():  # built for the host alone
+        del found["torch"]
+    return [known[name](module) for name, module in found.items()]
 
 
 def device(frameworks: Sequence[Framework]) -> int:

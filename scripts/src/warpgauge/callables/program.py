@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import runpy
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,6 +67,8 @@ def main(words: Sequence[str]) -> int:
 
 def run(words: Sequence[str]) -> int:
     """Return the exit status of the program, as a compiled one would end."""
+    sys.dont_write_bytecode = True  # what a run leaves behind must not make a tree dirty
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine would take it for a row's error
     try:
         return main(words)
     except UserError as fault:

@@ -26,12 +26,14 @@ Issued = tuple[Returned, list[tuple[int, int]]]  # and address and bytes of each
 
 # The case of the benchmark that this program measures now.
 running: ContextVar[Case] = ContextVar("running", default=None)
+# Whether the engine measures in this process now: it can do one thing at a time.
+measuring: ContextVar[bool] = ContextVar("measuring", default=False)
 
 # Before anything is measured: lazy loading, compilation and autotuning.
 WARM_UPS = 3
 # Results are held to so many unit roundoffs of their type, of themselves and of their root mean
 # square: a sum of either sign loses digits.
-_ROUNDOFFS = 16
+_ROUNDOFFS, _MOST_RELATIVE = 16, 2**-4
 # Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
 _ROTATED, _MOST_KEPT = 3, 4096
 
@@ -98,7 +100,7 @@ def time(
     second call. `tolerance` is (absolute, relative). `bytes` and `flops` are of one call.
 
     Within a benchmark of a program this is the call that measures, and returns None. Raises what
-    `fn` raises, and UserError for what cannot be measured and for wrong results.
+    `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
     call = _Call(fn, arguments, roles, reference, tolerance)
@@ -145,6 +147,11 @@ def do_bench(
     engine decides how many calls it needs, so `warmup` and `rep` change nothing. Nothing is
     verified: ``warpgauge.time`` does that.
     """
+    if measuring.get() or running.get() is not None:
+        raise UserError(
+            "do_bench cannot run within a measurement: call an autotuned kernel once before "
+            "warpgauge.time, so that it is tuned by then"
+        )
     if return_mode not in _MODES:
         raise UserError(f"return_mode is one of {', '.join(_MODES)}, not {return_mode!r}")
     frameworks, samples = arrays.present(), list[float]()
@@ -177,14 +184,17 @@ def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
     """Measure in this process: `how` is the body. Raises what it raises, and UserError."""
     from warpgauge.records import program_report  # a program needs none of its packages
 
-    raised: list[Exception] = []
+    raised: list[BaseException] = []
 
     def body(case: Case) -> None:
+        token = measuring.set(True)
         try:
             how(case)
-        except Exception as fault:
+        except BaseException as fault:
             raised.append(fault)
             raise
+        finally:
+            measuring.reset(token)
 
     report = program_report.parsed(_engine(device).measure(title, body).encode())
     row = next(iter(report.rows.values())) if report else None
@@ -255,7 +265,11 @@ class _Call:
             case.operation(self._captured, self._kept)
             try:
                 case.replay()
-            except engine_module().NotCapturable as fault:
+            except Exception as fault:
+                # What the callable raises there alone is for the capture: it has run before.
+                is_refused = isinstance(fault, engine_module().NotCapturable)
+                if not is_refused and fault is not self._raised:
+                    raise
                 why = self._raised or fault
                 self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
                 case.operation(self._called, self._kept)
@@ -283,11 +297,12 @@ class _Call:
         for at, framework in self._framework.items():
             values[at] = framework.copy(values[at])
         for _ in range(WARM_UPS):
-            self._fn(*values)
+            before = self._fn(*values)
         taken: list[int] = []
         with arrays.entered([framework.counted(taken) for framework in self._frameworks]):
             returned = self._fn(*values)
         case.takes(sum(taken))
+        self._require_new(before, returned, values)
         results = self._results(returned, values)
         if not results:
             raise UserError(
@@ -297,6 +312,18 @@ class _Call:
         size = sum(framework.block(array).bytes for framework, array in results)
         self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
         case.check(self._require_right)
+
+    def _require_new(self, one: Returned, other: Returned, values: Sequence[Any]) -> None:
+        """Raise UserError if two calls, whose results are alive, returned the same memory."""
+        blocks = [
+            {framework.block(array) for framework, array in self._arrays_in(returned)}
+            for returned in (one, other)
+        ]
+        if any(b.bytes and not self._is_an_argument(b, values) for b in blocks[0] & blocks[1]):
+            raise UserError(
+                "two calls return the same memory, which the callable keeps: pass that array as an "
+                "argument, and name it in outputs= or in_place="
+            )
 
     def _captured(self, slot: int, stream: int) -> Issued:
         """Call it while the engine captures its stream: results lie in memory of their own."""
@@ -332,9 +359,16 @@ class _Call:
         for at, framework in self._framework.items():
             if self._roles[at] != "input":
                 before[at] = framework.copy(before[at])
-                self._case.restore(self._buffers[at], slot, framework.block(before[at]).address)
+                block = framework.block(before[at])
+                if self._roles[at] == "output":
+                    before[at][...] = 0  # not what the callable wrote
+                elif block.elements:
+                    self._case.restore(self._buffers[at], slot, block.address)
             if self._reference and framework.block(before[at]).type in ROUNDOFF:
+                learns = getattr(before[at], "requires_grad", False)
                 before[at] = framework.double(before[at])
+                if learns:
+                    before[at].requires_grad_(True)
         returned = (self._reference or self._fn)(*before)
         right = self._arrays_in(returned)  # of a reference that returns what `fn` writes
         if len(right) != len(got):
@@ -355,8 +389,10 @@ class _Call:
             block = framework.block(packed)
         tolerance = self._tolerance
         if tolerance is None:
-            relative = _ROUNDOFFS * ROUNDOFF.get(block.type, 0.0)
-            mean_square = float((doubles * doubles).mean()) if relative and block.elements else 0.0
+            roundoff = ROUNDOFF.get(block.type, 0.0)
+            relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
+            finite = doubles[abs(doubles) < math.inf]
+            mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
             tolerance = (relative * mean_square**0.5, relative)
         self._case.compare(
             block.address, block.elements, block.type, right.address, *tolerance, slot
@@ -373,14 +409,12 @@ class _Call:
         return values
 
     def _arrays_in(self, returned: Returned) -> list[tuple[Framework, Array]]:
-        """Return the arrays that a call returned: one, or several in a tuple, list or dict."""
-        values = list(returned.values()) if isinstance(returned, dict) else returned
-        return [
-            (framework, value)
-            for value in (values if isinstance(values, (tuple, list)) else [values])
-            for framework in self._frameworks
-            if isinstance(value, framework.array)
-        ]
+        """Return the arrays that a call returned: one, or several in tuples, lists and dicts."""
+        if isinstance(returned, dict):
+            returned = list(returned.values())
+        if isinstance(returned, (tuple, list)):
+            return [found for part in returned for found in self._arrays_in(part)]
+        return [(one, returned) for one in self._frameworks if isinstance(returned, one.array)]
 
     def _results(self, returned: Returned, values: Sequence[Any]) -> list[tuple[Framework, Array]]:
         """Return what a call returned, and then what it wrote among its arguments."""
