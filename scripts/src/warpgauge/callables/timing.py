@@ -37,10 +37,13 @@ _ROUNDOFFS, _MOST_RELATIVE = 16, 2**-4
 # Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
 _ROTATED, _MOST_KEPT = 3, 4096
 
-
 # The return modes of do_bench.
 _MODES: dict[str, Callable[[list[float]], float | list[float]]] = {
-    **{"mean": fmean, "median": median, "min": min, "max": max, "all": list}
+    "mean": fmean,
+    "median": median,
+    "min": min,
+    "max": max,
+    "all": list,
 }
 
 
