@@ -25,6 +25,7 @@ from warpgauge.measure import (
     journal,
     machine_context,
     progress,
+    python_file,
     run_file,
     runner,
     selection,
@@ -114,7 +115,9 @@ class Fidelity:
     def _binary(self, folder: Path, scratch: Path) -> Binary:
         """The program with the benchmarks that were asked for. Raises UserError."""
         path = folder / self.options.binary
-        if self.options.kernels is None:
+        if self.options.file is not None:
+            [all_of_it] = discovery.find(python_file.provide(self.options.file), scratch)
+        elif self.options.kernels is None:
             [all_of_it] = discovery.listed([Binary(path)], scratch)
         else:
             kernels = ExternalKernels.of(self.options.kernels)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.commands.arguments import Parser, add, file, group, one_device, positive
+from warpgauge.commands.arguments import Parser, add, file, group, one_device, positive, python_file
 from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError
@@ -27,6 +27,7 @@ class Options:
     out: Path | None
     build: bool
     kernels: Path | None = None  # a manifest, whose kernels bench_external measures
+    file: Path | None = None  # benchmarks in Python
     naive: bool = False  # the usual timers of one kernel, beside ours and CUPTI's
     markdown: bool = False
 
@@ -38,6 +39,8 @@ def parse(argv: Sequence[str]) -> Options:
         if given.binary != BINARY:
             raise UserError("--kernels measures the kernels of a manifest: omit --binary")
         given.binary = "external"
+    if given.file is not None and (given.binary != BINARY or given.naive):
+        raise UserError("FILE.py has benchmarks of its own: omit --binary, --kernels and --naive")
     if not given.binary or "/" in given.binary:
         raise UserError(
             f"--binary {typed(given.binary)} is not a family: say elementwise or bench_gemm"
@@ -67,8 +70,10 @@ def command_line() -> Parser:
     )
     # fmt: off
     what = group(parser, "what to measure", "%(prog)s --binary gemm --filter '^gemm/'")
-    add(what, "--filter")
     opt = what.add_argument
+    opt("file", metavar="FILE.py", nargs="?", type=python_file,
+        help="measure the benchmarks of this file instead of a family")
+    add(what, "--filter")
     opt("--binary", metavar="FAMILY", default=BINARY, help=f"family to measure; default {BINARY}")
     opt("--kernels", metavar="FILE", type=Path,
         help="measure the kernels of this manifest (*.toml) instead of a family")
