@@ -28,6 +28,20 @@ function(warpgauge_set_options)
   endforeach()
 endfunction()
 
+# warpgauge_share_libstdcxx(target)
+# A library that a foreign process loads finds the shared libstdc++ there, and a copy of its own beside
+# that crashes. A compiler that has the static one alone must link the system's.
+function(warpgauge_share_libstdcxx target)
+  execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libstdc++.so
+    OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE shared ERROR_QUIET)
+  if(shared STREQUAL "libstdc++.so")  # as it was asked for: there is none
+    find_library(WARPGAUGE_LIBSTDCXX libstdc++.so.6 REQUIRED)
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/libstdcxx")
+    file(CREATE_LINK "${WARPGAUGE_LIBSTDCXX}" "${PROJECT_BINARY_DIR}/libstdcxx/libstdc++.so" SYMBOLIC)
+    target_link_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/libstdcxx")
+  endif()
+endfunction()
+
 # warpgauge_add_library(name alias [STATIC])
 # A library that other projects link as warpgauge::alias; its rooms add their sources. STATIC where it
 # cannot be a shared one.

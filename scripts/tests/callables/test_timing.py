@@ -14,6 +14,7 @@ from warpgauge.callables import arrays, timing
 from warpgauge.system.errors import UserError
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+Y = np.linspace(2, 3, 12, dtype="float32").reshape(3, 4)
 I = np.arange(6, dtype="int64")  # noqa: E741
 
 
@@ -55,6 +56,28 @@ def test_inputs_of_floating_point_differ_by_slot_and_others_stay() -> None:
     assert not np.array_equal(first[0], second[0])
     assert np.array_equal(first[1], I)
     assert np.array_equal(second[1], I)
+
+
+def test_a_fixed_argument_keeps_its_order_in_all_slots() -> None:
+    seen = []
+
+    def operation(x: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        seen.append(mask.copy())
+        return np.asarray(x * mask)
+
+    measured(Case(), operation, X, Y, fixed=[1], reference=operation)
+    assert all(np.array_equal(mask, Y) for mask in seen)
+
+
+def test_an_array_that_is_passed_twice_is_one_in_each_slot() -> None:
+    seen = []
+
+    def operation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        seen.append(x.ctypes.data == y.ctypes.data)
+        return np.asarray(x * y)
+
+    measured(Case(), operation, X, X, reference=operation)
+    assert seen[-1]
 
 
 @pytest.mark.parametrize(
@@ -163,14 +186,14 @@ def test_what_the_capture_alone_forbids_is_called(monkeypatch: pytest.MonkeyPatc
             raise ValueError("not in capture mode")
         return x + 1
 
-    call = timing._Call(operation, (X,), {}, lambda x: x + 1, None)
+    call = timing._Call(operation, (X,), {}, (), lambda x: x + 1, None)
     call.measure(case)
     assert case.modes[-1] == "device_calls"
     assert call.why_not_captured == "not in capture mode"
 
 
 def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
-    call = timing._Call(np.square, (X,), {}, None, None)
+    call = timing._Call(np.square, (X,), {}, (), None, None)
     case = Case(captures=False)
     call.measure(case)
     assert case.modes == ["device_calls"]

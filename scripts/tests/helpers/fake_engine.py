@@ -35,6 +35,8 @@ class NumPy:
     def device(self, array: Array) -> int | None:
         return self._device
 
+    def forget_gradient(self, array: Array) -> None: ...
+
     def current_device(self) -> int:
         return 0
 
@@ -90,10 +92,10 @@ class Case:
         self._buffers: list[tuple[str, list[Array], list[Array]]] = []
         self._kept: dict[int, object] = {}
 
-    def add(self, address: int, count: int, type_: str, role: str, turned: bool) -> int:
+    def add(self, address: int, count: int, type_: str, role: str, shifted: bool) -> int:
         size = count * _SIZES[type_]
         given = np.frombuffer(ctypes.string_at(address, size), _TYPES[type_])
-        first = [np.roll(given, -slot) if turned else given.copy() for slot in range(self.slots)]
+        first = [np.roll(given, -slot) if shifted else given.copy() for slot in range(self.slots)]
         if role == "output":
             first = [np.full(count, 255, _TYPES[type_]) for _ in first]
         self._buffers.append((role, first, [one.copy() for one in first]))

@@ -18,6 +18,7 @@ _ELEMENTS = {
     **{"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"},
     **{"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"},
     **{"int64": "i64", "int32": "i32", "uint32": "u32", "int8": "i8", "uint8": "u8"},
+    **{"complex64": "f32", "complex128": "f64"},  # two elements each
 }
 # Of floating point: the unit roundoff, 2^-p for a significand of p digits.
 ROUNDOFF = {
@@ -49,7 +50,8 @@ class Block:
     def of(address: int, span: int, item_bytes: int, type_name: str) -> Block:
         """`span`: how many elements lie from the first to the last one."""
         known = _ELEMENTS.get(type_name)
-        elements = span if known else span * item_bytes
+        each = 2 if type_name.startswith("complex") else 1
+        elements = span * (each if known else item_bytes)
         return Block(address, span * item_bytes, elements, known or "u8")
 
 
@@ -63,6 +65,16 @@ class _Integers:
             "data": (address, False),
             "version": 3,
         }
+
+
+class _External:
+    """A stream that CuPy shall not own."""
+
+    def __init__(self, stream: int) -> None:
+        self._stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._stream  # the version of the protocol
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
@@ -107,6 +119,10 @@ class Torch:
         flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,)).clone()
         return flat.as_strided(array.shape, array.stride()).requires_grad_(array.requires_grad)
 
+    def forget_gradient(self, array: Array) -> None:
+        """Let a backward pass write its gradient, as the first one does, and not add to it."""
+        array.grad = None
+
     def current_device(self) -> int:
         return int(self._torch.cuda.current_device())
 
@@ -126,8 +142,12 @@ class Torch:
 
     def own_memory(self) -> Context:
         """Return a context whose arrays lie in memory that nothing else uses."""
-        pool = self._torch.cuda.MemPool()
-        return lambda: self._torch.cuda.use_mem_pool(pool)
+        cuda, autograd = self._torch.cuda, self._torch.autograd
+        pool = cuda.MemPool()
+        # The pool is of this thread, and so must be what is allocated for gradients.
+        return lambda: entered(
+            [autograd.set_multithreading_enabled(False), cuda.use_mem_pool(pool)]
+        )
 
 
 class CuPy:
@@ -161,11 +181,18 @@ class CuPy:
         flat = self._cupy.ndarray((elements,), array.dtype, array.data).copy()
         return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
 
+    def forget_gradient(self, array: Array) -> None: ...
+
     def current_device(self) -> int:
         return int(self._cupy.cuda.Device().id)
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        context: AbstractContextManager[object] = self._cupy.cuda.ExternalStream(stream)
+        streams = self._cupy.cuda
+        context: AbstractContextManager[object] = (
+            streams.Stream.from_external(_External(stream))
+            if hasattr(streams.Stream, "from_external")  # since CuPy 14, which deprecates the other
+            else streams.ExternalStream(stream)
+        )
         return context
 
     @contextmanager

@@ -90,23 +90,25 @@ def time(
     tolerance: tuple[float, float] | None = None,
     outputs: Sequence[int] = (),
     in_place: Sequence[int] = (),
+    fixed: Sequence[int] = (),
     bytes: int | None = None,
     flops: float | None = None,
     name: str | None = None,
 ) -> Timing | None:
     """Time ``fn(*arguments)`` on the device, cold.
 
-    Each call gets copies of the arrays among the arguments. Floating-point elements are turned by
-    an offset of each copy, so that a kept result is found. `outputs` and `in_place` are positions
-    of arguments that `fn` writes, or reads and changes. `reference` gets the same in double
-    precision, and returns or writes what `fn` does; without one, results are held to those of a
-    second call. `tolerance` is (absolute, relative). `bytes` and `flops` are of one call.
+    Each call gets copies of the arrays among the arguments. Floating-point elements are shifted by
+    an offset of each copy, so that a kept result is found; `fixed` are positions of arguments that
+    are not. `outputs` and `in_place` are positions of arguments that `fn` writes, or reads and
+    changes. `reference` gets the same in double precision, and returns or writes what `fn` does;
+    without one, results are held to those of a second call. `tolerance` is (absolute, relative).
+    `bytes` and `flops` are of one call.
 
     Within a benchmark of a program this is the call that measures, and returns None. Raises what
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
-    call = _Call(fn, arguments, roles, reference, tolerance)
+    call = _Call(fn, arguments, roles, fixed, reference, tolerance)
 
     def on_device(case: Case) -> None:
         if bytes:
@@ -236,11 +238,12 @@ class _Call:
         fn: Callable[..., Returned],
         arguments: Sequence[object],
         roles: dict[int, str],
+        fixed: Sequence[int],
         reference: Callable[..., Returned] | None,
         tolerance: tuple[float, float] | None,
     ) -> None:
         self._fn, self._arguments = fn, arguments
-        self._reference, self._tolerance = reference, tolerance
+        self._reference, self._tolerance, self._fixed = reference, tolerance, fixed
         self.why_not_captured = ""
         self._frameworks = arrays.present()
         self._raised: Exception | None = None
@@ -282,20 +285,27 @@ class _Call:
         """Time what the host does for a call."""
         with arrays.on_stream(case.stream, self._frameworks):
             self._begin(case)
-            case.operation(self._called, self._kept)
+            case.operation(self._issued, 1)
             case.issue_calls()
 
     def _begin(self, case: Case) -> None:
         """Declare its arrays, call it as it is, and learn what it returns."""
         self._case = case
-        self._buffers = {}
-        self._slots: dict[tuple[int, ...], list[Any]] = {}
+        self._buffers: dict[int, int] = {}
+        self._slots: dict[int, list[Any]] = {}
         self._memory = [one.own_memory() for one in self._frameworks]
+        numbers: dict[int, int] = {}  # an array that is passed twice is one buffer
         for at, framework in self._framework.items():
-            block, role = framework.block(self._arguments[at]), self._roles[at]
-            # Those that it changes are restored before each replay, which must be fast.
-            turned = block.type in ROUNDOFF and role == "input"
-            self._buffers[at] = case.add(block.address, block.elements, block.type, role, turned)
+            array, role = self._arguments[at], self._roles[at]
+            if id(array) not in numbers:
+                block = framework.block(array)
+                # Those that it changes are restored before each replay, which must be fast.
+                is_free = role == "input" and at not in self._fixed
+                shifted = is_free and block.type in ROUNDOFF
+                numbers[id(array)] = case.add(
+                    block.address, block.elements, block.type, role, shifted
+                )
+            self._buffers[at] = numbers[id(array)]
         values = list(self._arguments)
         for at, framework in self._framework.items():
             values[at] = framework.copy(values[at])
@@ -333,9 +343,15 @@ class _Call:
         with arrays.entered([make() for make in self._memory]):
             return self._called(slot, stream)
 
+    def _issued(self, slot: int, _: int) -> Issued:
+        """Call it, and nothing else: the host's time is the caller's."""
+        return self._fn(*self._views(slot)), []
+
     def _called(self, slot: int, _: int) -> Issued:
         """Call it for the engine: return what it returned, and the memory of that."""
         values = self._views(slot)
+        for at, framework in self._framework.items():
+            framework.forget_gradient(values[at])
         try:
             returned = self._fn(*values)
         except Exception as fault:
@@ -403,11 +419,11 @@ class _Call:
 
     def _views(self, slot: int) -> list[Any]:
         """Return the arguments, with the arrays of a slot, made once."""
-        addresses = tuple(self._case.address(number, slot) for number in self._buffers.values())
-        if (known := self._slots.get(addresses)) is not None:
+        if (known := self._slots.get(slot)) is not None:
             return known
-        values = self._slots[addresses] = list(self._arguments)
-        for (at, framework), address in zip(self._framework.items(), addresses, strict=True):
+        values = self._slots[slot] = list(self._arguments)
+        for at, framework in self._framework.items():
+            address = self._case.address(self._buffers[at], slot)
             values[at] = framework.like(values[at], address)
         return values
 
