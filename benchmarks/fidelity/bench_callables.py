@@ -216,7 +216,10 @@ torch::Tensor scaled(torch::Tensor x) {
 @warpgauge.benchmark("extension/scale", n=[4096, 2**16, 2**20, 2**24])
 def extension(n: int) -> None:
     built = load_inline(
-        "warpgauge_scale", "torch::Tensor scaled(torch::Tensor x);", EXTENSION, ["scaled"]
+        name="warpgauge_scale",
+        cpp_sources="torch::Tensor scaled(torch::Tensor x);",
+        cuda_sources=EXTENSION,
+        functions=["scaled"],
     )
     warpgauge.time(built.scaled, normal(n), reference=lambda x: 3 * x, bytes=8 * n)
 

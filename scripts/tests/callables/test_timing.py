@@ -76,8 +76,8 @@ def test_an_array_that_is_passed_twice_is_one_in_each_slot() -> None:
         seen.append(x.ctypes.data == y.ctypes.data)
         return np.asarray(x * y)
 
-    measured(Case(), operation, X, X, reference=operation)
-    assert seen[-1]
+    measured(Case(), operation, X, X, reference=np.multiply)
+    assert all(seen)
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ class Torch:
 
     def double(self, array: Array) -> Array:
         """Return it in double precision, with its elements in order and no gaps."""
-        real = self._torch.view_as_real(array) if array.is_complex() else array
-        return real.detach().double().contiguous()
+        wide = self._torch.complex128 if array.is_complex() else self._torch.float64
+        return array.detach().to(wide).contiguous()
 
     def packed(self, array: Array) -> Array:
         return array.detach().contiguous()
@@ -169,9 +169,8 @@ class CuPy:
         return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
 
     def double(self, array: Array) -> Array:
-        packed = self._cupy.ascontiguousarray(array)
-        real = packed.view(packed.real.dtype) if packed.dtype.kind == "c" else packed
-        return real.astype("float64")
+        wide = "complex128" if array.dtype.kind == "c" else "float64"
+        return self._cupy.ascontiguousarray(array, dtype=wide)
 
     def packed(self, array: Array) -> Array:
         return self._cupy.ascontiguousarray(array)

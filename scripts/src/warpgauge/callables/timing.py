@@ -279,6 +279,7 @@ class _Call:
                 why = self._raised or fault
                 self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
                 case.operation(self._called, self._kept)
+                self._slots.clear()  # the engine lays them out anew
                 case.device_calls()
 
     def measure_host(self, case: Case) -> None:
@@ -306,9 +307,12 @@ class _Call:
                     block.address, block.elements, block.type, role, shifted
                 )
             self._buffers[at] = numbers[id(array)]
-        values = list(self._arguments)
+        values, copies = list(self._arguments), dict[int, Array]()
         for at, framework in self._framework.items():
-            values[at] = framework.copy(values[at])
+            number = self._buffers[at]
+            if number not in copies:
+                copies[number] = framework.copy(values[at])
+            values[at] = copies[number]
         for _ in range(WARM_UPS):
             before = self._fn(*values)
         taken: list[int] = []
@@ -410,7 +414,8 @@ class _Call:
         if tolerance is None:
             roundoff = ROUNDOFF.get(block.type, 0.0)
             relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
-            finite = doubles[abs(doubles) < math.inf]
+            sizes = abs(doubles)
+            finite = sizes[sizes < math.inf]
             mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
             tolerance = (relative * mean_square**0.5, relative)
         self._case.compare(
@@ -421,10 +426,13 @@ class _Call:
         """Return the arguments, with the arrays of a slot, made once."""
         if (known := self._slots.get(slot)) is not None:
             return known
-        values = self._slots[slot] = list(self._arguments)
+        values, views = list(self._arguments), dict[int, Array]()
         for at, framework in self._framework.items():
-            address = self._case.address(self._buffers[at], slot)
-            values[at] = framework.like(values[at], address)
+            number = self._buffers[at]
+            if number not in views:
+                views[number] = framework.like(values[at], self._case.address(number, slot))
+            values[at] = views[number]
+        self._slots[slot] = values
         return values
 
     def _arrays_in(self, returned: Returned) -> list[tuple[Framework, Array]]:
