@@ -314,10 +314,10 @@ class _Call:
                 copies[number] = framework.copy(values[at])
             values[at] = copies[number]
         for _ in range(WARM_UPS):
-            before = self._fn(*values)
+            before = self._run(values)
         taken: list[int] = []
         with arrays.entered([framework.counted(taken) for framework in self._frameworks]):
-            returned = self._fn(*values)
+            returned = self._run(values)
         case.takes(sum(taken))
         self._require_new(before, returned, values)
         results = self._results(returned, values)
@@ -351,13 +351,16 @@ class _Call:
         """Call it, and nothing else: the host's time is the caller's."""
         return self._fn(*self._views(slot)), []
 
+    def _run(self, values: Sequence[Any]) -> Returned:
+        for at, framework in self._framework.items():
+            framework.forget_gradient(values[at])
+        return self._fn(*values)
+
     def _called(self, slot: int, _: int) -> Issued:
         """Call it for the engine: return what it returned, and the memory of that."""
         values = self._views(slot)
-        for at, framework in self._framework.items():
-            framework.forget_gradient(values[at])
         try:
-            returned = self._fn(*values)
+            returned = self._run(values)
         except Exception as fault:
             self._raised = fault
             raise
