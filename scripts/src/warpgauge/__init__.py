@@ -5,6 +5,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from warpgauge.callables.perf_report import perf_report as perf_report
     from warpgauge.callables.program import benchmark as benchmark
     from warpgauge.callables.timing import Timing as Timing
     from warpgauge.callables.timing import do_bench as do_bench
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"  # as in CMakeLists.txt
 
 # What measures callables of Python, and its module: imported at the first use.
-_CALLABLES = {"benchmark": "program", "do_bench": "timing", "time": "timing", "Timing": "timing"}
+_CALLABLES = {
+    **{"benchmark": "program", "perf_report": "perf_report"},
+    **{"do_bench": "timing", "time": "timing", "Timing": "timing"},
+}
 
 
 def __getattr__(name: str) -> object:

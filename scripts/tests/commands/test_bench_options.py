@@ -83,7 +83,7 @@ CONTRADICTIONS = {
     "--against=main": ["--no-confirm", "--kernels=x.toml"],
     "--kernels=x.toml": ["--build-dir=.", "--suite=full"],
     "--why": ["--record", "--self-check", "--no-confirm", "--build-dir=.", "--kernels=x.toml"],
-    "bench_x.py": ["--build-dir=.", "--kernels=x.toml", "--why", "--no-build"],
+    "bench_x.py": ["--build-dir=.", "--kernels=x.toml", "--programs=x", "--no-build"],
     "--device=all": ["--self-check", "--format=json"],
     "--parallel": ["--device=0", "--device=0,1", "--record"],
     "--resume": ["--list", "--filter=x", "--no-build"],

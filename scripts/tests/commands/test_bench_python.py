@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench FILE.py: the file's folder is the project, whose commits are measured in pairs."""
+"""Commands with FILE.py: the file's folder is the project, whose commits are measured in pairs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,38 @@ from test_build_dir import context
 
 import fake_binary
 from clone import TIMES, GitRepository
-from warpgauge.commands import bench
+from driver_runs import DriverRuns
+from traces import process, text
+from warpgauge.commands import bench, bisect, profile, sweep, why
 from warpgauge.measure import python_file
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system import environment
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import cupti
 
 FILE = "bench_sync.py"
+TRACE = text(process("sync/busy", replays=5))
 SLOW = {**TIMES, "sync/idle": 2000.0}
 
 
 class Project(GitRepository):
     """A clone with a file of benchmarks; warpgauge lies elsewhere."""
 
+    @property
+    def tree(self) -> Path:
+        return self.root.parent / "warpgauge"
+
     def bench(self, *argv: str) -> ExitStatus:
-        return bench.main(["--seed=1", FILE, *argv], self.root.parent / "warpgauge")
+        return bench.main(["--seed=1", FILE, *argv], self.tree)
 
     def takes(self, times: dict[str, float]) -> None:
         (self.root / FILE).write_text(json.dumps(times))
+
+    def commits(self, times: dict[str, float], **files: str) -> str:
+        """Commit the file, and others; return the commit."""
+        for name, content in files.items():
+            (self.root / name).write_text(content)
+        self.takes(times)
+        return self.commit({})
 
 
 @pytest.fixture
@@ -35,14 +51,17 @@ def project(clone: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The program of a file takes the times that stand in it."""
 
     def provide(path: Path) -> Path:
-        text = path.read_text()
-        folder = tmp_path / "made" / hashlib.sha256(f"{path} {text}".encode()).hexdigest()
-        fake_binary.make(folder, "sync", json.loads(text))
+        if not path.exists():
+            raise UserError(f"{path} is no file")
+        content = path.read_text()
+        folder = tmp_path / "made" / hashlib.sha256(f"{path} {content}".encode()).hexdigest()
+        fake_binary.make(folder, "sync", json.loads(content), trace=TRACE)
         return folder
 
     made = Project(clone.root, clone.capsys)
     monkeypatch.setattr(python_file, "provide", provide)
     monkeypatch.delattr("warpgauge.measure.build.build")  # nothing may be built
+    monkeypatch.setattr(environment, "ROOT", made.tree)
     monkeypatch.chdir(made.root)
     made.takes(TIMES)
     made.git("add", FILE)
@@ -75,3 +94,110 @@ def test_what_a_baseline_flags_is_measured_in_pairs_with_its_commit(project: Pro
     assert project.bench() is ExitStatus.REGRESSION
     assert "Measured again in pairs with its commit" in project.output()[0]
     assert not (project.root / "build" / "base").exists()
+
+
+def test_an_interrupted_run_of_a_file_is_resumed_by_its_name(
+    project: Project, driver_runs: DriverRuns
+) -> None:
+    driver_runs.interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        project.bench("--processes=5")
+    driver_runs.interrupt(after=None)
+    with pytest.raises(UserError, match=r"FILE\.py --resume"):
+        bench.main(["--resume"], project.tree)
+    bench.main([FILE, "--resume"], project.tree)
+    assert len(driver_runs.plans) == 3
+    assert "Resuming" in project.output()[1]
+
+
+def test_a_sweep_is_over_all_benchmarks_of_a_file_or_some(project: Project) -> None:
+    names = [f"{name}/n:{n}" for name in ("copy/ours", "copy/theirs", "sum") for n in (64, 128)]
+    project.takes(dict.fromkeys([*names, "copy/idle"], 1e3))
+
+    def columns(*argv: str) -> list[str]:
+        assert sweep.main([FILE, "--x=n", "--seed=1", *argv], project.tree) is ExitStatus.OK
+        lines = project.capsys.readouterr().out.splitlines()
+        return next(line.split()[1:] for line in lines if line.split()[:1] == ["n"])
+
+    assert columns() == ["copy/ours", "copy/theirs", "sum"]
+    assert columns("copy/ours") == ["copy/ours"]
+    assert columns("copy", "--values=1Ki..4Ki") == ["copy/ours", "copy/theirs"]
+
+
+def test_a_sweep_of_a_file_says_what_it_lacks(project: Project) -> None:
+    for argv, said in (
+        (["--x=m"], "no benchmark has the axis 'm': it has no axis"),
+        (["--x=n", "kernels.toml"], "FILE.py cannot be combined with a manifest"),
+        (["--x=n", "bench_other.py"], "'bench_other.py' is one too many"),
+        (["--x=n", "--no-build"], "--no-build"),
+    ):
+        with pytest.raises(UserError, match=said.replace("*", ".")):
+            sweep.main([FILE, *argv], project.tree)
+
+
+def test_a_program_of_a_file_that_cannot_list_is_a_fault_of_the_sweep(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake_binary.make(tmp_path / "bad", "sync", listing_fault="No module named 'torch'")
+    monkeypatch.setattr(python_file, "provide", lambda path: tmp_path / "bad")
+    with pytest.raises(UserError, match="No module named 'torch'") as refusal:
+        sweep.main([FILE, "--x=n"], project.tree)
+    assert refusal.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_the_reason_is_searched_between_commits_of_a_file(project: Project) -> None:
+    project.commits({**TIMES, "sync/busy": 9000.0})
+    arguments = [FILE, "sync/busy", "--against=HEAD~1", "--processes=2", "--format=json=why.json"]
+    assert why.main(arguments, project.tree) is ExitStatus.OK
+    (found,) = json.loads(Path("why.json").read_text())["benchmarks"]
+    assert found["name"] == "sync/busy"
+    assert found["slowdown"] == pytest.approx(0.8, abs=0.05)
+    with pytest.raises(UserError, match="one too many"):
+        why.main([FILE, "sync/busy", "sync/idle"], project.tree)
+    with pytest.raises(UserError, match="--base-build-dir"):
+        why.main([FILE, "sync/busy", "--base-build-dir=."], project.tree)
+
+
+def test_a_run_of_a_file_explains_what_is_slower(project: Project) -> None:
+    project.takes(SLOW)
+    assert project.bench("--against=HEAD", "--why", "--format=json=run.json") is (
+        ExitStatus.REGRESSION
+    )
+    verdicts = json.loads(Path("run.json").read_text())["verdicts"]
+    (reason,) = (one["why"] for one in verdicts if one["name"] == "sync/idle")
+    assert "sync/idle" in reason["paragraph"]
+
+
+def test_a_benchmark_of_a_file_is_traced_by_the_library_of_warpgauge(project: Project) -> None:
+    with pytest.raises(UserError, match=cupti.LIBRARY):
+        profile.main([FILE, "sync/busy"], project.tree)
+    folder = project.tree / "build" / "release" / "benchmarks"
+    folder.mkdir(parents=True)
+    (folder / cupti.LIBRARY).touch()
+    for argv in (["sync/busy"], ["busy", "--table"]):
+        assert profile.main([FILE, *argv], project.tree) is ExitStatus.OK
+        assert "cudaGraphLaunch" in project.output()[0]
+    for argv, said in (
+        ([], "'' matches 2 benchmarks"),
+        (["sync/busy", "--sass"], "holds no machine code"),
+    ):
+        with pytest.raises(UserError, match=said):
+            profile.main([FILE, *argv], project.tree)
+
+
+def test_the_commit_that_made_a_benchmark_of_a_file_slower_is_found(project: Project) -> None:
+    fast, slow = {"sync/idle": 50_000.0}, {"sync/idle": 55_000.0}
+    good = project.commits(fast)
+    project.commits(fast, helper="1")
+    guilty = project.commits(slow, helper="2")
+    project.commits(slow, helper="3")
+    search = ["--row", "sync/idle", "--seed=1", FILE]  # after the options, too
+    assert bisect.main([good, "HEAD", *search], project.tree) is ExitStatus.OK
+    assert f"Slower since {guilty[:10]}" in project.output()[0]
+    (project.root / FILE).unlink()
+    project.commit({})
+    project.commits(slow, helper="4")
+    assert bisect.main([good, "HEAD", *search], project.tree) is ExitStatus.OK
+    with pytest.raises(UserError, match=f"has no {FILE}") as refusal:
+        bisect.main(["HEAD~1", "HEAD", *search], project.tree)
+    assert refusal.value.status is ExitStatus.NOT_MEASURED

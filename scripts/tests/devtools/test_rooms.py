@@ -12,24 +12,24 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 155  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 156  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "callables": 730,
+    "callables": 905,
     "statistics": 1283,
     "verdict": 2950,
     "reports": 4440,
-    "measure": 4680,
+    "measure": 4690,
     "baselines": 771,
     "external": 1370,
     "why": 2670,
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 4835,
+    "commands": 4885,
 }
 
 # What each room may import, beside itself.
@@ -39,7 +39,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
     "reports": {"verdict", "records", "system"},
-    "callables": {"records", "system"},
+    "callables": {"reports", "verdict", "records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},
     "external": {"measure", "records", "system"},

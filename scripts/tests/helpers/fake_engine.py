@@ -24,6 +24,14 @@ class WrongResult(RuntimeError):
     """As the engine raises it."""
 
 
+class Unsupported(RuntimeError):
+    """As the engine raises it."""
+
+
+class NoDevice(RuntimeError):
+    """As the engine raises it."""
+
+
 class NumPy:
     """A framework; `memory` are the calls within memory of their own."""
 
@@ -163,4 +171,5 @@ class Case:
 
 
 def module() -> SimpleNamespace:
-    return SimpleNamespace(NotCapturable=NotCapturable, WrongResult=WrongResult)
+    kinds = (NotCapturable, WrongResult, Unsupported, NoDevice)
+    return SimpleNamespace(**{kind.__name__: kind for kind in kinds})

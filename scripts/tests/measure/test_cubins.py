@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import shell
 from hand_made_cubin import cubin
 from warpgauge.measure import cubins, toolkit
 from warpgauge.system.errors import UserError
@@ -148,3 +149,14 @@ def test_a_program_without_kernels_of_its_own_has_none(tmp_path: Path) -> None:
         pytest.skip(str(absent))
     program = Path(shutil.which("true") or "")
     assert cubins.digests(program) == {}
+
+
+def test_a_script_has_no_machine_code_and_says_so(tmp_path: Path) -> None:
+    script = tmp_path / "bench_x"
+    script.write_text("#!/usr/bin/env python3\n")
+    tool = tmp_path / "cuobjdump"
+    shell.script(tool, "exit 1")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cubins, "tool", lambda name: str(tool))
+        with pytest.raises(UserError, match="bench_x is a script"):
+            cubins.of(script, tmp_path)

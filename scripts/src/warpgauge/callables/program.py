@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +19,9 @@ from warpgauge.callables import timing
 from warpgauge.system.errors import UserError
 
 Body = TypeVar("Body", bound=Callable[..., None])
+# Files of frames: of this package, of installed ones, and of the import system.
+_PACKAGE = re.escape(str(Path(__file__).resolve().parents[1]))
+_NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|^<frozen ")
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
 
@@ -31,16 +36,24 @@ def benchmark(
     if strange := [axis for axis, kind in kinds.items() if kind is None]:
         raise UserError(f"{name}: the axis {strange[0]} needs integers, numbers or texts")
 
+    engine = timing.engine_module()
+    # What the engine raises is one sentence, which is the row's.
+    engine_faults = engine.WrongResult, engine.NotCapturable, engine.NoDevice, engine.Unsupported
+
     def registered(body: Body) -> Body:
         def run(case: timing.Case) -> None:
             token = timing.running.set(case)
             try:
                 body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})
+            except Exception as fault:
+                if not isinstance(fault, (UserError, *engine_faults)):
+                    print(_shown(fault), end="", file=sys.stderr)
+                raise
             finally:
                 timing.running.reset(token)
 
         code = body.__code__
-        timing.engine_module().register(
+        engine.register(
             name,
             {axis: list(values) for axis, values in axes.items()},
             run,
@@ -50,6 +63,14 @@ def benchmark(
         return body
 
     return registered
+
+
+def _shown(fault: Exception) -> str:
+    """Return the traceback of an exception, without frames of warpgauge and installed packages."""
+    shown = traceback.TracebackException.from_exception(fault)
+    frames = [one for one in shown.stack if not _NOT_OF_THE_USER.search(one.filename)]
+    shown.stack = traceback.StackSummary.from_list(frames)
+    return "".join(shown.format(chain=False))
 
 
 def main(words: Sequence[str]) -> int:

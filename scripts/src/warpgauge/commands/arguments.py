@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ exit status:
 EVERY_GPU = "all"
 MANIFEST = ".toml"  # suffix of a manifest of kernels
 PYTHON = ".py"  # of a file of benchmarks
+FILE = f"FILE{PYTHON}"
 
 # Limits of the factor of --inject, which may also be 1.
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
@@ -86,7 +87,9 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"argument {word[:-3]}: '--' is not a value")
         # argparse would take the next word for the value of an option that may have none.
         words = ["--isolate=always" if word == "--isolate" else word for word in words]
-        return super().parse_args(words, namespace)
+        if self._subparsers is not None:
+            return super().parse_args(words, namespace)
+        return super().parse_intermixed_args(words, namespace)  # positionals beside any option
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError, exit status 2."""
@@ -123,6 +126,18 @@ def python_file(text: str) -> Path:
     if not text.endswith(PYTHON):
         raise ArgumentTypeError(f"{typed(text)} is no file of benchmarks (*{PYTHON})")
     return Path(text)
+
+
+def file_among(words: Sequence[str], names: int) -> tuple[Path | None, list[str]]:
+    """Return the file of benchmarks that is among words, and the others. Raises UserError.
+
+    The others are at most so many `names` of benchmarks.
+    """
+    files = [word for word in words if word.endswith(PYTHON)]
+    others = [word for word in words if not word.endswith(PYTHON)]
+    if surplus := [*files[1:], *others[names:]]:
+        raise UserError(f"{typed(surplus[0])} is one too many: name one file and one benchmark")
+    return (Path(files[0]) if files else None), others
 
 
 def positive(text: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines, worker_processes
-from warpgauge.commands.arguments import EVERY_GPU, contradiction, refuse_together
+from warpgauge.commands.arguments import EVERY_GPU, FILE, contradiction, refuse_together
 from warpgauge.commands.measuring_command import Options, options_of, print_names
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
 from warpgauge.commands.worker_processes import Ended, Work
@@ -30,8 +30,6 @@ from warpgauge.verdict.incompatibility import Override
 # Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
-FILE = "FILE.py"
-
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
     "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
@@ -39,8 +37,8 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject"),
     "--self-check": "--record --against --inject --out --format --export".split(),
     "--against": ("--no-confirm",),
-    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels", FILE),
-    FILE: ("--build-dir", "--kernels", "--programs", "--no-build"),
+    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
+    FILE: ("--kernels", "--programs"),
     # External kernels have no suites, and are of one program.
     "--kernels": ("--build-dir", "--suite", "--programs", "--isolate"),
 }
@@ -51,13 +49,15 @@ _OF_ONE_BUILD = (
     ("--against", "--kernels", "use scripts/warpgauge evaluate to compare two kernels"),
 )
 # Options allowed with --resume; all others are taken from the interrupted run.
-_WITH_RESUME = frozenset(("--resume", "--no-wait", "--verbose"))
+_WITH_RESUME = frozenset(("--resume", "--no-wait", "--verbose", FILE))
 _SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one = _of(options, root, argv) if options.own.resume is None else _resumed(options, root)
+    one = Bench(options, options.project or root, argv)
+    if options.own.resume is not None:
+        one = _resumed(one, root)
     if one.options.list:
         return _listed(one)
     if one.options.own.self_check:
@@ -105,16 +105,11 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
-def _of(options: Options, root: Path, argv: Sequence[str]) -> Bench:
-    """Return the run of this tree, or of the folder that a file of benchmarks lies in."""
-    of_file = options.file and options.file.absolute().parent
-    return Bench(options, of_file or root, argv)
-
-
-def _resumed(given: Options, root: Path) -> Bench:
-    """Return the run that `given` asks to resume, by default the latest. Raises UserError."""
+def _resumed(asked: Bench, root: Path) -> Bench:
+    """Return the run that `asked` is to resume, by default the latest. Raises UserError."""
+    given = asked.options
     folder = given.own.resume
-    there, began = journal.opened(folder if folder.name else journal.newest(root / "build/runs"))
+    there, began = journal.opened(folder if folder.name else journal.newest(asked.runs))
     if began.folder != str(Path.cwd()):
         raise UserError(f"{there.folder} belongs to a run in {began.folder}: resume it there")
     options = parse(began.argv)
@@ -126,7 +121,7 @@ def _resumed(given: Options, root: Path) -> Bench:
         verbose=given.verbose,
         formats=options.formats.of(began.part) if began.part else options.formats,
     )
-    return replace(_of(options, root, began.argv), before=(there, began))
+    return Bench(options, options.project or root, began.argv, before=(there, began))
 
 
 def _listed(one: Bench) -> ExitStatus:

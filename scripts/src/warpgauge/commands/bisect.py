@@ -30,7 +30,8 @@ _SHOWN = 10  # most commits listed of a range
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    one = _BisectCommand(parse(argv), root, argv, time.monotonic())
+    began, options = time.monotonic(), parse(argv)
+    one = _BisectCommand(options, options.project or root, argv, began)
     with one.alone_in(one.work):
         return one.run()
 
@@ -67,7 +68,8 @@ class _BisectCommand(MeasuringCommand):
             options = replace(options, seed=before.seed)
         with self.begun(options, paths.log, resumed=before is not None) as (measuring, held):
             measuring.require_gpu(self.rows)
-            environment.provide(environment.BUILD, measuring.note)
+            if options.file is None:
+                environment.provide(environment.BUILD, measuring.note)
             most = bisect.most_steps(len(commits) - 1)
             there = Journal(paths.journal)
             builds = CommitBuilds(measuring, there, commits, self.rows, kept=most)

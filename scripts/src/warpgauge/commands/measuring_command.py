@@ -18,6 +18,7 @@ from typing import ClassVar
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines
+from warpgauge.commands.arguments import FILE, contradiction
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
 from warpgauge.measure import python_file, run_file
@@ -68,6 +69,8 @@ def options_of(
     for regex in ("filter", "programs"):
         matches(values[regex], "", f"--{regex}")
     if (file := values["file"]) is not None:
+        if values["build_dir"] is not None or not values["build"]:
+            raise contradiction(FILE, "--build-dir or --no-build")
         values |= {"build_dir": python_file.provide(file), "build": False}
         values["baselines"] = values["baselines"] or file.parent / measuring_lines.BASELINES
     here = values["build_dir"] is None or file is not None

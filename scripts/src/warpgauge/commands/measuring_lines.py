@@ -9,6 +9,7 @@ from pathlib import Path
 from warpgauge.commands.arguments import (
     EVERY_GPU,
     EXIT_STATUS,
+    FILE,
     Parser,
     add,
     add_comparison_options,
@@ -76,8 +77,7 @@ def bench() -> Parser:
         "files go to DIR/runs")
     what.add_argument("--kernels", metavar="FILE", type=Path, help="measure the kernels of this "
         "manifest (*.toml) instead of the suite")
-    what.add_argument("file", metavar="FILE.py", nargs="?", type=python_file, help="measure the "
-        "benchmarks of this file in Python instead of the suite")
+    _add_file(what, "measure the benchmarks of this file in Python instead of the suite")
     add(what, "--no-build", "--isolate")
     what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
         "work to matching benchmarks")
@@ -194,7 +194,8 @@ def sweep() -> Parser:
     )
     what = group(parser, "what to measure", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
     what.add_argument("what", nargs="+", metavar="WHAT", type=family,
-        help="family, first part of benchmark names, or manifest of kernels (*.toml)")
+        help="family, first part of benchmark names, manifest of kernels (*.toml), or file of "
+        "benchmarks in Python (*.py)")
     what.add_argument("--x", dest="axis", metavar="AXIS", type=axis, required=True, help="name of "
         "the axis, e.g. n")
     what.add_argument("--values", metavar="V,...", type=values, default=(), help="values of the "
@@ -223,8 +224,8 @@ def profile() -> Parser:
         "permission to profile, or a benchmark that failed.",
     )
     what = group(parser, "what to profile", "%(prog)s launch/chain_fused --table")
-    what.add_argument("name", metavar="NAME", help="name of a benchmark, or a regular expression "
-        "that matches exactly one")
+    what.add_argument("name", metavar="NAME", nargs="+", help="name of a benchmark, or a regular "
+        "expression that matches exactly one; after FILE.py, of that file in Python")
     add(what, "--device", "--build-dir", "--no-build", "--timeout", "--no-wait")
 
     shown = group(parser, "what to show; default --table",
@@ -251,8 +252,8 @@ def why() -> Parser:
         "measured, as without a GPU: only machine code was compared.",
     )
     what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024 --against main")
-    what.add_argument("name", metavar="NAME", nargs="?", help="name of a benchmark; default: "
-        "benchmarks that the newest run of pairs found slower")
+    what.add_argument("name", metavar="NAME", nargs="*", help="name of a benchmark, after FILE.py "
+        "of that file in Python; default: benchmarks that the newest run of pairs found slower")
     add(what, "--device", "--build-dir", "--no-build")
 
     base = group(parser, "what to compare with", "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")
@@ -287,6 +288,7 @@ exit status:
         "is slower")
     what.add_argument("--row", metavar="NAME", action="append", required=True, help="full name of "
         "the benchmark; repeatable: several share the builds")
+    _add_file(what, "measure the benchmarks of this file in Python: nothing is built")
     add(what, "--device")
 
     how_long = group(parser, "how long", "%(prog)s v1.2 main --row NAME --budget 15m")
@@ -296,6 +298,10 @@ exit status:
         "the same search after an interrupt or at the end of its budget")
     add(how_long, "--timeout", "--seed", "--no-wait", "--verbose")
     return parser
+
+
+def _add_file(where: argparse._ActionsContainer, help: str) -> None:
+    where.add_argument("file", metavar=FILE, nargs="?", type=python_file, help=help)
 
 
 def _add_pairs(where: argparse._ActionsContainer, pairs: int, otherwise: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines, output_file
+from warpgauge.commands.arguments import FILE, contradiction, file_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.measure import progress, selection, toolkit
@@ -62,10 +63,10 @@ NSYS = Profiler(
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one, own = MeasuringCommand(options, root, argv), options.own
+    one, own = MeasuringCommand(options, options.project or root, argv), options.own
     asked = ((NCU, own.ncu), (NSYS, own.nsys))
     reports = {profiler: path for profiler, path in asked if path is not None}
-    _check(own, reports, root / "baselines")
+    _check(own, reports, one.root / "baselines")
     needs_gpu = own.table or own.trace is not None or bool(reports)
     with one.begun(options) as (measuring, held):
         if needs_gpu:
@@ -90,6 +91,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.profile().parse_args(argv)
+    given.file, names = file_among(given.name, 1)
+    given.name = names[0] if names else ""  # the only benchmark of the file
+    if given.file is not None and given.sass:
+        raise contradiction("--sass", f"{FILE}, which holds no machine code of its kernels")
     matches(given.name, "", "NAME")
     for option, path in (("ncu", given.ncu), ("nsys", given.nsys)):
         suffix = f".{option}-rep"
@@ -163,7 +168,7 @@ class _Profiling:
     def trace(self) -> Sequence[Activity]:
         """The activities of one process, recorded by CUPTI."""
         file = self.measuring.scratch / "trace.json"
-        library = cupti.trace_library(self.binary.path, self.measuring.root)
+        library = cupti.trace_library(self.binary.path, self.measuring.tree)
         ending, failure = self._process((), cupti.environment(library, file))
         if failure or ending.status:
             raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)

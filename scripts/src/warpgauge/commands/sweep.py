@@ -11,7 +11,13 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import MANIFEST, refuse_together
+from warpgauge.commands.arguments import (
+    FILE,
+    MANIFEST,
+    contradiction,
+    file_among,
+    refuse_together,
+)
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
@@ -48,10 +54,11 @@ _MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    one = _SweepCommand(parse(argv), root, argv)
-    measured = one.options.own.measured
+    options = parse(argv)
+    one = _SweepCommand(options, options.project or root, argv)
+    measured = options.own.measured
     if measured is not None:
-        one.options.formats.check(root / "baselines", [measured])
+        options.formats.check(one.root / "baselines", [measured])
         record = load.load(measured)
         sweep.require_some(record.rows, one.what, one.axis)
         return one.show(record)
@@ -63,6 +70,9 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.sweep()
     given = parser.parse_args(argv)
+    given.file, given.what = file_among(given.what, len(given.what))
+    if given.file is not None and any(word.endswith(MANIFEST) for word in given.what):
+        raise contradiction(FILE, f"a manifest (*{MANIFEST})")
     if given.measured is not None:
         refuse_together(parser.given(given), "--from", *_MEASURING)
     return options_of(given, _FORMATS)
@@ -80,9 +90,10 @@ class _SweepCommand(MeasuringCommand):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families or prefixes of names, without the manifests."""
+        """The families or prefixes of names, without the manifests; of a file, by default all."""
         words = dict.fromkeys(self.options.own.what)
-        return tuple(word for word in words if not word.endswith(MANIFEST))
+        prefixes = tuple(word for word in words if not word.endswith(MANIFEST))
+        return prefixes or ("",) * (self.options.file is not None)
 
     @cached_property
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
@@ -154,7 +165,7 @@ class _SweepCommand(MeasuringCommand):
         families, wanted = sweep.families(what), re.compile(measuring.options.filter)
         found = measuring.found(folder)
         names = [name for binary in found for name in binary.names]
-        faulty = [one for one in found if one.fault is not None and one.family in families]
+        faulty = [one for one in found if one.fault is not None and families & {"", one.family}]
         if not faulty:
             try:
                 sweep.require_some(names, what, axis)

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import refuse_together
+from warpgauge.commands.arguments import FILE, contradiction, file_among, refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
@@ -44,8 +44,9 @@ FORMATS: Mapping[str, Format] = {one.name: one for one in _TEXTS}
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one, formats = MeasuringCommand(options, root, argv), options.formats
-    formats.check(root / "baselines", [])
+    one = MeasuringCommand(options, options.project or root, argv)
+    formats = options.formats
+    formats.check(one.root / "baselines", [])
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
         found = _Why(one, options, measuring).found()
@@ -58,6 +59,10 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.why()
     given = parser.parse_args(argv)
+    given.file, names = file_among(given.name, 1)
+    given.name = names[0] if names else None
+    if given.file is not None and given.base_build_dir is not None:
+        raise contradiction(FILE, "--base-build-dir")
     refuse_together(parser.given(given), "--against", "--base-build-dir")
     refuse_together(parser.given(given), "--budget", "--processes")
     return options_of(given, FORMATS, suite=FULL_SUITE)

@@ -18,7 +18,7 @@ from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
@@ -53,8 +53,10 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], first, *others]
 
 
-def _sources(root: Path, commit: str) -> str:
+def _sources(root: Path, commit: str, *, is_python: bool) -> str:
     """A hash of the files that may go into a program, the same for equal ones."""
+    if is_python:  # a file may import any other
+        return git.require(root, "rev-parse", f"{commit}^{{tree}}")
     lines = git.require(root, "ls-tree", "-r", commit).splitlines()
     paths = {line: line.partition("\t")[2] for line in lines}
     kept = [
@@ -88,7 +90,8 @@ class CommitBuilds:
     _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by commit
 
     def __post_init__(self) -> None:
-        self.keys = [_sources(self.measuring.root, commit) for commit in self.commits]
+        root, is_python = self.measuring.root, self.measuring.options.file is not None
+        self.keys = [_sources(root, commit, is_python=is_python) for commit in self.commits]
 
     def require_difference(self) -> None:
         """Build GOOD and BAD. Raises UserError if that fails, or if their programs are equal."""
@@ -108,7 +111,7 @@ class CommitBuilds:
         built = self.journal.find(["built", commit], _Built)
         if built is None:
             try:
-                built = _Built(self._identity(commit))
+                built = _Built(self._identity(commit, key))
             except UserError as fault:
                 if commit in (self.commits[0], self.commits[-1]):
                     raise
@@ -138,13 +141,18 @@ class CommitBuilds:
         having = [program for program in selection.only(built, self.rows) if program.names]
         there = {name for program in having for name in program.names}
         if missing := [row for row in self.rows if row not in there]:
+            if faults := [f"{one.path.name} {one.fault}" for one in built if one.fault is not None]:
+                raise UserError(f"of commit {short(commit)}, {faults[0]}", ExitStatus.NOT_MEASURED)
             names = [name for program in built for name in program.names]
             what = f"commit {short(commit)} has no benchmark {typed(missing[0])}"
             raise UserError(f"{what}{hint(missing[0], names)}")
         return having
 
-    def _identity(self, commit: str) -> Identity:
-        files = [path for one in self.programs(commit) for path in (one.path, *one.inputs)]
+    def _identity(self, commit: str, key: str) -> Identity:
+        programs = self.programs(commit)
+        if self.measuring.options.file is not None:
+            return Identity("", key)
+        files = [path for one in programs for path in (one.path, *one.inputs)]
         root = git.folder_of(self.measuring.root, commit)
         files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()

@@ -163,7 +163,11 @@ def of(program: Path, folder: Path) -> list[Cubin]:
     try:
         output_of(command, folder)
     except UserError:  # it also fails if all kernels are in libraries
-        names = {section.name for section in sections(program.read_bytes())}
+        content = program.read_bytes()
+        if content.startswith(b"#!"):
+            why = "is a script, which loads its machine code when it runs"
+            raise UserError(f"{program.name} {why}") from None
+        names = {section.name for section in sections(content)}
         if not names or not names.isdisjoint(FATBINS):
             raise
     found = []

@@ -169,7 +169,8 @@ def newest(runs: Path) -> Path:
     found = [path.parent for path in runs.glob(f"*{SUFFIX}/{_START}")]
     if not found:
         raise UserError(
-            f"{os.path.relpath(runs)} holds no interrupted run to resume; if the run was written "
-            f"elsewhere (--out), name its folder <run file>{SUFFIX}"
+            f"{os.path.relpath(runs)} holds no interrupted run to resume; if the run was of a file "
+            f"of benchmarks, name that (FILE.py --resume); if it was written elsewhere (--out), "
+            f"its folder <run file>{SUFFIX}"
         )
     return max(found, key=lambda folder: folder.stat().st_mtime_ns)

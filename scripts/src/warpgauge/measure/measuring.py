@@ -202,7 +202,7 @@ class Measuring:
         --no-build and --build-dir use existing programs. Raises UserError.
         """
         if self.options.build_dir is not None:
-            return self._elsewhere(self.options.build_dir, self.options.file)
+            return self._elsewhere(self.options.build_dir)
         tree = machine_context.source(self.root)
         if self.options.record:
             machine_context.require_committed(tree)
@@ -219,15 +219,10 @@ class Measuring:
             self.note(f"--no-build: {os.path.relpath(folder)} is taken to be built from {at}.")
         return Built(folder, tree)
 
-    def _elsewhere(self, folder: Path, file: Path | None) -> Built:
-        """Return another project's programs, assumed to be built from its sources as they are.
-
-        `file` are the benchmarks in Python that `folder` was made for, if it was.
-        """
-        sources = manifest.read(folder).source or folder
-        if file is not None:
-            sources = file.absolute().parent
-        baselines = self.options.baselines
+    def _elsewhere(self, folder: Path) -> Built:
+        """Return another project's programs, assumed to be built from its sources as they are."""
+        file, baselines = self.options.file, self.options.baselines
+        sources = self.options.project or manifest.read(folder).source or folder
         apart = [one.absolute() for one in (folder, baselines) if one is not None]
         source = machine_context.source(sources, apart)
         if self.options.record:
@@ -277,7 +272,8 @@ class Measuring:
                     folder = self.programs(root, like=self.root, targets=targets)
             except UserError as fault:
                 if file is not None:
-                    raise
+                    why = f"commit {shown} has no {file.name}"
+                    raise UserError(why, ExitStatus.NOT_MEASURED) from fault
                 log = os.path.relpath(build.log_of(root))
                 why = f"commit {shown} does not build here; the build log is {log}"
                 raise UserError(why, ExitStatus.NOT_MEASURED) from fault
@@ -317,6 +313,11 @@ class Measuring:
         if why and self.options.isolate == "always":
             raise UserError(why)
         return {ISOLATED: f"no ({why})" if why else "yes"}
+
+    @property
+    def tree(self) -> Path:
+        """The tree of warpgauge, in whose build the trace library may be."""
+        return self.root if self.options.file is None else environment.ROOT
 
     @property
     def isolates(self) -> bool:

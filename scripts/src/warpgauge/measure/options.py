@@ -60,6 +60,11 @@ class MeasurementOptions:
     why: bool  # explain regressions
 
     @property
+    def project(self) -> Path | None:
+        """The folder of the benchmarks in Python, whose commits are measured."""
+        return None if self.file is None else self.file.absolute().parent
+
+    @property
     def schedule(self) -> list[int]:
         """The rounds of pairs after which to look, all even."""
         looks = schedule(self.processes or FIRST_LOOK)

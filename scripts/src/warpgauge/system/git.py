@@ -142,7 +142,7 @@ def check_out(root: Path, commit: str, kept: int = KEPT, work: Path | None = Non
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit)
-    inside = folder / require(root, "rev-parse", "--show-prefix")
+    inside = folder_of(root, commit, work)
     changes = require(inside, "status", "--porcelain", "--", ".", ":(exclude)build")
     if changes:
         raise UserError(
@@ -159,9 +159,9 @@ def check_out(root: Path, commit: str, kept: int = KEPT, work: Path | None = Non
     return inside
 
 
-def folder_of(root: Path, commit: str) -> Path:
+def folder_of(root: Path, commit: str, work: Path | None = None) -> Path:
     """Return the folder where `check_out` checks out `commit`. Raises UserError."""
-    return _top(root, commit, None) / require(root, "rev-parse", "--show-prefix")
+    return _top(root, commit, work) / require(root, "rev-parse", "--show-prefix")
 
 
 def _top(root: Path, commit: str, work: Path | None) -> Path:

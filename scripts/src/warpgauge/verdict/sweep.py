@@ -79,7 +79,10 @@ _SKIPPED = "skipped"
 
 
 def expression(what: Iterable[str], axis: str) -> str:
-    """Return the filter for numbers on this axis; `what` are families or name prefixes."""
+    """Return the filter for numbers on this axis; `what` are families or name prefixes.
+
+    An empty prefix is that of all names.
+    """
     escaped = [_SPECIAL.sub(r"\\\g<0>", _beginning(word)) for word in (*what, axis)]
     begins = "|".join(f"{one}(.*/)?" if one.endswith("/") else f"{one}.*/" for one in escaped[:-1])
     return f"^({begins}){escaped[-1].rstrip('/')}:{NUMBER}(/|$)"
@@ -91,7 +94,7 @@ def families(what: Iterable[str]) -> set[str]:
 
 
 def _beginning(word: str) -> str:
-    return word if "/" in word else f"{word}/"
+    return word if "/" in word or not word else f"{word}/"
 
 
 def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
@@ -104,12 +107,13 @@ def require_some(names: Iterable[str], what: Sequence[str], axis: str) -> None:
             raise UserError(
                 f"no benchmark name begins with {typed(word)}: the families are {there}"
             )
+        of = f" of {typed(word)}" if word else ""
         axes = sorted({axis for name in found for axis in axes_of(name)})
         if axis not in axes:
             has = f"its axes are {listed(axes)}" if axes else "it has no axis"
-            raise UserError(f"no benchmark of {typed(word)} has the axis {typed(axis)}: {has}")
+            raise UserError(f"no benchmark{of} has the axis {typed(axis)}: {has}")
         if not any(axis in numbers_of(name) for name in found):
-            fault = f"the axis {typed(axis)} of {typed(word)} holds text"
+            fault = f"the axis {typed(axis)}{of} holds text"
             raise UserError(f"{fault}: a sweep is over numbers")
 
 
@@ -133,7 +137,7 @@ def of(record: Record, what: Sequence[str], axis: str) -> Sweep:
     faults = [
         f"{row.name}: {row.error}"
         for row in record.rows.values()
-        if row.error is not None and row.name in families(what)
+        if row.error is not None and "/" not in row.name and families(what) & {"", row.name}
     ]
     made = tuple(Variant(name, dict(sorted(points.items()))) for name, points in variants.items())
     found = Sweep(record, axis, made, tuple(faults))

@@ -103,8 +103,8 @@ def trace_library(program: Path, root: Path) -> Path:
         if (folder / LIBRARY).exists():
             return folder / LIBRARY
     raise UserError(
-        f"there is no {LIBRARY} beside {program.name} or in build/release/benchmarks: install "
-        "CUPTI (e.g. cuda-cupti-dev-13-0), and the build makes it",
+        f"there is no {LIBRARY} beside {program.name} or in {folder}: install CUPTI (e.g. "
+        "cuda-cupti-dev-13-0), and build warpgauge (cmake --preset release, then --build)",
         ExitStatus.NOT_MEASURED,
     )
 

@@ -167,7 +167,7 @@ def explained(
     library, missing = None, list[str]()
     try:
         if any(one.needs_gpu for one in pair):
-            library = cupti.trace_library(pair[1].path, measuring.root)
+            library = cupti.trace_library(pair[1].path, measuring.tree)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     device = measuring.options.device

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark's body of a Python file raises: the engine gets it, and the user its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import fake_engine
+from warpgauge.callables import program, timing
+from warpgauge.system.errors import UserError
+
+BODY = """\
+import warpgauge
+from warpgauge.callables import timing
+
+
+def fails(x):
+    raise ValueError("no such shape")
+
+
+@warpgauge.benchmark("made/up")
+def body():
+    STATEMENT
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Run a file whose only body is a statement."""
+    bodies = list[Callable[[object], None]]()
+    engine = SimpleNamespace(
+        **vars(fake_engine.module()), register=lambda name, axes, body, *at: bodies.append(body)
+    )
+    monkeypatch.setattr(timing, "engine_module", lambda: engine)
+    installed = tmp_path / "site-packages" / "framework.py"
+    installed.parent.mkdir()
+    installed.write_text("def call(fn):\n    fn(0)\n")
+    monkeypatch.syspath_prepend(str(installed.parent))
+
+    def ran(statement: str) -> None:
+        path = tmp_path / "bench_x.py"
+        path.write_text(BODY.replace("STATEMENT", statement))
+        engine.run_program = lambda words: bodies[-1](SimpleNamespace())
+        program.main([str(path)])
+
+    return ran
+
+
+def test_the_traceback_holds_the_frames_of_the_user_alone(
+    run: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match="no such shape"):
+        run("import framework; framework.call(fails)")
+    shown = capsys.readouterr().err
+    places = [line.split(", ")[0].split("/")[-1] for line in shown.splitlines() if "File" in line]
+    assert places == ['bench_x.py"', 'bench_x.py"']
+    assert shown.splitlines()[-1] == "ValueError: no such shape"
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (
+            "import warpgauge.system.errors as errors; raise errors.UserError('a sentence')",
+            UserError,
+        ),
+        ("raise timing.engine_module().WrongResult('wrong')", fake_engine.WrongResult),
+    ],
+)
+def test_what_is_a_sentence_has_no_traceback(
+    raised: str, kind: type[Exception], run: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with pytest.raises(kind):
+        run(raised)
+    assert capsys.readouterr().err == ""
