@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpgauge.callables.arrays import Block, Context, span
+from warpgauge.callables.arrays import Context, Framework
 
 Array = Any  # of NumPy
 
@@ -24,7 +24,7 @@ class WrongResult(RuntimeError):
     """As the engine raises it."""
 
 
-class NumPy:
+class NumPy(Framework):
     """A framework; `memory` are the calls within memory of their own."""
 
     array = np.ndarray
@@ -35,15 +35,11 @@ class NumPy:
     def device(self, array: Array) -> int | None:
         return self._device
 
-    def forget_gradient(self, array: Array) -> None: ...
-
     def current_device(self) -> int:
         return 0
 
-    def block(self, array: Array) -> Block:
-        strides = [stride // array.itemsize for stride in array.strides]
-        elements = span(array.shape, strides)
-        return Block.of(array.ctypes.data, elements, array.itemsize, array.dtype.name)
+    def address(self, array: Array) -> int:
+        return int(array.ctypes.data)
 
     def like(self, array: Array, address: int) -> Array:
         flat = (ctypes.c_ubyte * self.block(array).bytes).from_address(address)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from warpgauge.callables import timing
+from warpgauge.callables.arrays import Case
 from warpgauge.system.errors import UserError
 
 Body = TypeVar("Body", bound=Callable[..., None])
@@ -32,7 +33,7 @@ def benchmark(
         raise UserError(f"{name}: the axis {strange[0]} needs integers, numbers or texts")
 
     def registered(body: Body) -> Body:
-        def run(case: timing.Case) -> None:
+        def run(case: Case) -> None:
             token = timing.running.set(case)
             try:
                 body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})

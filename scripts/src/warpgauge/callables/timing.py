@@ -12,15 +12,14 @@ from functools import lru_cache
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from warpgauge.callables import arrays
-from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Framework, Module
+from warpgauge.callables import arrays, comparison
+from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Case, Framework, Module
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
 if TYPE_CHECKING:
     from warpgauge.records.row import Row
 
-Case = Any  # warpgauge_engine.Case
 Returned = Any  # by a callable
 Issued = tuple[Returned, list[tuple[int, int]]]  # and address and bytes of each result
 
@@ -31,9 +30,6 @@ measuring: ContextVar[bool] = ContextVar("measuring", default=False)
 
 # Before anything is measured: lazy loading, compilation and autotuning.
 WARM_UPS = 3
-# Results are held to so many unit roundoffs of their type, of themselves and of their root mean
-# square: a sum of either sign loses digits.
-_ROUNDOFFS, _MOST_RELATIVE = 16, 2**-4
 # Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
 _ROTATED, _MOST_KEPT = 3, 4096
 
@@ -255,7 +251,7 @@ class _Call:
         }
         self._roles = dict.fromkeys(self._framework, "input") | roles
         if strange := roles.keys() - self._framework.keys():
-            raise UserError(f"argument {min(strange)} is no array of PyTorch or CuPy")
+            raise UserError(f"argument {min(strange)} is no array of PyTorch, CuPy or Numba")
         devices = {one.device(arguments[at]) for at, one in self._framework.items()}
         if None in devices:
             raise UserError("an argument lies in the host's memory: move it to the GPU first")
@@ -402,28 +398,7 @@ class _Call:
         if len(right) != len(got):
             raise UserError(f"of {len(got)} results the reference has {len(right)}")
         for (framework, result), (_, expected) in zip(got, right, strict=True):
-            self._compare(framework, result, expected, slot)
-
-    def _compare(self, framework: Framework, result: Array, expected: Array, slot: int) -> None:
-        if tuple(result.shape) != tuple(expected.shape):
-            shapes = f"{tuple(result.shape)}, that of the reference {tuple(expected.shape)}"
-            raise UserError(f"a result has the shape {shapes}")
-        packed, doubles = framework.packed(result), framework.double(expected)
-        block, right = framework.block(packed), framework.block(doubles)
-        if block.elements != right.elements:  # of a type that the engine does not know
-            packed = framework.double(packed)
-            block = framework.block(packed)
-        tolerance = self._tolerance
-        if tolerance is None:
-            roundoff = ROUNDOFF.get(block.type, 0.0)
-            relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
-            sizes = abs(doubles)
-            finite = sizes[sizes < math.inf]
-            mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
-            tolerance = (relative * mean_square**0.5, relative)
-        self._case.compare(
-            block.address, block.elements, block.type, right.address, *tolerance, slot
-        )
+            comparison.compare(self._case, framework, result, expected, self._tolerance, slot)
 
     def _views(self, slot: int) -> list[Any]:
         """Return the arguments, with the arrays of a slot, made once."""
