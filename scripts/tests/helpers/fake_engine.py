@@ -72,8 +72,15 @@ class NumPy(Framework):
         return made
 
 
-_SIZES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "u8": 1}
-_TYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}
+_SIZES = {"f64": 8, "f32": 4, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
+_TYPES = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "i64": "int64",
+    "i32": "int32",
+    "u8": "uint8",
+}
 
 
 class Case:
@@ -144,6 +151,13 @@ class Case:
 
     def issue_calls(self) -> None:
         self._measure("issue_calls")
+
+    def traced_calls(self) -> None:
+        self._measure("traced_calls")
+
+    def host_calls(self, wait: Callable[[], object]) -> None:
+        wait()
+        self._measure("host_calls")
 
     def samples(self) -> list[float]:
         return [1e-6, 2e-6, 6e-6]

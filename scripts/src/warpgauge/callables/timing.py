@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpgauge.callables import arrays, comparison
 from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Case, Framework, Module
+from warpgauge.callables.jax_calls import JaxCall, arrays_in
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
@@ -48,10 +49,10 @@ class Timing:
     """What a call takes, in seconds."""
 
     name: str
-    seconds: float  # on the device, cold; with gaps for the host if there is a `why_not_captured`
+    seconds: float  # on the device, cold; with gaps for the host if it was timed call by call
     interval: tuple[float, float]  # 95 %, of this process's samples
     host_seconds: float | None  # of a call, which does not wait; None if it changes an argument
-    why_not_captured: str
+    why_not_captured: str  # empty if it was
     verified: bool  # by a reference; else by a second call
     row: Row  # with all counters, as in a run file
 
@@ -71,9 +72,8 @@ class Timing:
         if self.host_seconds is not None:
             parts.append(f"{1e6 * self.host_seconds:.3g} µs of the host")
         if self.why_not_captured:
-            parts.append(
-                f"gaps for the host count, for it was not captured: {self.why_not_captured}"
-            )
+            gaps = "" if "kernels" in known else "gaps for the host count, for it was "
+            parts.append(f"{gaps}not captured: {self.why_not_captured}")
         if not self.verified:
             parts.append("no reference")
         return " · ".join(parts)
@@ -104,7 +104,13 @@ def time(
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
-    call = _Call(fn, arguments, roles, fixed, reference, tolerance)
+    call: _Call | JaxCall
+    if arrays_in(arguments):
+        if roles:
+            raise UserError("arrays of JAX cannot be written: leave outputs= and in_place= out")
+        call = JaxCall(fn, arguments, reference, tolerance)
+    else:
+        call = _Call(fn, arguments, roles, fixed, reference, tolerance)
 
     def on_device(case: Case) -> None:
         if bytes:
