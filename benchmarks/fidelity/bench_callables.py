@@ -35,7 +35,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return functional.scaled_dot_product_attention(q, k, v)
 
 
-def attention_with_gradients(q: Tensor, k: Tensor, v: Tensor, above: Tensor) -> tuple[Tensor, ...]:
+def attention_with_gradients(q: Tensor, k: Tensor, v: Tensor, above: Tensor) -> Tensor:
     return torch.autograd.grad(attention(q, k, v), (q, k, v), above)
 
 

@@ -44,7 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None
     def ran(statement: str) -> None:
         path = tmp_path / "bench_x.py"
         path.write_text(BODY.replace("STATEMENT", statement))
-        engine.run_program = lambda words: bodies[-1](SimpleNamespace())
+        engine.run_program = lambda words: bodies[-1](fake_engine.Case())
         program.main([str(path)])
 
     return ran

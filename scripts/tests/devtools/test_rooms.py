@@ -12,13 +12,13 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 156  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 158  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "callables": 905,
+    "callables": 1320,
     "statistics": 1283,
     "verdict": 2950,
     "reports": 4440,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpgauge.callables.arrays import Block, Context, span
+from warpgauge.callables.arrays import Context, Framework
 
 Array = Any  # of NumPy
 
@@ -32,7 +32,7 @@ class NoDevice(RuntimeError):
     """As the engine raises it."""
 
 
-class NumPy:
+class NumPy(Framework):
     """A framework; `memory` are the calls within memory of their own."""
 
     array = np.ndarray
@@ -43,15 +43,11 @@ class NumPy:
     def device(self, array: Array) -> int | None:
         return self._device
 
-    def forget_gradient(self, array: Array) -> None: ...
-
     def current_device(self) -> int:
         return 0
 
-    def block(self, array: Array) -> Block:
-        strides = [stride // array.itemsize for stride in array.strides]
-        elements = span(array.shape, strides)
-        return Block.of(array.ctypes.data, elements, array.itemsize, array.dtype.name)
+    def address(self, array: Array) -> int:
+        return int(array.ctypes.data)
 
     def like(self, array: Array, address: int) -> Array:
         flat = (ctypes.c_ubyte * self.block(array).bytes).from_address(address)
@@ -84,8 +80,15 @@ class NumPy:
         return made
 
 
-_SIZES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "u8": 1}
-_TYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}
+_SIZES = {"f64": 8, "f32": 4, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
+_TYPES = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "i64": "int64",
+    "i32": "int32",
+    "u8": "uint8",
+}
 
 
 class Case:
@@ -156,6 +159,13 @@ class Case:
 
     def issue_calls(self) -> None:
         self._measure("issue_calls")
+
+    def traced_calls(self) -> None:
+        self._measure("traced_calls")
+
+    def host_calls(self, wait: Callable[[], object]) -> None:
+        wait()
+        self._measure("host_calls")
 
     def samples(self) -> list[float]:
         return [1e-6, 2e-6, 6e-6]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of PyTorch and CuPy: their memory, and views of other memory like them.
+"""Arrays of PyTorch, CuPy and Numba: their memory, and views of other memory like them.
 
 No framework is imported here: who passes an array has imported its framework.
 """
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 # Names of types as the engine has them; the others are bytes to it.
 _ELEMENTS = {
@@ -30,8 +30,16 @@ ROUNDOFF = {
     "e5m2": 2**-3,
 }
 
+Case = Any  # warpgauge_engine.Case
 Array = Any  # of a framework, which is not imported here
+HostArray = Any  # of NumPy
 Module = Any
+Shape = Any  # of an array, a grid or a block
+# Of Numba.
+Kernel = Any
+Launch = Any
+Memory = Any
+Stream = Any
 
 # Makes a context anew at each use.
 Context = Callable[[], AbstractContextManager[object]]
@@ -85,29 +93,83 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + last if math.prod(shape) else 0
 
 
-class Torch:
+class Comparable(Protocol):
+    """Arrays whose strides count bytes, as far as a comparison needs them."""
+
+    def address(self, array: Array) -> int:
+        """Return where its first element lies."""
+
+    def block(self, array: Array) -> Block:
+        item_bytes = array.dtype.itemsize
+        elements = span(array.shape, [stride // item_bytes for stride in array.strides])
+        return Block.of(self.address(array), elements, item_bytes, str(array.dtype))
+
+    def double(self, array: Array) -> Array:
+        """Return it in double precision, with its elements in order and no gaps."""
+
+    def packed(self, array: Array) -> Array:
+        """Return it with its elements in order and no gaps."""
+
+    def mean_square(self, array: Array) -> float:
+        """Return that of its finite elements; 0 without any."""
+        sizes = abs(array)
+        finite = sizes[sizes < math.inf]
+        return float((finite * finite).mean()) if len(finite) else 0.0
+
+
+class Framework(Comparable, Protocol):
+    """A framework that issues its work on the stream that it is given."""
+
+    array: type
+
+    def device(self, array: Array) -> int | None:
+        """Return the index of the GPU that holds it; None for memory of the host."""
+
+    def like(self, array: Array, address: int) -> Array:
+        """Return an array of the same type, shape and strides at another address."""
+
+    def copy(self, array: Array) -> Array:
+        """Return a copy with the same strides, gaps included."""
+
+    def forget_gradient(self, array: Array) -> None:
+        """Let a backward pass write its gradient, as the first one does, and not add to it."""
+        return
+
+    def current_device(self) -> int: ...
+
+    def on_stream(self, stream: int) -> AbstractContextManager[object]:
+        """Let work within the context that names no stream be issued on this one."""
+
+    def counted(self, taken: list[int]) -> AbstractContextManager[None]:
+        """Append the most bytes that were allocated at once within the context."""
+
+    def own_memory(self) -> Context:
+        """Return a context whose arrays lie in memory that nothing else uses."""
+
+
+class Torch(Framework):
     """What is done with tensors."""
 
     def __init__(self, torch: Module) -> None:
         self._torch, self.array = torch, torch.Tensor
 
     def device(self, array: Array) -> int | None:
-        """Return the index of the GPU that holds it; None for memory of the host."""
         return int(array.device.index) if array.is_cuda else None
+
+    def address(self, array: Array) -> int:
+        return int(array.data_ptr())
 
     def block(self, array: Array) -> Block:
         elements, name = span(array.shape, array.stride()), str(array.dtype).removeprefix("torch.")
-        return Block.of(array.data_ptr(), elements, array.element_size(), name)
+        return Block.of(self.address(array), elements, array.element_size(), name)
 
     def like(self, array: Array, address: int) -> Array:
-        """Return an array of the same type, shape and strides at another address."""
         memory = _Integers(address, self.block(array).bytes, min(array.element_size(), 8))
         flat = self._torch.as_tensor(memory, device=array.device).view(array.dtype)
         view = flat.as_strided(array.shape, array.stride())
         return view.requires_grad_(array.requires_grad)
 
     def double(self, array: Array) -> Array:
-        """Return it in double precision, with its elements in order and no gaps."""
         wide = self._torch.complex128 if array.is_complex() else self._torch.float64
         return array.detach().to(wide).contiguous()
 
@@ -115,12 +177,10 @@ class Torch:
         return array.detach().contiguous()
 
     def copy(self, array: Array) -> Array:
-        """Return a copy with the same strides, gaps included."""
         flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,)).clone()
         return flat.as_strided(array.shape, array.stride()).requires_grad_(array.requires_grad)
 
     def forget_gradient(self, array: Array) -> None:
-        """Let a backward pass write its gradient, as the first one does, and not add to it."""
         array.grad = None
 
     def current_device(self) -> int:
@@ -133,7 +193,6 @@ class Torch:
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
-        """Append the most bytes that were allocated at once within the context."""
         cuda = self._torch.cuda
         before = cuda.memory_allocated()
         cuda.reset_peak_memory_stats()
@@ -141,7 +200,6 @@ class Torch:
         taken.append(int(cuda.max_memory_allocated() - before))
 
     def own_memory(self) -> Context:
-        """Return a context whose arrays lie in memory that nothing else uses."""
         cuda, autograd = self._torch.cuda, self._torch.autograd
         pool = cuda.MemPool()
         # The pool is of this thread, and so must be what is allocated for gradients.
@@ -150,19 +208,15 @@ class Torch:
         )
 
 
-class CuPy:
-    """The same for arrays of CuPy."""
-
+class CuPy(Framework):
     def __init__(self, cupy: Module) -> None:
         self._cupy, self.array = cupy, cupy.ndarray
 
     def device(self, array: Array) -> int | None:
         return int(array.device.id)
 
-    def block(self, array: Array) -> Block:
-        strides = [stride // array.itemsize for stride in array.strides]
-        elements = span(array.shape, strides)
-        return Block.of(array.data.ptr, elements, array.itemsize, array.dtype.name)
+    def address(self, array: Array) -> int:
+        return int(array.data.ptr)
 
     def like(self, array: Array, address: int) -> Array:
         flat = self._cupy.asarray(_Integers(address, self.block(array).bytes, 1))
@@ -179,8 +233,6 @@ class CuPy:
         elements = self.block(array).bytes // array.itemsize
         flat = self._cupy.ndarray((elements,), array.dtype, array.data).copy()
         return self._cupy.ndarray(array.shape, array.dtype, flat.data, strides=array.strides)
-
-    def forget_gradient(self, array: Array) -> None: ...
 
     def current_device(self) -> int:
         return int(self._cupy.cuda.Device().id)
@@ -206,15 +258,127 @@ class CuPy:
         return lambda: self._cupy.cuda.using_allocator(pool.malloc)
 
 
-Framework = Torch | CuPy
+class Numba(Framework):
+    """Its arrays have no arithmetic, so conversions go by way of the host."""
+
+    def __init__(self, cuda: Module) -> None:
+        self._cuda, self.array = cuda, cuda.cudadrv.devicearray.DeviceNDArray
+        self._stream: Stream = 0  # that of the arrays that are made here; 0 is the default one
+
+    def address(self, array: Array) -> int:
+        return array.device_ctypes_pointer.value or 0
+
+    def device(self, array: Array) -> int | None:
+        return int(array.gpu_data.context.device.id)
+
+    def like(self, array: Array, address: int) -> Array:
+        return self._view(address, array.shape, array.strides, array.dtype.str)
+
+    def double(self, array: Array) -> Array:
+        host = self._on_host(array)
+        wide = host.astype("complex128" if host.dtype.kind == "c" else "float64", order="C")
+        return self._cuda.to_device(wide, stream=self._stream)
+
+    def packed(self, array: Array) -> Array:
+        if array.is_c_contiguous():
+            return array
+        return self._cuda.to_device(self._on_host(array).copy(order="C"), stream=self._stream)
+
+    def copy(self, array: Array) -> Array:
+        block = self.block(array)
+        flat = self._cuda.device_array(block.bytes, "u1", stream=self._stream)
+        flat.copy_to_device(self._view(block.address, (block.bytes,), (1,), "|u1"))
+        return self._view(self.address(flat), array.shape, array.strides, array.dtype.str, flat)
+
+    def mean_square(self, array: Array) -> float:
+        return super().mean_square(self._on_host(array))
+
+    def current_device(self) -> int:
+        return int(self._cuda.current_context().device.id)
+
+    @contextmanager
+    def on_stream(self, stream: int) -> Iterator[None]:
+        kernels, config = self._cuda.dispatcher.CUDADispatcher, self._cuda.api.config
+        configure, waits = kernels.configure, config.CUDA_ARRAY_INTERFACE_SYNC
+        own = self._cuda.external_stream(stream)
+
+        def configured(
+            kernel: Kernel, grid: Shape, block: Shape, stream: Stream = 0, sharedmem: int = 0
+        ) -> Launch:
+            return configure(kernel, grid, block, stream or own, sharedmem)
+
+        kernels.configure, self._stream = configured, own
+        config.CUDA_ARRAY_INTERFACE_SYNC = 0  # all is on one stream, and a capture must not wait
+        try:
+            yield
+        finally:
+            kernels.configure, self._stream = configure, 0
+            config.CUDA_ARRAY_INTERFACE_SYNC = waits
+
+    @contextmanager
+    def counted(self, taken: list[int]) -> Iterator[None]:
+        memory: list[Memory] = []
+        with self._keeping(memory):
+            yield
+        taken.append(sum(int(block.size) for block in memory))
+
+    def own_memory(self) -> Context:
+        memory: list[Memory] = []
+        return lambda: self._keeping(memory)
+
+    @contextmanager
+    def _keeping(self, memory: list[Memory]) -> Iterator[None]:
+        """Append what is allocated within the context: it is freed with the list."""
+        context = self._cuda.current_context()
+        allocate = context.memalloc
+
+        def allocated(size: int) -> Memory:
+            memory.append(allocate(size))
+            return memory[-1]
+
+        context.memalloc = allocated
+        try:
+            yield
+        finally:
+            del context.memalloc  # which hid the method
+
+    def _on_host(self, array: Array) -> HostArray:
+        host = array.copy_to_host(stream=self._stream)
+        if self._stream:
+            self._stream.synchronize()
+        return host
+
+    def _view(
+        self,
+        address: int,
+        shape: Shape,
+        strides: Shape,
+        typestr: str,
+        owner: Array = None,
+    ) -> Array:
+        interface = {
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "data": (address, False),
+            "stream": int(self._stream) or None,
+            "version": 3,
+        }
+        return self._cuda.from_cuda_array_interface(interface, owner)
 
 
 def present() -> list[Framework]:
     """Return the frameworks that the process has imported."""
-    known: dict[str, Callable[[Any], Framework]] = {"torch": Torch, "cupy": CuPy}
+    known: dict[str, Callable[[Any], Framework]] = {
+        "torch": Torch,
+        "cupy": CuPy,
+        "numba.cuda": Numba,
+    }
     found = {name: sys.modules[name] for name in known if name in sys.modules}
     if "torch" in found and not found["torch"].cuda.is_available():  # built for the host alone
         del found["torch"]
+    if "numba.cuda" in found and not found["numba.cuda"].is_available():
+        del found["numba.cuda"]
     return [known[name](module) for name, module in found.items()]
 
 

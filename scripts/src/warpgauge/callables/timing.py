@@ -12,15 +12,15 @@ from functools import lru_cache
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from warpgauge.callables import arrays
-from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Framework, Module
+from warpgauge.callables import arrays, comparison
+from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Case, Framework, Module
+from warpgauge.callables.jax_calls import JaxCall, arrays_in
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
 if TYPE_CHECKING:
     from warpgauge.records.row import Row
 
-Case = Any  # warpgauge_engine.Case
 Returned = Any  # by a callable
 Issued = tuple[Returned, list[tuple[int, int]]]  # and address and bytes of each result
 
@@ -31,9 +31,6 @@ measuring: ContextVar[bool] = ContextVar("measuring", default=False)
 
 # Before anything is measured: lazy loading, compilation and autotuning.
 WARM_UPS = 3
-# Results are held to so many unit roundoffs of their type, of themselves and of their root mean
-# square: a sum of either sign loses digits.
-_ROUNDOFFS, _MOST_RELATIVE = 16, 2**-4
 # Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
 _ROTATED, _MOST_KEPT = 3, 4096
 
@@ -52,10 +49,10 @@ class Timing:
     """What a call takes, in seconds."""
 
     name: str
-    seconds: float  # on the device, cold; with gaps for the host if there is a `why_not_captured`
+    seconds: float  # on the device, cold; with gaps for the host if it was timed call by call
     interval: tuple[float, float]  # 95 %, of this process's samples
     host_seconds: float | None  # of a call, which does not wait; None if it changes an argument
-    why_not_captured: str
+    why_not_captured: str  # empty if it was
     verified: bool  # by a reference; else by a second call
     row: Row  # with all counters, as in a run file
 
@@ -75,9 +72,8 @@ class Timing:
         if self.host_seconds is not None:
             parts.append(f"{1e6 * self.host_seconds:.3g} µs of the host")
         if self.why_not_captured:
-            parts.append(
-                f"gaps for the host count, for it was not captured: {self.why_not_captured}"
-            )
+            gaps = "" if "kernels" in known else "gaps for the host count, for it was "
+            parts.append(f"{gaps}not captured: {self.why_not_captured}")
         if not self.verified:
             parts.append("no reference")
         return " · ".join(parts)
@@ -108,7 +104,13 @@ def time(
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
-    call = _Call(fn, arguments, roles, fixed, reference, tolerance)
+    call: _Call | JaxCall
+    if arrays_in(arguments):
+        if roles:
+            raise UserError("arrays of JAX cannot be written: leave outputs= and in_place= out")
+        call = JaxCall(fn, arguments, reference, tolerance)
+    else:
+        call = _Call(fn, arguments, roles, fixed, reference, tolerance)
 
     def on_device(case: Case) -> None:
         if bytes:
@@ -255,7 +257,7 @@ class _Call:
         }
         self._roles = dict.fromkeys(self._framework, "input") | roles
         if strange := roles.keys() - self._framework.keys():
-            raise UserError(f"argument {min(strange)} is no array of PyTorch or CuPy")
+            raise UserError(f"argument {min(strange)} is no array of PyTorch, CuPy or Numba")
         devices = {one.device(arguments[at]) for at, one in self._framework.items()}
         if None in devices:
             raise UserError("an argument lies in the host's memory: move it to the GPU first")
@@ -402,28 +404,7 @@ class _Call:
         if len(right) != len(got):
             raise UserError(f"of {len(got)} results the reference has {len(right)}")
         for (framework, result), (_, expected) in zip(got, right, strict=True):
-            self._compare(framework, result, expected, slot)
-
-    def _compare(self, framework: Framework, result: Array, expected: Array, slot: int) -> None:
-        if tuple(result.shape) != tuple(expected.shape):
-            shapes = f"{tuple(result.shape)}, that of the reference {tuple(expected.shape)}"
-            raise UserError(f"a result has the shape {shapes}")
-        packed, doubles = framework.packed(result), framework.double(expected)
-        block, right = framework.block(packed), framework.block(doubles)
-        if block.elements != right.elements:  # of a type that the engine does not know
-            packed = framework.double(packed)
-            block = framework.block(packed)
-        tolerance = self._tolerance
-        if tolerance is None:
-            roundoff = ROUNDOFF.get(block.type, 0.0)
-            relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
-            sizes = abs(doubles)
-            finite = sizes[sizes < math.inf]
-            mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
-            tolerance = (relative * mean_square**0.5, relative)
-        self._case.compare(
-            block.address, block.elements, block.type, right.address, *tolerance, slot
-        )
+            comparison.compare(self._case, framework, result, expected, self._tolerance, slot)
 
     def _views(self, slot: int) -> list[Any]:
         """Return the arguments, with the arrays of a slot, made once."""
