@@ -108,7 +108,7 @@ def time(
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
-    call = _Call(fn, arguments, roles, fixed, reference, tolerance)
+    call = Call(fn, arguments, roles, fixed, reference, tolerance)
 
     def on_device(case: Case) -> None:
         if bytes:
@@ -230,7 +230,17 @@ def _engine(device: int) -> Module:
         raise UserError(str(fault), ExitStatus.NOT_MEASURED) from None
 
 
-class _Call:
+def usual_tolerance(type_: str, right: Array) -> tuple[float, float]:
+    """Return the absolute and relative tolerance of results that should be `right`, in double."""
+    roundoff = ROUNDOFF.get(type_, 0.0)
+    relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
+    sizes = abs(right)
+    finite = sizes[sizes < math.inf]
+    mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
+    return relative * mean_square**0.5, relative
+
+
+class Call:
     """A callable and its arguments. In an engine's case, each slot has arrays of its own."""
 
     def __init__(
@@ -328,7 +338,10 @@ class _Call:
             )
         size = sum(framework.block(array).bytes for framework, array in results)
         self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
-        case.check(self._require_right)
+        self._add_check()
+
+    def _add_check(self) -> None:
+        self._case.check(self._require_right)
 
     def _require_new(self, one: Returned, other: Returned, values: Sequence[Any]) -> None:
         """Raise UserError if two calls, whose results are alive, returned the same memory."""
@@ -415,12 +428,7 @@ class _Call:
             block = framework.block(packed)
         tolerance = self._tolerance
         if tolerance is None:
-            roundoff = ROUNDOFF.get(block.type, 0.0)
-            relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
-            sizes = abs(doubles)
-            finite = sizes[sizes < math.inf]
-            mean_square = float((finite * finite).mean()) if relative and len(finite) else 0.0
-            tolerance = (relative * mean_square**0.5, relative)
+            tolerance = usual_tolerance(block.type, doubles)
         self._case.compare(
             block.address, block.elements, block.type, right.address, *tolerance, slot
         )
