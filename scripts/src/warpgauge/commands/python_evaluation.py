@@ -119,8 +119,10 @@ def _checker(measuring: Measuring) -> Iterator[Channel]:
             try:
                 yield Channel(ours)
             except (EOFError, OSError):
-                lines = log.read_text(errors="replace").strip().split("\n")
-                fault = f"the process that checks results ended: {inert(lines[-1])}"
+                *_, last = log.read_text(errors="replace").strip().split("\n")
+                fault = "the process that checks results ended" + (
+                    f": {inert(last)}" if last else ""
+                )
                 raise UserError(fault, ExitStatus.NOT_MEASURED) from None
 
 
