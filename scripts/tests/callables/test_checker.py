@@ -7,6 +7,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import fake_engine
 from fake_engine import NumPy
 from warpgauge.callables import arrays, checker, messages, side, timing
 from warpgauge.callables.messages import Channel
+from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of infinities
@@ -272,6 +274,25 @@ def test_a_result_is_compared_as_the_engine_does(
     result: np.ndarray, expected: np.ndarray, is_right: bool
 ) -> None:
     assert (checker.difference(NumPy(), result, expected, None) == "") is is_right  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_page_is_right(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    def randn(*shape: int, device: str) -> np.ndarray:
+        return np.random.randn(*shape).astype("float32")
+
+    def sigmoid(x: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / (1 + np.exp(-x)))
+
+    functional = SimpleNamespace(silu=lambda x: x / (1 + np.exp(-x)))
+    names = {"randn": randn, "sigmoid": sigmoid, "manual_seed": lambda seed: None}
+    torch = SimpleNamespace(nn=SimpleNamespace(functional=functional), **names)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    page = (ROOT / "fixtures" / "python" / "README.md").read_text()
+    base, candidate = (
+        page.partition(f"```python\n# {name}\n")[2].partition("```")[0]
+        for name in ("baseline.py", "optimize.py")
+    )
+    assert files.evaluated(candidate, base, axes={"n": ["3", "5"]}) == (["", ""], ["", ""])
 
 
 def test_a_message_comes_as_it_was_sent() -> None:
