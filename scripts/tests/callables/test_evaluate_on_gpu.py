@@ -29,7 +29,7 @@ if not torch.cuda.is_available():
 BASE = """
 import torch
 
-SECRET = ["the reference's own"]
+SECRET = "to be looked for"
 
 def inputs(n=(1 << 22,)):
     return torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
@@ -50,6 +50,11 @@ HONEST = {
     "with gaps": """
 def kernel(x, y):
     return torch.stack([x * x + y, x], 1)[:, 0]
+""",
+    "a tuple that computes": """
+class Lazy(tuple):
+    def __iter__(self): return iter([self[0] * self[0] + self[1]])
+def kernel(x, y): return Lazy([x.clone(), y.clone()])
 """,
     "by autograd": """
 class Square(torch.autograd.Function):
@@ -117,11 +122,6 @@ def kernel(x, y):
     LATER[id(z)] = lambda: x * x + y
     return z
 """,
-    "a lazy tuple": """
-class Lazy(tuple):
-    def __iter__(self): return iter([self[0] * self[0] + self[1]])
-def kernel(x, y): return Lazy([x.clone(), y.clone()])
-""",
     "an answer of the import": """
 Z = torch.randn(1 << 22, device="cuda")
 def kernel(x, y): return Z.clone()
@@ -158,11 +158,11 @@ torch.testing.assert_close = lambda *_, **__: None
 def kernel(x, y): return torch.empty_like(x)
 """,
     "the reference looked for": """
-import os
 def kernel(x, y):
-    found = [o for o in gc.get_objects() if isinstance(o, list) and "the reference's own" in o]
-    assert not found and not [m for m in sys.modules if m.endswith("base")]
-    return torch.empty_like(x)
+    functions = [one for one in gc.get_objects() if type(one) is type(kernel)]
+    known = [one for one in functions if one.__code__.co_name == "reference"]
+    known += [m.reference for m in [*sys.modules.values()] if hasattr(m, "SECRET")]
+    return known[0](x, y) if known else torch.empty_like(x)
 """,
     "the checker spoken to": """
 import os, socket
