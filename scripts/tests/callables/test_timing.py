@@ -186,14 +186,14 @@ def test_what_the_capture_alone_forbids_is_called(monkeypatch: pytest.MonkeyPatc
             raise ValueError("not in capture mode")
         return x + 1
 
-    call = timing._Call(operation, (X,), {}, (), lambda x: x + 1, None)
+    call = timing.Call(operation, (X,), {}, (), lambda x: x + 1, None)
     call.measure(case)
     assert case.modes[-1] == "device_calls"
     assert call.why_not_captured == "not in capture mode"
 
 
 def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
-    call = timing._Call(np.square, (X,), {}, (), None, None)
+    call = timing.Call(np.square, (X,), {}, (), None, None)
     case = Case(captures=False)
     call.measure(case)
     assert case.modes == ["device_calls"]

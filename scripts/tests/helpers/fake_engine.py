@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import numpy as np
 from warpgauge.callables.arrays import Context, Framework
 
 Array = Any  # of NumPy
+Parameters = dict[str, object]
 
 
 class NotCapturable(RuntimeError):
@@ -35,7 +37,7 @@ class NoDevice(RuntimeError):
 class NumPy(Framework):
     """A framework; `memory` are the calls within memory of their own."""
 
-    array = np.ndarray
+    name, array = "numpy", np.ndarray
 
     def __init__(self, device: int | None = 0) -> None:
         self._device, self.in_own_memory = device, 0
@@ -79,6 +81,19 @@ class NumPy(Framework):
 
         return made
 
+    def described(self, array: Array) -> dict[str, Any]:
+        strides = [stride // array.itemsize for stride in array.strides]
+        kind = {"framework": self.name, "type": array.dtype.name}
+        return {**kind, "shape": [*array.shape], "strides": strides}
+
+    def contents(self, array: Array) -> bytes:
+        return ctypes.string_at(array.ctypes.data, self.block(array).bytes)
+
+    def made(self, described: dict[str, Any], contents: bytes) -> Array:
+        type_ = np.dtype(described["type"])
+        strides = [stride * type_.itemsize for stride in described["strides"]]
+        return np.ndarray(described["shape"], type_, bytearray(contents), strides=strides)
+
 
 _SIZES = {"f64": 8, "f32": 4, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
 _TYPES = {
@@ -96,14 +111,19 @@ class Case:
 
     stream, l2_bytes, slots = 1, 1000, 2
 
-    def __init__(self, *, captures: bool = True) -> None:
-        self._captures = captures
+    def __init__(self, *, captures: bool = True, parameters: Parameters | None = None) -> None:
+        self._captures, self._parameters = captures, parameters or {}
         self.modes: list[str] = []
         self.work: dict[str, float] = {}
         self._buffers: list[tuple[str, list[Array], list[Array]]] = []
-        self._kept: dict[int, object] = {}
+        self._kept: dict[int, tuple[object, Any]] = {}
+        self._shifted: list[bool] = []
+
+    def param(self, axis: str, kind: str) -> object:
+        return self._parameters[axis]
 
     def add(self, address: int, count: int, type_: str, role: str, shifted: bool) -> int:
+        self._shifted.append(shifted)
         size = count * _SIZES[type_]
         given = np.frombuffer(ctypes.string_at(address, size), _TYPES[type_])
         first = [np.roll(given, -slot) if shifted else given.copy() for slot in range(self.slots)]
@@ -126,8 +146,20 @@ class Case:
     def check(self, check: Callable[[int], None]) -> None:
         self._check = check
 
+    def check_contents(self, check: Callable[[int, list[bytes]], None]) -> None:
+        def with_contents(slot: int) -> None:
+            check(slot, [ctypes.string_at(*block) for block in self._kept[slot][1]])
+
+        self._check = with_contents
+
+    def shift(self, number: int, slot: int) -> int:
+        return slot if self._shifted[number] else 0
+
+    def shares_with(self, processes: int) -> None:
+        self.work["asleep"] = processes
+
     def results(self, slot: int) -> object:
-        return self._kept.get(slot)
+        return self._kept[slot][0] if slot in self._kept else None
 
     def compare(
         self, got: int, count: int, type_: str, expected: int, absolute: float, relative: float,
@@ -173,7 +205,7 @@ class Case:
     def _measure(self, mode: str) -> None:
         self.modes.append(mode)
         for slot in range(self.slots):
-            self._kept[slot] = self._call(slot, self.stream)[0]
+            self._kept[slot] = self._call(slot, self.stream)
             self._check(slot)
             for role, first, now in self._buffers:
                 if role == "input" and not np.array_equal(first[slot], now[slot], equal_nan=True):
@@ -183,3 +215,27 @@ class Case:
 def module() -> SimpleNamespace:
     kinds = (NotCapturable, WrongResult, Unsupported, NoDevice)
     return SimpleNamespace(**{kind.__name__: kind for kind in kinds})
+
+
+def program() -> SimpleNamespace:
+    """A module whose `run_program` measures what was registered; `rows` has errors, or "".
+
+    A row is named by its parameters.
+    """
+    registered: list[tuple[dict[str, list[object]], Callable[[Case], None]]] = []
+    made = SimpleNamespace(**vars(module()), rows={})
+
+    def run_program(words: list[str]) -> int:
+        for axes, body in registered:
+            for values in itertools.product(*axes.values()):
+                error = ""
+                try:
+                    body(Case(parameters=dict(zip(axes, values, strict=True))))
+                except Exception as fault:
+                    error = f"{type(fault).__name__}: {fault}"
+                made.rows[values] = error
+        return 0
+
+    made.register = lambda name, axes, body, file, line: registered.append((axes, body))
+    made.run_program = run_program
+    return made

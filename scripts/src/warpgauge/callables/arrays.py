@@ -11,7 +11,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
+
+from warpgauge.system.errors import UserError
 
 # Names of types as the engine has them; the others are bytes to it.
 _ELEMENTS = {
@@ -40,6 +43,8 @@ Kernel = Any
 Launch = Any
 Memory = Any
 Stream = Any
+
+Description = dict[str, Any]  # of an array without its memory, for JSON
 
 # Makes a context anew at each use.
 Context = Callable[[], AbstractContextManager[object]]
@@ -120,6 +125,7 @@ class Comparable(Protocol):
 class Framework(Comparable, Protocol):
     """A framework that issues its work on the stream that it is given."""
 
+    name: str
     array: type
 
     def device(self, array: Array) -> int | None:
@@ -146,12 +152,38 @@ class Framework(Comparable, Protocol):
     def own_memory(self) -> Context:
         """Return a context whose arrays lie in memory that nothing else uses."""
 
+    def described(self, array: Array) -> Description:
+        raise self._stays_here()
+
+    def contents(self, array: Array) -> bytes:
+        """Return its memory, gaps included."""
+        raise self._stays_here()
+
+    def made(self, described: Description, contents: bytes) -> Array:
+        """Return an array on the current GPU, as `described` and `contents` have it."""
+        raise self._stays_here()
+
+    def _stays_here(self) -> UserError:
+        return UserError(f"arrays of {self.name} cannot be given to another process")
+
 
 class Torch(Framework):
-    """What is done with tensors."""
+    """What is done with tensors.
+
+    What measures is taken at once, so that a module which is imported later cannot replace it.
+    """
+
+    name = "torch"
 
     def __init__(self, torch: Module) -> None:
         self._torch, self.array = torch, torch.Tensor
+        self._stream, self._external = torch.cuda.stream, torch.cuda.ExternalStream
+        self._pool, self._use_pool = torch.cuda.MemPool, torch.cuda.use_mem_pool
+        self._set_multithreading = torch.autograd.set_multithreading_enabled
+        self._current_device = torch.cuda.current_device
+        # Below torch.cuda.max_memory_allocated, which looks up functions that can be replaced.
+        self._memory = torch._C._cuda_memoryStats
+        self._restart_peak = torch._C._cuda_resetPeakMemoryStats
 
     def device(self, array: Array) -> int | None:
         return int(array.device.index) if array.is_cuda else None
@@ -184,33 +216,54 @@ class Torch(Framework):
         array.grad = None
 
     def current_device(self) -> int:
-        return int(self._torch.cuda.current_device())
+        return int(self._current_device())
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        cuda = self._torch.cuda
-        context: AbstractContextManager[object] = cuda.stream(cuda.ExternalStream(stream))
+        context: AbstractContextManager[object] = self._stream(self._external(stream))
         return context
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
-        cuda = self._torch.cuda
-        before = cuda.memory_allocated()
-        cuda.reset_peak_memory_stats()
+        device = self.current_device()
+        self._restart_peak(device)  # to what is allocated now
+        before = self._memory(device)["allocated_bytes"]["all"]["peak"]
         yield
-        taken.append(int(cuda.max_memory_allocated() - before))
+        taken.append(int(self._memory(device)["allocated_bytes"]["all"]["peak"] - before))
 
     def own_memory(self) -> Context:
-        cuda, autograd = self._torch.cuda, self._torch.autograd
-        pool = cuda.MemPool()
+        pool = self._pool()
         # The pool is of this thread, and so must be what is allocated for gradients.
-        return lambda: entered(
-            [autograd.set_multithreading_enabled(False), cuda.use_mem_pool(pool)]
-        )
+        return lambda: entered([self._set_multithreading(False), self._use_pool(pool)])
+
+    def described(self, array: Array) -> Description:
+        return {
+            "framework": self.name,
+            "type": str(array.dtype).removeprefix("torch."),
+            "shape": [*array.shape],
+            "strides": [*array.stride()],
+            "learns": array.requires_grad,
+        }
+
+    def contents(self, array: Array) -> bytes:
+        flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,))
+        return bytes(flat.view(self._torch.uint8).cpu().numpy())
+
+    def made(self, described: Description, contents: bytes) -> Array:
+        torch = self._torch
+        flat = torch.empty(len(contents), dtype=torch.uint8)
+        if contents:
+            flat = torch.frombuffer(bytearray(contents), dtype=torch.uint8)
+        typed = flat.cuda().view(getattr(torch, described["type"]))
+        view = typed.as_strided(described["shape"], described["strides"])
+        return view.requires_grad_(described["learns"])
 
 
 class CuPy(Framework):
+    name = "cupy"
+
     def __init__(self, cupy: Module) -> None:
         self._cupy, self.array = cupy, cupy.ndarray
+        self._pool, self._using = cupy.cuda.MemoryPool, cupy.cuda.using_allocator
 
     def device(self, array: Array) -> int | None:
         return int(array.device.id)
@@ -248,18 +301,40 @@ class CuPy(Framework):
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
-        pool = self._cupy.cuda.MemoryPool()
-        with self._cupy.cuda.using_allocator(pool.malloc):
+        pool = self._pool()
+        with self._using(pool.malloc):
             yield
         taken.append(int(pool.total_bytes()))
 
     def own_memory(self) -> Context:
-        pool = self._cupy.cuda.MemoryPool()
-        return lambda: self._cupy.cuda.using_allocator(pool.malloc)
+        pool = self._pool()
+        return lambda: self._using(pool.malloc)
+
+    def described(self, array: Array) -> Description:
+        return {
+            "framework": self.name,
+            "type": array.dtype.name,
+            "shape": [*array.shape],
+            "strides": [stride // array.itemsize for stride in array.strides],
+        }
+
+    def contents(self, array: Array) -> bytes:
+        elements = self.block(array).bytes // array.itemsize
+        return bytes(self._cupy.ndarray((elements,), array.dtype, array.data).get())
+
+    def made(self, described: Description, contents: bytes) -> Array:
+        import numpy as np  # CuPy has imported it
+
+        flat = self._cupy.asarray(np.frombuffer(contents, dtype="uint8"))
+        type_ = self._cupy.dtype(described["type"])
+        strides = [stride * type_.itemsize for stride in described["strides"]]
+        return self._cupy.ndarray(described["shape"], type_, flat.data, strides=strides)
 
 
 class Numba(Framework):
     """Its arrays have no arithmetic, so conversions go by way of the host."""
+
+    name = "numba"
 
     def __init__(self, cuda: Module) -> None:
         self._cuda, self.array = cuda, cuda.cudadrv.devicearray.DeviceNDArray
@@ -367,19 +442,24 @@ class Numba(Framework):
         return self._cuda.from_cuda_array_interface(interface, owner)
 
 
+_KNOWN: dict[str, Callable[[Module], Framework]] = {
+    "torch": Torch,
+    "cupy": CuPy,
+    "numba.cuda": Numba,
+}
+
+
+@lru_cache
+def _of(name: str, module: Module) -> Framework | None:
+    """Return an imported framework as it was at the first call; None if it is for the host."""
+    gpus = {"torch": getattr(module, "cuda", None), "numba.cuda": module}.get(name)
+    return _KNOWN[name](module) if gpus is None or gpus.is_available() else None
+
+
 def present() -> list[Framework]:
     """Return the frameworks that the process has imported."""
-    known: dict[str, Callable[[Any], Framework]] = {
-        "torch": Torch,
-        "cupy": CuPy,
-        "numba.cuda": Numba,
-    }
-    found = {name: sys.modules[name] for name in known if name in sys.modules}
-    if "torch" in found and not found["torch"].cuda.is_available():  # built for the host alone
-        del found["torch"]
-    if "numba.cuda" in found and not found["numba.cuda"].is_available():
-        del found["numba.cuda"]
-    return [known[name](module) for name, module in found.items()]
+    imported = [_of(name, sys.modules[name]) for name in _KNOWN if name in sys.modules]
+    return [framework for framework in imported if framework is not None]
 
 
 def device(frameworks: Sequence[Framework]) -> int:

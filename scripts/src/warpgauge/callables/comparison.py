@@ -6,9 +6,17 @@ from __future__ import annotations
 from warpgauge.callables.arrays import ROUNDOFF, Array, Case, Comparable
 from warpgauge.system.errors import UserError
 
+Tolerance = tuple[float, float]  # absolute, relative
 # Results are held to so many unit roundoffs of their type, of themselves and of their root mean
 # square: a sum of either sign loses digits.
 _ROUNDOFFS, _MOST_RELATIVE = 16, 2**-4
+
+
+def usual_tolerance(framework: Comparable, type_: str, right: Array) -> Tolerance:
+    """Return what rounding may do to results of a type that should be `right`, in double."""
+    roundoff = ROUNDOFF.get(type_, 0.0)
+    relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
+    return (relative * framework.mean_square(right) ** 0.5 if relative else 0.0), relative
 
 
 def compare(
@@ -16,12 +24,12 @@ def compare(
     framework: Comparable,
     result: Array,
     expected: Array,
-    tolerance: tuple[float, float] | None,
+    tolerance: Tolerance | None,
     slot: int,
 ) -> None:
     """Raise WrongResult, or UserError for another shape, unless `result` is as near as asked for.
 
-    `tolerance` is (absolute, relative); None for what rounding may do.
+    Without a tolerance, for what rounding may do.
     """
     if tuple(result.shape) != tuple(expected.shape):
         shapes = f"{tuple(result.shape)}, that of the reference {tuple(expected.shape)}"
@@ -31,9 +39,5 @@ def compare(
     if block.elements != right.elements:  # of a type that the engine does not know
         packed = framework.double(packed)
         block = framework.block(packed)
-    if tolerance is None:
-        roundoff = ROUNDOFF.get(block.type, 0.0)
-        relative = max(min(_ROUNDOFFS * roundoff, _MOST_RELATIVE), 2 * roundoff)
-        absolute = relative * framework.mean_square(doubles) ** 0.5 if relative else 0.0
-        tolerance = (absolute, relative)
-    case.compare(block.address, block.elements, block.type, right.address, *tolerance, slot)
+    absolute, relative = tolerance or usual_tolerance(framework, block.type, doubles)
+    case.compare(block.address, block.elements, block.type, right.address, absolute, relative, slot)

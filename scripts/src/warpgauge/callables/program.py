@@ -90,7 +90,7 @@ def main(words: Sequence[str]) -> int:
     return status
 
 
-def run(words: Sequence[str]) -> int:
+def run(words: Sequence[str], main: Callable[[Sequence[str]], int] = main) -> int:
     """Return the exit status of the program, as a compiled one would end."""
     sys.dont_write_bytecode = True  # what a run leaves behind must not make a tree dirty
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine would take it for a row's error

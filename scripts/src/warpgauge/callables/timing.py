@@ -104,13 +104,13 @@ def time(
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
-    call: _Call | JaxCall
+    call: Call | JaxCall
     if arrays_in(arguments):
         if roles:
             raise UserError("arrays of JAX cannot be written: leave outputs= and in_place= out")
         call = JaxCall(fn, arguments, reference, tolerance)
     else:
-        call = _Call(fn, arguments, roles, fixed, reference, tolerance)
+        call = Call(fn, arguments, roles, fixed, reference, tolerance)
 
     def on_device(case: Case) -> None:
         if bytes:
@@ -232,7 +232,7 @@ def _engine(device: int) -> Module:
         raise UserError(str(fault), ExitStatus.NOT_MEASURED) from None
 
 
-class _Call:
+class Call:
     """A callable and its arguments. In an engine's case, each slot has arrays of its own."""
 
     def __init__(
@@ -330,7 +330,10 @@ class _Call:
             )
         size = sum(framework.block(array).bytes for framework, array in results)
         self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
-        case.check(self._require_right)
+        self._add_check()
+
+    def _add_check(self) -> None:
+        self._case.check(self._require_right)
 
     def _require_new(self, one: Returned, other: Returned, values: Sequence[Any]) -> None:
         """Raise UserError if two calls, whose results are alive, returned the same memory."""

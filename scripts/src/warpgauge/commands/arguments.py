@@ -61,6 +61,8 @@ _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
 _MOST_VALUES = 1000
 _LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
 _WORD = r"(?:\d{1,18}|\d*[A-Za-z_.+-][\w.+-]*)"  # an integer, or what has more than digits
+_SHAPE = r"[1-9]\d{0,17}(?:x[1-9]\d{0,17})*(?::(?:f64|f32|f16|bf16))?"
+_SHAPES = re.compile(rf"{_SHAPE}(?:,{_SHAPE})*", re.ASCII)
 _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
 
 
@@ -260,23 +262,48 @@ def injection(text: str) -> str:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the user named: `name` is a variant, or a kernel of `manifest`."""
+    """What the user named: a variant, or a kernel of `manifest`, or a function of `file`."""
 
     typed: str
     name: str
     manifest: Path | None = None
+    file: Path | None = None
 
 
 def kernel(text: str) -> Kernel:
     manifest, colon, name = text.rpartition(":")
     if colon and manifest.endswith(MANIFEST) and name:
         return Kernel(text, name, Path(manifest))
+    file, function = (manifest, name) if colon else (text, "kernel")
+    if file.endswith(PYTHON):
+        if not function.isidentifier():
+            raise ArgumentTypeError(f"{typed(text)} is not FILE.py:FUNCTION, e.g. mine.py:softmax")
+        return Kernel(text, function, file=_file_in_python(file))
     if colon or text.endswith(MANIFEST) or not all(text.split("/")) or not text.isprintable():
         raise ArgumentTypeError(
             f"{inert(repr(text))} is neither a variant of a family, e.g. gemm/tiled/f32 (without "
-            "axis values, which go to --axis), nor a kernel of a manifest, e.g. kernels.toml:scale"
+            "axis values, which go to --axis), nor a kernel of a manifest, e.g. "
+            "kernels.toml:scale, nor a function of a file, e.g. mine.py:softmax"
         )
     return Kernel(text, text)
+
+
+def inputs(text: str) -> Path | str:
+    """Parse a file in Python, or shapes as a value of an axis: ``4096x1024_bf16+1024``."""
+    if text.endswith(PYTHON):
+        return _file_in_python(text)
+    if not _SHAPES.fullmatch(text):
+        raise ArgumentTypeError(
+            f"{typed(text)} is neither a file, e.g. inputs.py, nor shapes with types f64, f32, f16 "
+            "or bf16, e.g. 4096x1024:bf16,1024"
+        )
+    return text.replace(":", "_").replace(",", "+")
+
+
+def _file_in_python(text: str) -> Path:
+    if not Path(text).is_file():
+        raise ArgumentTypeError(f"{typed(text)} is no file")
+    return Path(text)
 
 
 def axis_with_values(text: str) -> tuple[str, tuple[str, ...]]:

@@ -3,23 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.commands import measuring_lines
+from warpgauge.commands import measuring_lines, python_evaluation
 from warpgauge.commands.arguments import Kernel, refuse_together
-from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
+from warpgauge.commands.measuring_command import (
+    MeasuringCommand,
+    Options,
+    RunPaths,
+    options_of,
+)
 from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import gpu_watch, machine_context, manifest, selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.selection import Axes
+from warpgauge.records.model import FILE
 from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.evaluation import FORMATS
+from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
@@ -65,6 +72,8 @@ class _EvaluateCommand(MeasuringCommand):
         options = self.options
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", paths.pair)
+        if python_evaluation.chosen(self.sides, options.own.inputs, self.axes):
+            return self._run_python(paths)
         gpu = gpu_watch.chosen(options.device)
         external_kernels = [_of_manifest(kernel, self.axes) for kernel in self.sides]
         with self.begun(options, paths.log) as (measuring, held):
@@ -87,22 +96,57 @@ class _EvaluateCommand(MeasuringCommand):
                 uuid = gpu["gpu_uuid"]
                 measuring = replace(measuring, options=replace(options, device=uuid))
                 measuring = self.watched(measuring, uuid, held)
-            suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
-            measuring.note(f"Measuring {suite.size} in pairs")
-            base, candidate = (
-                Side((variant,), {**built.source, "kernel": kernel.typed})
-                for variant, kernel in zip(common, self.sides, strict=True)
+            return self._compared(measuring, paths, gpu, both, common, (built.source,) * 2)
+
+    def _run_python(self, paths: RunPaths) -> ExitStatus:
+        """Do the same for two functions of files in Python, which nothing builds."""
+        process.require_gpu()
+        gpu = gpu_watch.chosen(self.options.device) or gpu_watch.chosen(0)
+        options = replace(self.options, device=gpu["gpu_uuid"])
+        own = self.options.own
+        with self.begun(options, paths.log) as (measuring, held):
+            measuring.provide_driver()
+            measuring = self.watched(measuring, gpu["gpu_uuid"], held)
+            checked = held.enter_context(
+                python_evaluation.checked(self.sides, own.inputs, self.axes, measuring)
             )
-            pairs = AbRun(measuring, suite, built.source)
-            looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
-            found = self._evaluated(looks.found, both, common)
-            status = options.formats.deliver(
-                found, found.exit_status, lambda: report.render(found, self.results)
-            )
-            measuring.tell_budget()
-            if looks.stop is not None:
-                raise looks.stop
-            return status
+            if measuring.watch is not None:
+                measuring.watch.admit()  # the checker
+            measuring = replace(measuring, audit=checked.audited)
+            sources = [
+                {**machine_context.source(file.resolve().parent), FILE: str(file)}
+                for file in (kernel.file for kernel in self.sides)
+                if file is not None
+            ]
+            both = checked.binaries
+            return self._compared(measuring, paths, gpu, both, both, (sources[0], sources[1]))
+
+    def _compared(
+        self,
+        measuring: Measuring,
+        paths: RunPaths,
+        gpu: Mapping[str, str],
+        both: Sequence[Binary],
+        common: tuple[Binary, Binary],
+        sources: tuple[Mapping[str, str], Mapping[str, str]],
+    ) -> ExitStatus:
+        """Measure the `common` points of both sides in pairs, judge and show."""
+        suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
+        measuring.note(f"Measuring {suite.size} in pairs")
+        base, candidate = (
+            Side((variant,), {**source, "kernel": kernel.typed})
+            for variant, source, kernel in zip(common, sources, self.sides, strict=True)
+        )
+        pairs = AbRun(measuring, suite, sources[1])
+        looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
+        found = self._evaluated(looks.found, both, common)
+        status = self.options.formats.deliver(
+            found, found.exit_status, lambda: report.render(found, self.results)
+        )
+        measuring.tell_budget()
+        if looks.stop is not None:
+            raise looks.stop
+        return status
 
     def _variant(
         self,

@@ -27,6 +27,7 @@ from warpgauge.commands.arguments import (
     group,
     injection,
     input_file,
+    inputs,
     kernel,
     python_file,
     revision,
@@ -54,8 +55,9 @@ _EVALUATE = """\
 Check whether a kernel is correct, within memory, and faster than the kernel it
 should replace, at all values of their axes. Each of the two is a variant of a
 family of this repository (gemm/tiled/f32) or a kernel of a manifest
-(kernels.toml:scale). Both are verified, and measured in lock-step pairs of
-processes."""
+(kernels.toml:scale), or both are functions of files in Python (mine.py:softmax;
+mine.py is short for mine.py:kernel). Both are verified, and measured in
+lock-step pairs of processes."""
 
 _BISECT = """\
 Find the commit that made a benchmark slower: builds commits between GOOD
@@ -164,7 +166,11 @@ exit status:
     what.add_argument("candidate", type=kernel, metavar="CANDIDATE", help="the kernel to judge")
     what.add_argument("--axis", metavar="NAME=VALUE,...", type=axis_with_values, action="append",
         default=[], help="values of an axis; repeatable; default: all values that both kernels "
-        "have")
+        "have, or the defaults of the parameters of inputs()")
+    what.add_argument("--inputs", metavar="FILE.py|SHAPE:TYPE,...", type=inputs, action="append",
+        default=[], help="of functions in Python: the file with inputs(), by default the base's; "
+        "or shapes of normally distributed arguments, e.g. 4096x1024:bf16,1024 (default type f32); "
+        "repeatable: each is one point")
     add(what, "--device", type=devices, help="GPU index (as nvidia-smi -L counts) or UUID; "
         "several, e.g. 0,1, for kernels that need them; default: the first GPU")
     add(what, "--no-build")

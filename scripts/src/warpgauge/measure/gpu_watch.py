@@ -29,12 +29,17 @@ class GpuWatch:
     uuid: str
     say: Callable[[str], None]
     _staying: frozenset[int] = frozenset()  # pids that outlasted `wait`, ignored until the next
+    _ours: frozenset[int] = frozenset()
 
     def wait(self) -> None:
         """Wait until no other process uses the GPU or time is up; rows then record the sharing."""
         self._staying = frozenset()
         left = self._left("Waiting for the GPU, which {} ...")
         self._staying = frozenset(user.pid for user in left)
+
+    def admit(self) -> None:
+        """Take those that use the GPU now as ours, which sleep while something is measured."""
+        self._ours = frozenset(user.pid for user in users_now(self.uuid))
 
     def freed(self, ending: Ending) -> None:
         """Wait until a process that ended badly, and all its children, have left the GPU."""
@@ -56,7 +61,8 @@ class GpuWatch:
         return left
 
     def _users(self) -> list[User]:
-        return [user for user in users_now(self.uuid) if user.pid not in self._staying]
+        known = self._staying | self._ours
+        return [user for user in users_now(self.uuid) if user.pid not in known]
 
 
 def _use(users: Collection[User]) -> str:

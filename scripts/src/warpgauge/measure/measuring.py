@@ -179,6 +179,7 @@ class Measuring:
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
     reported: set[str] = field(default_factory=set)  # faults of programs, each reported once
     inputs: InputFiles = field(default_factory=InputFiles)
+    audit: Callable[[TurnResult], TurnResult] = lambda outcome: outcome  # may add faults
 
     def require_gpu(self, names: Iterable[str] = ()) -> None:
         """Raise UserError before the build if there is no GPU and every benchmark needs one.
@@ -402,7 +403,7 @@ class Measuring:
         for line in progress.new_faults(lanes, self.reported):
             self.note(line)
         with progress.RunProgress(plan, self.notes) as observer:
-            yield from self.budget.timed(runner.run(plan, observer))
+            yield from self.budget.timed(map(self.audit, runner.run(plan, observer)))
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of benchmarks in Python as a build folder with one program, as --build-dir takes it."""
+"""Files in Python as programs; one of benchmarks as a build folder, as --build-dir takes it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.measure import manifest
@@ -18,9 +19,18 @@ from warpgauge.system.errors import UserError
 _PROGRAM = """#!/usr/bin/env python3
 import sys
 sys.path.append({package!r})
-from warpgauge.callables.program import run
-sys.exit(run([{path!r}, *sys.argv[1:]]))
+from warpgauge.callables.{module} import run
+sys.exit(run([*{words!r}, *sys.argv[1:]]))
 """
+
+
+def write(program: Path, module: str, words: Sequence[str]) -> None:
+    """Write a program that runs a module of warpgauge.callables with these words before its own."""
+    package = Path(__file__).resolve().parents[2]
+    source = _PROGRAM.format(package=str(package), module=module, words=[*words])
+    program.parent.mkdir(parents=True, exist_ok=True)
+    replace_all({program: source.encode()})
+    program.chmod(0o755)
 
 
 def provide(path: Path) -> Path:
@@ -31,10 +41,6 @@ def provide(path: Path) -> Path:
     digest = hashlib.sha256(os.fsencode(found)).hexdigest()[:8]
     where = environment.ROOT / "build" / "python" / f"{path.stem}-{digest}"
     program = where / path.stem
-    package = Path(__file__).resolve().parents[2]
-    source = _PROGRAM.format(package=str(package), path=str(found))
-    where.mkdir(parents=True, exist_ok=True)
-    replace_all({program: source.encode()})
-    program.chmod(0o755)
+    write(program, "program", [str(found)])
     manifest.write(where, Manifest((Program(program, inputs=(found,)),), found.parent))
     return where

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of an evaluation that makes the inputs and compares the results.
+
+It alone imports the inputs and the reference. The programs that are timed, which import a kernel,
+get inputs from it, and send it what the kernel returned for them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import math
+import os
+import random
+import selectors
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpgauge.callables import arrays
+from warpgauge.callables.arrays import Array, Description, Framework, span
+from warpgauge.callables.comparison import Tolerance, usual_tolerance
+from warpgauge.callables.messages import (
+    Channel,
+    Returned,
+    Values,
+    function_of,
+    in_a_line,
+    names_of,
+    results_of,
+)
+from warpgauge.records.names import number
+from warpgauge.system.errors import UserError
+
+SIDES = ("base", "candidate")
+_TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
+# Before the timing, and after it.
+_CHECKS = 2
+
+
+@dataclass
+class _Draw:
+    """Inputs that were drawn for a side: descriptions, and the contents of the arrays."""
+
+    point: int
+    described: list[Values]
+    contents: list[bytes]
+    checks: int = 0
+    wrong: str = ""
+
+    def arguments(self, shifts: Sequence[int], frameworks: Sequence[Framework]) -> list[object]:
+        """Return them as a slot has them that begins with the element `shifts` says, anew."""
+        contents = iter(zip(self.contents, shifts, strict=True))
+        values: list[object] = []
+        for described in self.described:
+            if "framework" not in described:
+                values.append(described["value"])
+                continue
+            content, shift = next(contents)
+            framework = next(one for one in frameworks if one.name == described["framework"])
+            at = shift * described["element_bytes"]
+            values.append(framework.made(described, content[at:] + content[:at]))
+        return values
+
+
+@dataclass
+class Checker:
+    """`base` and `inputs` are files; `shapes` take the place of a function `inputs`."""
+
+    base: str
+    function: str
+    inputs: str
+    axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shapes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Import the files, and draw the first inputs. Raises UserError."""
+        base, inputs = Path(self.base), Path(self.inputs)
+        self._kernel = function_of(base, self.function)
+        names = names_of(inputs)
+        self._reference = names.get("reference") or names_of(base).get("reference")
+        self._tolerance: Tolerance | None = names.get("tolerance")
+        self.fixed: Sequence[int] = [*names.get("fixed", ())]
+        if self.shapes:
+            self._inputs: Callable[..., Returned] = _normal
+            self.values: dict[str, list[object]] = {"shapes": [*self.shapes]}
+        else:
+            self._inputs = function_of(inputs, "inputs")
+            self.values = _values(self._inputs, self.axes)
+        self._points = [
+            dict(zip(self.values, point, strict=True))
+            for point in itertools.product(*self.values.values())
+        ]
+        self._kinds: dict[int, list[Description]] = {}  # of the base's results, by point
+        self._is_exact: dict[int, bool] = {}  # whether the base takes inputs in double precision
+        self._draws: dict[str, list[_Draw]] = {side: [] for side in SIDES}
+        self._intruded = dict.fromkeys(SIDES, False)
+        self._learn(self._drawn(0))
+
+    def draw(self, side: str, point: Values) -> _Draw:
+        """Return new inputs of a point, for a process of a side. Raises UserError."""
+        drawn = self._drawn(self._points.index(point))
+        if drawn.point not in self._kinds:
+            self._learn(drawn)
+        self._draws[side].append(drawn)
+        return drawn
+
+    def check(
+        self,
+        side: str,
+        shifts: Sequence[int],
+        described: Sequence[Description],
+        contents: Sequence[bytes],
+    ) -> str:
+        """Return what is wrong with the results for the side's last inputs; "" if they are right.
+
+        Raises UserError if the reference fails.
+        """
+        draw = self._draws[side][-1]
+        wrong = self._difference(draw, shifts, described, contents)
+        draw.checks += 1
+        draw.wrong = draw.wrong or wrong
+        return wrong
+
+    def intruded(self, side: str) -> None:
+        """Note that a process of this side did what only we do."""
+        self._intruded[side] = True
+
+    def faults(self, side: str) -> list[str]:
+        """Return for each point why the side's times do not count, since the last call; or ""."""
+        draws, self._draws[side] = self._draws[side], []
+        if self._intruded[side]:
+            return ["it spoke to the checker itself"] * len(self._points)
+        return [
+            _fault([draw for draw in draws if draw.point == point])
+            for point in range(len(self._points))
+        ]
+
+    def _drawn(self, point: int) -> _Draw:
+        """Draw inputs from a seed that nobody else knows. Raises UserError."""
+        _seed(int.from_bytes(os.urandom(8), "little"))
+        try:
+            returned = self._inputs(**self._points[point])
+        except Exception as fault:
+            raise UserError(f"inputs() fails: {in_a_line(fault)}") from fault
+        drawn = _Draw(point, [], [])
+        for at, value in enumerate(returned if isinstance(returned, (tuple, list)) else [returned]):
+            framework = next((f for f in arrays.present() if isinstance(value, f.array)), None)
+            if framework is not None:
+                if framework.device(value) is None:
+                    raise UserError(f"input {at} lies in the host's memory: make it on the GPU")
+                block = framework.block(value)
+                size = block.bytes // max(block.elements, 1)
+                drawn.described.append({**framework.described(value), "element_bytes": size})
+                drawn.contents.append(framework.contents(value))
+            elif value is None or isinstance(value, (bool, int, float, str)):
+                drawn.described.append({"value": value})
+            else:
+                raise UserError(
+                    f"input {at} is a {type(value).__name__}: inputs() returns arrays of PyTorch "
+                    "or CuPy, and numbers"
+                )
+        if not drawn.contents:
+            raise UserError("inputs() returns no array of PyTorch or CuPy on a GPU")
+        return drawn
+
+    def _learn(self, draw: _Draw) -> None:
+        """Learn what the base returns at a point, and whether it may get double precision.
+
+        A kernel that reads its arguments by address would take doubles for something else.
+        """
+        plain, point = [0] * len(draw.contents), draw.point
+        got = self._called(self._kernel, draw.arguments(plain, arrays.present()))
+        if not got:
+            raise UserError(f"the base's {self.function} returns no array")
+        self._is_exact[point] = False
+        if self._reference is None:
+            try:
+                right = self._called(self._kernel, self._doubles(draw, plain))
+                self._is_exact[point] = len(got) == len(right) and not any(
+                    difference(*result, exact, self._tolerance)
+                    for result, (_, exact) in zip(got, right, strict=True)
+                )
+            except UserError:  # it takes the types that it was written for
+                pass
+        self._kinds[point] = [framework.described(array) for framework, array in got]
+
+    def _called(
+        self, function: Callable[..., Returned], arguments: Sequence[object]
+    ) -> list[tuple[Framework, Array]]:
+        try:
+            return results_of(function(*arguments), arrays.present())
+        except UserError:
+            raise
+        except Exception as fault:
+            name = getattr(function, "__name__", "the reference")
+            raise UserError(f"{name}, which is the reference, fails: {in_a_line(fault)}") from fault
+
+    def _doubles(self, draw: _Draw, shifts: Sequence[int]) -> list[object]:
+        """Return the arguments with those of floating point in double precision."""
+        values = draw.arguments(shifts, arrays.present())
+        for at, value in enumerate(values):
+            for framework in arrays.present():
+                is_array = isinstance(value, framework.array)
+                if is_array and framework.block(value).type in arrays.ROUNDOFF:
+                    values[at] = framework.double(value)
+                    if draw.described[at].get("learns"):
+                        values[at].requires_grad_(True)  # type: ignore[attr-defined]
+        return values
+
+    def _difference(
+        self,
+        draw: _Draw,
+        shifts: Sequence[int],
+        described: Sequence[Description],
+        contents: Sequence[bytes],
+    ) -> str:
+        kinds = self._kinds[draw.point]
+        if len(described) != len(kinds) or len(contents) != len(kinds):
+            return f"it returns {len(described)} results, and the base {len(kinds)}"
+        for at, (own, base) in enumerate(zip(described, kinds, strict=True)):
+            for key in ("framework", "type", "shape"):
+                if own[key] != base[key]:
+                    return f"result {at} has the {key} {own[key]}, and the base's {base[key]}"
+        frameworks = arrays.present()
+        if self._reference is None and not self._is_exact[draw.point]:
+            right = self._called(self._kernel, draw.arguments(shifts, frameworks))
+        else:
+            reference = self._reference or self._kernel
+            right = self._called(reference, self._doubles(draw, shifts))
+        if len(right) != len(kinds):
+            raise UserError(f"the reference returns {len(right)} results, the base {len(kinds)}")
+        for at, (own, content, (framework, expected)) in enumerate(
+            zip(described, contents, right, strict=True)
+        ):
+            if span(own["shape"], own["strides"]) and not content:
+                return f"result {at} lies in no memory of its own"
+            result = framework.made({**own, "learns": False}, content)
+            if wrong := difference(framework, result, expected, self._tolerance):
+                return f"result {at}: {wrong}"
+        return ""
+
+
+def difference(
+    framework: Framework, result: Array, expected: Array, tolerance: Tolerance | None
+) -> str:
+    """Return how a result differs from what is expected; "" if it is as near as the tolerance.
+
+    NaN is near to nothing, and an infinity to itself.
+    """
+    if tuple(result.shape) != tuple(expected.shape):
+        return f"it has the shape {tuple(result.shape)} and not {tuple(expected.shape)}"
+    values, right = framework.double(result), framework.double(expected)
+    absolute, relative = tolerance or usual_tolerance(
+        framework, framework.block(result).type, right
+    )
+    is_near = abs(values - right) <= absolute + relative * abs(right)
+    is_wrong = ~((values == right) | (is_near & (abs(right) < math.inf)))
+    count = int(is_wrong.sum())
+    if not count:
+        return ""
+    first = int((is_wrong.reshape(-1) * 1).argmax())
+    shown = [one.reshape(-1)[first].item() for one in (values, right)]
+    of = f"{count} of {math.prod(result.shape)} elements differ"
+    return f"element {first} is {shown[0]:.9g} and not {shown[1]:.9g}; {of}"
+
+
+def _fault(draws: Sequence[_Draw]) -> str:
+    """Return why times with these inputs do not count; a process may have ended before a check."""
+    if wrong := next((draw.wrong for draw in draws if draw.wrong), ""):
+        return f"the checker found a wrong result: {wrong}"
+    if max((draw.checks for draw in draws), default=0) < _CHECKS:
+        return "the checker did not see its results"
+    return ""
+
+
+def _values(
+    inputs: Callable[..., Returned], given: Mapping[str, Sequence[str]]
+) -> dict[str, list[object]]:
+    """Return the values of each parameter: those given, or its default. Raises UserError."""
+    defaults = {name: one.default for name, one in inspect.signature(inputs).parameters.items()}
+    for axis in given:
+        if axis not in defaults:
+            has = f"only {', '.join(defaults)}" if defaults else "none"
+            raise UserError(f"--axis {axis}: inputs() has no such parameter, {has}")
+    found: dict[str, list[object]] = {}
+    for name, default in defaults.items():
+        usual = [*default] if isinstance(default, (tuple, list)) else [default]
+        is_text = all(isinstance(value, str) for value in usual)
+        if name in given:
+            values = given[name] if is_text else [number(text) for text in given[name]]
+            if not is_text and isinstance(usual[0], float):
+                values = [None if value is None else float(value) for value in values]
+        elif inspect.Parameter.empty in usual:
+            raise UserError(f"the parameter {name} of inputs() has no values: add --axis {name}=…")
+        else:
+            values = usual
+        kinds = {type(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {int, float, str}:
+            raise UserError(f"the parameter {name} of inputs() needs integers, numbers or texts")
+        found[name] = [*dict.fromkeys(values)]
+    return found
+
+
+def _normal(shapes: str) -> list[Array]:
+    """Return normally distributed tensors, for ``4096x1024_bf16+1024``."""
+    torch = importlib.import_module("torch")
+    made = []
+    for text in shapes.split("+"):
+        sizes, _, type_ = text.partition("_")
+        tensor = torch.randn([int(size) for size in sizes.split("x")], device="cuda")
+        made.append(tensor.to(getattr(torch, _TYPES[type_ or "f32"])))
+    return made
+
+
+def _seed(seed: int) -> None:
+    """Seed what may draw inputs: Python, and the libraries that are imported."""
+    random.seed(seed)
+    for name in ("numpy", "cupy"):
+        if name in sys.modules:
+            sys.modules[name].random.seed(seed % 2**32)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed % 2**63)
+
+
+def serve(checker: Checker, control: Channel, listener: socket.socket) -> None:
+    """Answer the programs, and the evaluation itself through `control`, until that ends."""
+    sides: dict[Channel, str] = {}
+    with ExitStack() as ended, selectors.DefaultSelector() as selector:
+        for readable in (control, listener):
+            selector.register(readable, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                source = key.fileobj
+                if source is listener:
+                    program = Channel(listener.accept()[0])
+                    ended.callback(program.close)
+                    selector.register(program, selectors.EVENT_READ)
+                    continue
+                assert isinstance(source, Channel)
+                try:
+                    if source is control:
+                        control.send({"faults": checker.faults(control.receive()[0]["side"])})
+                    else:
+                        _answer(checker, sides, source)
+                    continue
+                except EOFError:
+                    if source is control:
+                        return
+                except Exception as fault:
+                    # What is no question of ours was sent by the kernel's own file.
+                    if source in sides:
+                        checker.intruded(sides[source])
+                    print(in_a_line(fault), file=sys.stderr)
+                selector.unregister(source)
+                sides.pop(source, None)
+                source.close()
+
+
+def _answer(checker: Checker, sides: dict[Channel, str], channel: Channel) -> None:
+    """Answer one question of a program. Raises EOFError at its end."""
+    question, contents = channel.receive()
+    try:
+        if channel not in sides:
+            side = question["side"]
+            if any(own == side and not other.has_ended for other, own in sides.items()):
+                checker.intruded(side)
+                raise UserError("a process has one connection to the checker")
+            sides[channel] = side
+        if "point" in question:
+            draw = checker.draw(sides[channel], question["point"])
+            fixed = [*checker.fixed]
+            channel.send({"arguments": draw.described, "fixed": fixed}, draw.contents)
+        elif "shifts" in question:
+            results = question["results"]
+            wrong = checker.check(sides[channel], question["shifts"], results, contents)
+            channel.send({"wrong": wrong})
+        else:
+            channel.send({"frameworks": [one.name for one in arrays.present()]})
+    except UserError as fault:
+        channel.send({"fault": str(fault)})
+
+
+def run(words: Sequence[str]) -> None:
+    """Serve who holds the other end of the socket whose descriptor is the last word.
+
+    The settings come from there first.
+    """
+    sys.dont_write_bytecode = True
+    with ExitStack() as held:
+        control = Channel(socket.socket(fileno=int(words[-1])))
+        held.callback(control.close)
+        settings, _ = control.receive()
+        try:
+            listener = held.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(settings.pop("socket"))
+            listener.listen()
+            checker = Checker(**settings)
+        except UserError as fault:
+            return control.send({"fault": str(fault)})
+        control.send({"axes": checker.values})
+        return serve(checker, control, listener)

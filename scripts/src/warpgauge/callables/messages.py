@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the processes of an evaluation send each other: JSON and bytes, nothing that is executed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import select
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from warpgauge.callables.arrays import Array, Framework
+from warpgauge.system.errors import UserError
+
+Values = dict[str, Any]  # of JSON
+Returned = Any  # by a kernel
+
+_HEAD = struct.Struct("<I")
+_LONGEST = 1 << 20  # bytes of the JSON of a message
+
+
+class Channel:
+    """Sends and receives messages over a socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the other process has closed it, and everything is received."""
+        is_readable = bool(select.select([self._socket], [], [], 0)[0])
+        return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
+
+    def send(self, values: Mapping[str, object], contents: Sequence[bytes] = ()) -> None:
+        text = json.dumps({"values": values, "sizes": [len(one) for one in contents]}).encode()
+        self._socket.sendall(_HEAD.pack(len(text)) + text)
+        for content in contents:
+            self._socket.sendall(content)
+
+    def receive(self) -> tuple[Values, list[bytes]]:
+        """Return the next message. Raises EOFError at the end, ValueError for what is none."""
+        (size,) = _HEAD.unpack(self._exactly(_HEAD.size))
+        if size > _LONGEST:
+            raise ValueError("the message is too long")
+        head = json.loads(self._exactly(size))
+        return head["values"], [self._exactly(size) for size in head["sizes"]]
+
+    def ask(
+        self, values: Mapping[str, object], contents: Sequence[bytes] = ()
+    ) -> tuple[Values, list[bytes]]:
+        """Send a question, and return the answer. Raises UserError with the answer's "fault"."""
+        self.send(values, contents)
+        answer, answered = self.receive()
+        if "fault" in answer:
+            raise UserError(answer["fault"])
+        return answer, answered
+
+    def _exactly(self, size: int) -> bytes:
+        content = bytearray(size)
+        left = memoryview(content)
+        while left:
+            count = self._socket.recv_into(left)
+            if not count:
+                raise EOFError("the other process has ended")
+            left = left[count:]
+        return bytes(content)
+
+
+@lru_cache
+def names_of(path: Path) -> Values:
+    """Import a file, whose folder can be imported from, and return its names. Raises UserError."""
+    sys.path.insert(0, str(path.parent))
+    name = f"warpgauge_evaluated_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as fault:
+        raise UserError(f"{path.name} cannot be imported: {in_a_line(fault)}") from fault
+    return vars(module)
+
+
+def function_of(path: Path, name: str) -> Callable[..., Returned]:
+    """Import a file, and return its function of this name. Raises UserError if it has none."""
+    function = names_of(path).get(name)
+    if not callable(function):
+        raise UserError(f"{path.name} has no function {name}: define it, or name another one")
+    return function  # type: ignore[no-any-return]
+
+
+def in_a_line(fault: BaseException) -> str:
+    return ": ".join([type(fault).__name__, *str(fault).splitlines()[:1]])
+
+
+def results_of(
+    returned: Returned, frameworks: Sequence[Framework]
+) -> list[tuple[Framework, Array]]:
+    """Return the arrays of a call, in order. Raises UserError for what is no array.
+
+    A subclass could compute what it holds when it is looked at.
+    """
+    if returned is None:
+        return []
+    if isinstance(returned, dict):
+        returned = list(dict.values(returned))
+    if isinstance(returned, (tuple, list)):
+        return [result for part in returned for result in results_of(part, frameworks)]
+    for framework in frameworks:
+        if type(returned) is framework.array:
+            return [(framework, returned)]
+    known = " or ".join(f"{one.array.__module__}.{one.array.__name__}" for one in frameworks)
+    raise UserError(f"a result is a {type(returned).__name__}: return {known}, and no subclass")

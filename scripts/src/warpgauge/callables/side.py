@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One side of an evaluation as a program: it times a kernel, whose results the checker compares."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import socket
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from warpgauge.callables import arrays, program, timing
+from warpgauge.callables.arrays import Framework
+from warpgauge.callables.messages import Channel, Returned, Values, function_of, results_of
+
+NAME = "kernel"  # of the benchmark
+
+
+class _CheckedCall(timing.Call):
+    """A call whose results another process compares."""
+
+    def __init__(self, checker: Channel, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+        self._checker = checker
+
+    def _add_check(self) -> None:
+        self._case.check_contents(self._require_right_contents)
+
+    def _require_right_contents(self, slot: int, contents: list[bytes]) -> None:
+        """Send what the engine copied, which holds only results that have memory."""
+        left = iter(contents)
+        described, sent = list[Values](), list[bytes]()
+        for framework, array in self._results(self._case.results(slot), ()):
+            described.append(framework.described(array))
+            sent.append(next(left, b"") if framework.block(array).bytes else b"")
+        shifts = [self._case.shift(number, slot) for number in self._buffers.values()]
+        question = {"shifts": shifts, "results": described}
+        answer, _ = self._checker.ask(question, sent)
+        if wrong := answer["wrong"]:
+            raise timing.engine_module().WrongResult(wrong)
+
+
+@lru_cache
+def _connected(path: str, side: str) -> tuple[Channel, list[Framework]]:
+    """Connect to the checker, and import the frameworks of its inputs, before any kernel."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    channel = Channel(connection)
+    answer, _ = channel.ask({"side": side})
+    for name in answer["frameworks"]:
+        importlib.import_module(name)
+    return channel, arrays.present()
+
+
+def main(words: Sequence[str]) -> int:
+    """Measure a function of a file: `words` are the socket, the side, file, function and axes."""
+    where, side, file, function, axes, *options = words
+
+    def measure(**point: object) -> None:
+        channel, frameworks = _connected(where, side)
+        kernel = function_of(Path(file), function)
+        answer, contents = channel.ask({"point": point})
+        left = iter(contents)
+        by_name = {framework.name: framework for framework in frameworks}
+        arguments = [
+            by_name[one["framework"]].made(one, next(left)) if "framework" in one else one["value"]
+            for one in answer["arguments"]
+        ]
+
+        def plain(*values: object) -> Returned:
+            return [array for _, array in results_of(kernel(*values), arrays.present())]
+
+        case = timing.running.get()
+        case.shares_with(1)  # the checker
+        _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
+
+    program.benchmark(NAME, **json.loads(axes))(measure)
+    status: int = timing.engine_module().run_program([file, *options])
+    return status
+
+
+def run(words: Sequence[str]) -> int:
+    """Return the exit status of the program."""
+    return program.run(words, main)
