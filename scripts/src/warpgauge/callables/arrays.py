@@ -450,16 +450,19 @@ _KNOWN: dict[str, Callable[[Module], Framework]] = {
 
 
 @lru_cache
-def _of(name: str, module: Module) -> Framework | None:
-    """Return an imported framework as it was at the first call; None if it is for the host."""
-    gpus = {"torch": getattr(module, "cuda", None), "numba.cuda": module}.get(name)
-    return _KNOWN[name](module) if gpus is None or gpus.is_available() else None
+def _of(name: str, module: Module) -> Framework:
+    """Return a framework as it was at the first call."""
+    return _KNOWN[name](module)
 
 
 def present() -> list[Framework]:
-    """Return the frameworks that the process has imported."""
-    imported = [_of(name, sys.modules[name]) for name in _KNOWN if name in sys.modules]
-    return [framework for framework in imported if framework is not None]
+    """Return the frameworks that the process has imported, and that see a GPU."""
+    imported = {name: sys.modules[name] for name in _KNOWN if name in sys.modules}
+    if "torch" in imported and not imported["torch"].cuda.is_available():
+        del imported["torch"]
+    if "numba.cuda" in imported and not imported["numba.cuda"].is_available():
+        del imported["numba.cuda"]
+    return [_of(name, module) for name, module in imported.items()]
 
 
 def device(frameworks: Sequence[Framework]) -> int:
