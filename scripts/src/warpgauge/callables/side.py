@@ -7,12 +7,14 @@ import importlib
 import json
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from warpgauge.callables import arrays, program, timing
 from warpgauge.callables.arrays import Framework
 from warpgauge.callables.messages import Channel, Returned, Values, function_of, results_of
+from warpgauge.system.errors import UserError
 
 NAME = "kernel"  # of the benchmark
 
@@ -75,6 +77,10 @@ def main(words: Sequence[str]) -> int:
         case.shares_with(1)  # the checker
         _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
 
+    with program.loading(options) as is_driven, suppress(UserError):  # which the row will have
+        if is_driven:
+            _connected(where, side)
+            function_of(Path(file), function)
     program.benchmark(NAME, **json.loads(axes))(measure)
     status: int = timing.engine_module().run_program([file, *options])
     return status
