@@ -4,23 +4,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.external import manifest, plan
 from warpgauge.external.plan import Axes, Case
-from warpgauge.measure import machine_context
+from warpgauge.measure import machine_context, python_file
 from warpgauge.measure import manifest as programs
 from warpgauge.measure.manifest import Program
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.model import BASELINES, MANIFEST
+from warpgauge.system import process
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import typed
+from warpgauge.system.text import inert, typed
 
 # Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")
+
+_DEADLINE_S = 120.0  # of the references in Python, for each case
 
 
 def manifest_values(axis: str, values: Iterable[int | float | None]) -> list[int]:
@@ -71,10 +77,33 @@ class ExternalKernels:
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         path = where.absolute() / "kernels.plan"
         plan.write(self.cases, path)
+        self._compute_references(path)
         arguments, inputs = (f"--kernels={path}",), (path, *self.files)
         program = Program((built / PROGRAM).absolute(), arguments=arguments, inputs=inputs)
         programs.write(where, programs.Manifest((program,), self.path.absolute().parent))
         return where
+
+    def _compute_references(self, path: Path) -> None:
+        """Write what the cases of a plan read and expect by functions in Python, if any.
+
+        Raises UserError.
+        """
+        shutil.rmtree(plan.data_of(path, 0).parent, ignore_errors=True)
+        asked = [
+            {"folder": str(plan.data_of(path, number)), **case.references}
+            for number, case in enumerate(self.cases)
+            if case.references is not None
+        ]
+        if not asked:
+            return
+        program, answer = path.with_name("references"), path.with_name("references.fault")
+        request = path.with_name("references.json")
+        replace_all({request: json.dumps(asked)})
+        answer.unlink(missing_ok=True)
+        python_file.write(program, "references", [str(request), str(answer)])
+        ending = process.run([str(program)], _DEADLINE_S * len(asked), path.parent)
+        if ending.status:
+            raise UserError(inert(answer.read_text() if answer.exists() else ending.described()))
 
     @property
     def files(self) -> list[Path]:
