@@ -24,12 +24,12 @@ MOST_LINES_OF = {
     "reports": 4440,
     "measure": 4705,
     "baselines": 771,
-    "external": 1470,
+    "external": 1500,
     "why": 2670,
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 5085,
+    "commands": 5135,
 }
 
 # What each room may import, beside itself.

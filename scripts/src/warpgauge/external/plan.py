@@ -32,6 +32,8 @@ _RAW = {"bf16": ("|V2", "<u2"), "e4m3": ("|V1", "|u1"), "e5m2": ("|V1", "|u1")}
 # In the lines of a case, the folder of its data: a character that no name and no path has.
 _DATA = "\0"
 
+FAMILY = "external"  # of all kernels
+
 Axes = Mapping[str, Sequence[int]]
 _Buffers = Mapping[str, tuple[Argument, int]]  # with the number of elements, by name
 
@@ -46,6 +48,11 @@ class Case:
     files: tuple[Path, ...]  # that it reads
     # For warpgauge.callables.references, if functions in Python verify it.
     references: Mapping[str, object] | None = None
+
+    @property
+    def short_name(self) -> str:
+        """``scale/f32/n:4096``."""
+        return self.name.removeprefix(f"{FAMILY}/")
 
 
 def cases(
@@ -128,7 +135,7 @@ class _Resolved:
     def case(self) -> Case:
         kernel = self.kernel
         values = "".join(f"/{axis}:{value}" for axis, value in self.point.items())
-        name = f"external/{self.name}/{kernel.type}{values}"
+        name = f"{FAMILY}/{self.name}/{kernel.type}{values}"
         lines = [f"case {name}"]
         for key, amount in (("bytes", kernel.bytes), ("flops", kernel.flops)):
             if amount is not None:

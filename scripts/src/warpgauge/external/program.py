@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,11 +21,13 @@ from warpgauge.records.model import BASELINES, MANIFEST
 from warpgauge.system import process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import inert, typed
+from warpgauge.system.location import Place
+from warpgauge.system.text import inert, listed, plural, typed
 
 # Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")
 
+_SUFFIX = ".toml:"  # of a manifest, before a kernel's name
 _DEADLINE_S = 120.0  # of the references in Python, for each case
 
 
@@ -50,16 +52,38 @@ class ExternalKernels:
         """Load cases as `plan.cases` does. Raises UserError."""
         return ExternalKernels(path, plan.cases(manifest.load(path), kernels, axes))
 
+    @staticmethod
+    def single(name: str) -> ExternalKernels | None:
+        """Load the case ``kernels.toml:scale``, or of several ``kernels.toml:scale/f32/n:4096``.
+
+        Return None for a name without a manifest. Raises UserError.
+        """
+        start, suffix, which = name.rpartition(_SUFFIX)
+        if not suffix:
+            return None
+        path = Path(f"{start}{suffix[:-1]}")
+        cases = plan.cases(manifest.load(path), [which.partition("/")[0]])
+        chosen = [case for case in cases if f"{case.short_name}/".startswith(f"{which}/")]
+        if len(chosen) != 1:
+            names = listed([case.short_name for case in chosen or cases])
+            fault = f"{typed(which)} names {plural(len(chosen), 'benchmark')}"
+            raise Place(path).error(fault, f"name one of {names}")
+        return ExternalKernels(path, chosen)
+
+    def source(self, measuring: Measuring) -> Mapping[str, str]:
+        """Return the commit of the manifest's folder, and where it is; its files must stay."""
+        measuring.inputs.require_unchanged(self.files)
+        baselines = measuring.options.baselines
+        apart = [] if baselines is None else [baselines.absolute()]
+        source = machine_context.source(self.path.absolute().parent, apart, self.files)
+        return {**source, MANIFEST: str(self.path), BASELINES: str(baselines)}
+
     def built(self, measuring: Measuring) -> Built:
         """Build this tree, and return the program folder and the commit of the manifest's folder.
 
         Raises UserError.
         """
-        options = measuring.options
-        measuring.inputs.require_unchanged(self.files)
-        baselines = options.baselines
-        apart = [] if baselines is None else [baselines.absolute()]
-        source = machine_context.source(self.path.absolute().parent, apart, self.files)
+        options, source = measuring.options, self.source(measuring)
         if options.record:
             machine_context.require_committed(source)
         # With --record, only the manifest must be committed: its commit is the recorded one.
@@ -67,8 +91,7 @@ class ExternalKernels:
         # Keep the plan, so that logged commands can be repeated later.
         digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:8]
         where = measuring.root / "build" / "external" / f"{self.path.stem}-{digest}"
-        programs = self.provide(here.programs, where)
-        return Built(programs, {**source, MANIFEST: str(self.path), BASELINES: str(baselines)})
+        return Built(self.provide(here.programs, where), source)
 
     def provide(self, built: Path, where: Path) -> Path:
         """Write the program folder `where` for the program in `built`. Raises UserError."""
