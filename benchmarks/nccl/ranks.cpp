@@ -65,16 +65,16 @@ class RankServer {
     if (word == "join") {
       join(message);
     } else if (word == "operation") {
-      region_.emplace(gpu_->quiet, CacheState::cold);
+      region_.emplace(gpu().quiet, CacheState::cold);
       buffers_.emplace(RankedShape::in(message, ranks_, rank_));
       work_ = {};
     } else if (word == "connect") {
       issue(0);
-      gpu_->synchronize();
+      gpu().synchronize();
     } else if (word == "renew") {
-      buffers_->renew(number(0));
+      buffers().renew(number(0));
     } else if (word == "check") {
-      const std::string fault = buffers_->fault(number(0));
+      const std::string fault = buffers().fault(number(0));
       return fault.empty() ? "right" : "wrong " + fault;
     } else if (word == "prepare") {
       prepare({number(0) != 0, number(1), number(2)});
@@ -90,6 +90,17 @@ class RankServer {
   }
 
  private:
+  /// What an earlier message made.
+  template <class T>
+  static T& made(std::optional<T>& part) {
+    if (!part) {
+      throw std::logic_error("it got a message too early");
+    }
+    return *part;
+  }
+  GpuSession& gpu() { return made(gpu_); }
+  RankBuffers& buffers() { return made(buffers_); }
+
   void join(const Message& message) {
     ranks_ = message.numbers.at(0);
     rank_ = message.numbers.at(1);
@@ -99,13 +110,13 @@ class RankServer {
     }
     communicator_ = joined(id, ranks_, rank_);
     DeviceArray<float> arrived = zeroed<float>(1);
-    enqueue_barrier(communicator_, arrived.data(), gpu_->stream());
-    gpu_->synchronize();
+    enqueue_barrier(communicator_, arrived.data(), gpu().stream());
+    gpu().synchronize();
   }
 
   void issue(std::size_t operation) {
-    buffers_->issue(Nccl::loaded(), communicator_,
-                    Iteration(gpu_->stream(), work_.first + operation));
+    buffers().issue(Nccl::loaded(), communicator_,
+                    Iteration(gpu().stream(), work_.first + operation));
   }
 
   void prepare(const RankWork& work) {
@@ -113,20 +124,20 @@ class RankServer {
     graph_.reset();
     if (work.captured) {
       const Graph graph = Graph::capture_copies(
-          gpu_->stream(), work_.operations, [this](std::size_t operation) { issue(operation); });
+          gpu().stream(), work_.operations, [this](std::size_t operation) { issue(operation); });
       require_copies_apart(graph);
-      graph_.emplace(graph, gpu_->stream());
+      graph_.emplace(graph, gpu().stream());
     }
-    gpu_->synchronize();
+    gpu().synchronize();
   }
 
   std::string run(std::uint64_t lead_nanoseconds, bool evicts) {
-    const auto done = region_->attempt(
+    const auto done = made(region_).attempt(
         lead_nanoseconds, evicts,
-        [this] { enqueue_barrier(communicator_, buffers_->arrived(), gpu_->stream()); },
+        [this] { enqueue_barrier(communicator_, buffers().arrived(), gpu().stream()); },
         [this] {
           if (graph_) {
-            graph_->launch(gpu_->stream());
+            graph_->launch(gpu().stream());
           } else {
             for (std::size_t i = 0; i < work_.operations; ++i) {
               issue(i);
@@ -373,12 +384,12 @@ void RankedCollective::leave() noexcept {
   try {
     if (ranks_.others().are_idle()) {
       ranks_.together({"leave", {}}, [] {});
-      return;
+    } else {
+      ranks_.stop();
     }
   } catch (const std::exception&) {
-    // The benchmark that is over has its result; the next one gets new ranks.
+    ranks_.stop();  // the benchmark that is over has its result; the next one gets new ranks
   }
-  ranks_.stop();
 }
 
 }  // namespace warpgauge

@@ -17,7 +17,7 @@ from fidelity import command
 from manifests import write_manifest
 from traces import KERNEL, Part, tape, text
 from warpgauge.commands.main import main
-from warpgauge.measure import build
+from warpgauge.measure import build, python_file
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import cupti
@@ -252,3 +252,19 @@ def test_outside_of_a_clone_a_sentence_says_so(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "fidelity needs a clone of warpgauge" in err
+
+
+def test_the_benchmarks_of_a_python_file_are_held_against_cupti(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(repository)  # beside which the trace library lies
+    program = tmp_path / "made"
+    made = {"torch/square": 1050.0 - MEDIAN_PROCESS}
+    traced = text(tape(64, 7, (KERNEL,)).activities)
+    counters = {"all": {"operations": 64 * 7.0, "samples": 7.0, "kernels": 1.0}}
+    fake_binary.make(program, "callables", made, counters=counters, trace=traced)
+    monkeypatch.setattr(python_file, "provide", lambda path: program)
+    assert run(repository, "bench_callables.py") is ExitStatus.OK
+    assert "torch/square" in repository.output()[0]
+    with pytest.raises(UserError, match="omit --binary"):
+        run(repository, "bench_callables.py", "--binary", "gemm")

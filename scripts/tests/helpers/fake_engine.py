@@ -186,7 +186,7 @@ class Case:
             raise NotCapturable("the operation cannot be captured into a graph")
         self._measure("replay")
 
-    def device_calls(self) -> None:
+    def device_calls(self, waits: bool) -> None:
         self._measure("device_calls")
 
     def issue_calls(self) -> None:

@@ -133,7 +133,8 @@ class Checker:
     def faults(self, side: str) -> list[str]:
         """Return for each point why the side's times do not count, since the last call; or ""."""
         draws, self._draws[side] = self._draws[side], []
-        if self._intruded[side]:
+        has_intruded, self._intruded[side] = self._intruded[side], False
+        if has_intruded:
             return ["it spoke to the checker itself"] * len(self._points)
         return [
             _fault([draw for draw in draws if draw.point == point])

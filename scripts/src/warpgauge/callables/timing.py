@@ -175,7 +175,7 @@ def do_bench(
                 call(0, case.stream)
             case.operation(call, 1)
             case.check(lambda slot: None)
-            case.device_calls()
+            case.device_calls(waits=False)
             samples.extend(1e3 * seconds for seconds in case.samples())
 
     measured(arrays.device(frameworks), "do_bench", how)
@@ -282,7 +282,7 @@ class Call:
                 self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
                 case.operation(self._called, self._kept)
                 self._slots.clear()  # the engine lays them out anew
-                case.device_calls()
+                case.device_calls(waits=True)
 
     def measure_host(self, case: Case) -> None:
         """Time what the host does for a call."""
