@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from bench_process import uuid
 from clone import GitRepository, runs_of
 from driver_runs import in_second_round, interrupted_in_second_round
 from manifests import KERNELS, write_manifest
-from warpgauge.commands import bench
+from traces import process, text
+from warpgauge.commands import bench, profile, why
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.locks import alone
+from warpgauge.why import cupti
 
 NAMES = ["external/scale/f32/n:256", "external/scale/f32/n:4096"]
 
@@ -182,3 +185,58 @@ def test_a_wrong_manifest_is_refused_before_anything_is_built(
     at = r"kernels\.toml, kernels\.scale\.grid\[0\] at n = 256"
     with pytest.raises(UserError, match=rf"{at}: 'n / \(n - 256\)' divides by zero"):
         project.bench()
+
+
+ONE_OF_TWO = "sub/kernels.toml:scale/f32/n:4096"
+
+
+def test_one_of_them_is_profiled(project: Project) -> None:
+    folder = project.warpgauge / "build" / "release"
+    trace = text(process(NAMES[1], replays=5))
+    fake_binary.make(folder / "benchmarks", "external", {}, plans=True, trace=trace)
+    (folder / "benchmarks" / cupti.LIBRARY).touch()
+    assert profile.main([ONE_OF_TWO], project.warpgauge) is ExitStatus.OK
+    assert "cudaGraphLaunch" in project.output()[0]
+    with pytest.raises(UserError, match="holds no machine code"):
+        profile.main([ONE_OF_TWO, "--sass"], project.warpgauge)
+
+
+def test_one_of_them_is_compared_with_that_of_a_commit(project: Project) -> None:
+    first = project.git("rev-parse", "HEAD")
+    (project.root / "sub" / "scale.cubin").write_bytes(b"\x7fELF another")
+    path = project.root / "why.json"
+    argv = ["--processes=2", f"--format=json={path}"]
+    assert why.main([ONE_OF_TWO, "--against=HEAD", *argv], project.warpgauge) is ExitStatus.OK
+    (found,) = json.loads(path.read_text())["benchmarks"]
+    assert found["name"] == NAMES[1]
+    (old,) = (project.warpgauge / "build" / "external" / "base").glob("*/sub/scale.cubin")
+    assert first.startswith(old.parents[1].name)
+    assert old.read_bytes() == b"\x7fELF"
+    told = context(project.runs()[-1])
+    assert (told["commit"], told["dirty"]) == (first, "true")
+
+
+def test_a_kernel_that_the_commit_did_not_have_is_one_sentence(project: Project) -> None:
+    write_manifest(project.root / "sub", KERNELS.replace("n = [256, 4096]", "n = [512]"))
+    with pytest.raises(
+        UserError, match=r"external/base/.*: 'scale/f32/n:512' names 0 benchmarks; "
+    ):
+        why.main(["sub/kernels.toml:scale", "--against=HEAD"], project.warpgauge)
+
+
+@pytest.mark.parametrize("command", [profile, why])
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["sub/kernels.toml:scale"], "names 2 benchmarks; name one of 'scale/f32/n:256', 's"),
+        (["sub/kernels.toml:scale/f32/n:25"], "names 0 benchmarks; name one of 'scale/f32/n:2"),
+        (["sub/kernels.toml:scal"], "measures no kernel 'scal'; did you mean 'scale'"),
+        (["sub/none.toml:scale"], r"none\.toml: cannot be read \(No such file"),
+        (["bench_x.py", "sub/kernels.toml:scale"], r"FILE\.py cannot be combined with a manifest"),
+    ],
+)
+def test_what_names_no_single_kernel_is_refused(
+    project: Project, command: ModuleType, argv: list[str], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        command.main(argv, project.warpgauge)

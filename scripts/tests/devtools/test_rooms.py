@@ -12,24 +12,24 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 162  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "callables": 2060,
+    "callables": 2170,
     "statistics": 1283,
     "verdict": 2950,
     "reports": 4440,
     "measure": 4705,
     "baselines": 771,
-    "external": 1370,
+    "external": 1500,
     "why": 2670,
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 5085,
+    "commands": 5135,
 }
 
 # What each room may import, beside itself.

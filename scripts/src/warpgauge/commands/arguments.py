@@ -139,6 +139,8 @@ def file_among(words: Sequence[str], names: int) -> tuple[Path | None, list[str]
     others = [word for word in words if not word.endswith(PYTHON)]
     if surplus := [*files[1:], *others[names:]]:
         raise UserError(f"{typed(surplus[0])} is one too many: name one file and one benchmark")
+    if files and any(f"{MANIFEST}:" in f"{word}:" for word in others):
+        raise contradiction(FILE, f"a manifest (*{MANIFEST})")
     return (Path(files[0]) if files else None), others
 
 

@@ -231,7 +231,8 @@ def profile() -> Parser:
     )
     what = group(parser, "what to profile", "%(prog)s launch/chain_fused --table")
     what.add_argument("name", metavar="NAME", nargs="+", help="name of a benchmark, or a regular "
-        "expression that matches exactly one; after FILE.py, of that file in Python")
+        "expression that matches exactly one; after FILE.py, of that file in Python; or a kernel "
+        "of a manifest, e.g. kernels.toml:scale")
     add(what, "--device", "--build-dir", "--no-build", "--timeout", "--no-wait")
 
     shown = group(parser, "what to show; default --table",
@@ -259,7 +260,8 @@ def why() -> Parser:
     )
     what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     what.add_argument("name", metavar="NAME", nargs="*", help="name of a benchmark, after FILE.py "
-        "of that file in Python; default: benchmarks that the newest run of pairs found slower")
+        "of that file in Python, or a kernel of a manifest, e.g. kernels.toml:scale; default: "
+        "benchmarks that the newest run of pairs found slower")
     add(what, "--device", "--build-dir", "--no-build")
 
     base = group(parser, "what to compare with", "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")

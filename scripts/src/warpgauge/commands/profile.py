@@ -15,9 +15,10 @@ from pathlib import Path
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines, output_file
-from warpgauge.commands.arguments import FILE, contradiction, file_among
+from warpgauge.commands.arguments import FILE, MANIFEST, contradiction, file_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.commands.output_file import check_report
+from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import progress, selection, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
@@ -73,6 +74,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             measuring.require_gpu()
         held.enter_context(one.alone_in(one.work))
         programs = measuring.built().programs
+        if own.external is not None:
+            programs = own.external.provide(programs, measuring.scratch / "kernels")
         binary = _only(own.name, programs, measuring)
         held.enter_context(one.alone_in(one.runs))
         try:
@@ -93,8 +96,12 @@ def parse(argv: Sequence[str]) -> Options:
     given = measuring_lines.profile().parse_args(argv)
     given.file, names = file_among(given.name, 1)
     given.name = names[0] if names else ""  # the only benchmark of the file
-    if given.file is not None and given.sass:
-        raise contradiction("--sass", f"{FILE}, which holds no machine code of its kernels")
+    given.external = ExternalKernels.single(given.name)
+    if given.external is not None:
+        given.name = given.external.cases[0].name
+    if given.sass and (given.file or given.external):
+        what = f"a manifest (*{MANIFEST})" if given.external else FILE
+        raise contradiction("--sass", f"{what}: its program holds no machine code of its kernels")
     matches(given.name, "", "NAME")
     for option, path in (("ncu", given.ncu), ("nsys", given.nsys)):
         suffix = f".{option}-rep"

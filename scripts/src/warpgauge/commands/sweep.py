@@ -11,13 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import (
-    FILE,
-    MANIFEST,
-    contradiction,
-    file_among,
-    refuse_together,
-)
+from warpgauge.commands.arguments import MANIFEST, file_among, refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
@@ -37,7 +31,6 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import listed, plural, typed
 from warpgauge.verdict import sweep
 
-EXTERNAL = "external"  # the family of external kernels
 _COLUMNS = ",".join(reports.COLUMNS).encode()
 _FORMATS = {
     form.name: form
@@ -71,8 +64,6 @@ def parse(argv: Sequence[str]) -> Options:
     parser = measuring_lines.sweep()
     given = parser.parse_args(argv)
     given.file, given.what = file_among(given.what, len(given.what))
-    if given.file is not None and any(word.endswith(MANIFEST) for word in given.what):
-        raise contradiction(FILE, f"a manifest (*{MANIFEST})")
     if given.measured is not None:
         refuse_together(parser.given(given), "--from", *_MEASURING)
     return options_of(given, _FORMATS)
@@ -113,9 +104,11 @@ class _SweepCommand(MeasuringCommand):
     @property
     def what(self) -> tuple[str, ...]:
         """Prefixes of all requested names. Raises UserError."""
-        external = [f"{EXTERNAL}/{name}/" for _, names in self.kernels.values() for name in names]
+        external = [
+            f"{plan.FAMILY}/{name}/" for _, names in self.kernels.values() for name in names
+        ]
         if external and self.options.own.measured is None:  # only these kernels are measured
-            external = [f"{EXTERNAL}/"]
+            external = [f"{plan.FAMILY}/"]
         return (*self.families, *external)
 
     def show(self, record: Record) -> ExitStatus:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -11,19 +12,29 @@ from itertools import chain
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import FILE, contradiction, file_among, refuse_together
+from warpgauge.commands.arguments import (
+    FILE,
+    MANIFEST,
+    contradiction,
+    file_among,
+    refuse_together,
+)
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
+from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
-from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record
 from warpgauge.records.names import FULL_SUITE
+from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.locks import alone
 from warpgauge.system.text import clause, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import explain, reason
@@ -61,8 +72,12 @@ def parse(argv: Sequence[str]) -> Options:
     given = parser.parse_args(argv)
     given.file, names = file_among(given.name, 1)
     given.name = names[0] if names else None
-    if given.file is not None and given.base_build_dir is not None:
-        raise contradiction(FILE, "--base-build-dir")
+    given.external = ExternalKernels.single(given.name or "")
+    if given.external is not None:
+        given.name = given.external.cases[0].name
+    if given.base_build_dir is not None and (given.file or given.external):
+        what = f"a manifest (*{MANIFEST})" if given.external else FILE
+        raise contradiction(what, "--base-build-dir")
     refuse_together(parser.given(given), "--against", "--base-build-dir")
     refuse_together(parser.given(given), "--budget", "--processes")
     return options_of(given, FORMATS, suite=FULL_SUITE)
@@ -93,6 +108,12 @@ class _Why:
     options: Options
     measuring: Measuring
 
+    @property
+    def kernels(self) -> ExternalKernels | None:
+        """The kernel of a manifest, if that is what the user named."""
+        external: ExternalKernels | None = self.options.own.external
+        return external
+
     def found(self) -> Sequence[Reason]:
         options, measuring = self.options, self.measuring
         given = self._given()
@@ -102,15 +123,21 @@ class _Why:
         if not names:
             return ()
         commit = self._commit(given)
-        built = measuring.built(self._targets(names))
+        if self.kernels is not None:
+            measuring.require_gpu()
+        here = measuring.built(self._targets(names))
+        built = here if self.kernels is None else self._built(self.kernels, here)
         candidate = measuring.found(built.programs)
         new = {name: _owner("this build", candidate, name) for name in names}
-        base = self._base(commit, sorted({one.path.name for one in new.values()}))
+        if self.kernels is None:
+            base = self._base(commit, sorted({one.path.name for one in new.values()}))
+        else:
+            base = self._base_of(self.kernels, commit, here)
         pairs = {name: (_owner("the base", base, name), new[name]) for name in names}
         try:
             suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
         except UserError as fault:
-            if fault.status is not ExitStatus.NOT_MEASURED:
+            if fault.status is not ExitStatus.NOT_MEASURED or self.kernels is not None:
                 raise
             told = clause(str(fault))
             why = f"{told[:1].upper()}{told[1:]}. Only the machine code can be compared."
@@ -161,7 +188,9 @@ class _Why:
         if self.options.own.base_build_dir is not None:
             return ""
         if self.options.against:
-            return git.commit_of(self.measuring.root, self.options.against)
+            kernels = self.kernels
+            root = kernels.path.absolute().parent if kernels else self.measuring.root
+            return git.commit_of(root, self.options.against)
         contexts = [one.context for one in given.base.sessions.values()] if given else []
         for context in contexts:
             if commit := context.get("commit"):
@@ -177,6 +206,22 @@ class _Why:
             return measuring.of_commit(commit, "Base", targets=targets)
         except UserError:  # other programs may have had the benchmarks then
             return measuring.of_commit(commit, "Base")
+
+    def _built(self, kernels: ExternalKernels, here: Built) -> Built:
+        """Return the program of this build with the kernels as they are. Raises UserError."""
+        programs = kernels.provide(here.programs, self.measuring.scratch / CANDIDATE)
+        return Built(programs, kernels.source(self.measuring))
+
+    def _base_of(self, kernels: ExternalKernels, commit: str, here: Built) -> Sequence[Binary]:
+        """Return the program with the kernels of a commit of their manifest. Raises UserError."""
+        folder, measuring = kernels.path.absolute().parent, self.measuring
+        work = measuring.root / "build" / "external"
+        with alone(work / "base"):
+            there = git.check_out(folder, commit, work=work) / kernels.path.name
+        measuring.note(f"Base: commit {short(commit)}, {os.path.relpath(there)}")
+        old = ExternalKernels.single(f"{there}:{kernels.cases[0].short_name}")
+        assert old is not None
+        return measuring.found(old.provide(here.programs, measuring.scratch / BASE))
 
     def _measured(
         self, name: str, pair: tuple[Binary, Binary], suite: Suite, source: Mapping[str, str]
@@ -201,6 +246,8 @@ class _Why:
         if found is None:
             fault = next((row.error for row in rows if row is not None and row.error), None)
             why = f"{name} has no time on both sides{(f': {fault}' if fault else '')}."
+            if self.kernels is not None:  # both sides are of the same program
+                return Reason(name, missing=(why,))
             return explain.by_code(name, pair, why)
         return explain.explained(name, pair, found, self.measuring, self.options.own.gather_s)
 

@@ -8,6 +8,7 @@ the GPU, its driver or the element types decide is left to bench_external.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -29,8 +30,10 @@ _LARGEST_MIB = 16
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(?![\s\S])"
 # Text that may end a line of the kernel plan, or be a path.
 _TEXT = r"^[^\u0000-\u001f\u007f]+(?![\s\S])"
+_FUNCTION = r"^[^\u0000-\u001f\u007f]+\.py:[A-Za-z_][A-Za-z0-9_]*(?![\s\S])"
 Name = Annotated[str, Meta(pattern=_NAME)]
 Text = Annotated[str, Meta(pattern=_TEXT)]
+Function = Annotated[str, Meta(pattern=_FUNCTION)]  # of a file in Python
 Expression = int | str
 Extent = Annotated[list[Expression], Meta(min_length=1, max_length=3)]
 Number = int | float | str  # an expression, or a floating-point number
@@ -49,6 +52,9 @@ IMAGES = ("cubin", "fatbin", "ptx", "source")
 # The roles of buffers; those that the kernel reads, and those whose results are verified.
 ROLES = ("input", "output", "in_place", "scratch")
 READ, VERIFIED = ("input", "in_place"), ("output", "in_place")
+
+# The forms of a check.
+EXPECTED = ("reference", "npy", "python")
 
 # What further members each form of an argument may have.
 _MEMBERS = {
@@ -112,20 +118,24 @@ class Argument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a buffer must hold: what the kernel `reference` writes, or what is in the file `npy`.
+    """What a buffer must hold: what a kernel writes, a file has, or a function returns.
 
-    An element may differ by `absolute` plus `relative` times what is expected.
+    These are the kernel `reference`, the file `npy`, and the function `python`, such as ref.py:add.
+    It takes, by their names, axes and buffers that the kernel reads. An element may differ by
+    `absolute` plus `relative` times what is expected.
     """
 
     reference: Name | None = None
     npy: Text | None = None
+    python: Function | None = None
     relative: Tolerance = 0.0
     absolute: Tolerance = 0.0
 
     def __post_init__(self) -> None:
-        if (self.reference is None) == (self.npy is None):
-            both = "neither" if self.npy is None else "both"
-            raise ValueError(f"has {both} of 'reference' and 'npy'", "write one of them")
+        forms = [form for form in EXPECTED if getattr(self, form) is not None]
+        if len(forms) != 1:
+            given = " and ".join(forms) or "nothing"
+            raise ValueError(f"is {given}", f"write one of {', '.join(EXPECTED)}")
 
 
 class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -207,6 +217,14 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """The kernel that verifies this one, if any."""
         return next((its.reference for its in self.verify.values() if its.reference), None)
 
+    @property
+    def functions(self) -> dict[str, tuple[str, str]]:
+        """The file and the function in Python that verify a buffer, by its name."""
+        checks = {
+            name: its.python.rpartition(":") for name, its in self.verify.items() if its.python
+        }
+        return {name: (file, function) for name, (file, _, function) in checks.items()}
+
 
 class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A manifest of kernels, which scripts/bench --kernels measures."""
@@ -260,9 +278,13 @@ def load(path: Path) -> Manifest:
 
 def _check(manifest: Manifest, name: str, kernel: Kernel) -> None:
     """Check what a kernel refers to, and its name, which the engine takes the cache state from."""
-    kind, file = kernel.image
-    if not os.path.isfile(manifest.file(file)):  # noqa: PTH113 - Path's raises for a long name
-        raise manifest.place(name, kind).error(f"{manifest.file(file)} is not a file", "correct it")
+    kind, code = kernel.image
+    files: list[tuple[Sequence[str], str]] = [((kind,), code)]
+    files += [(("verify", its, "python"), file) for its, (file, _) in kernel.functions.items()]
+    for keys, file in files:
+        path = manifest.file(file)
+        if not os.path.isfile(path):  # noqa: PTH113 - Path's raises for a long name
+            raise manifest.place(name, *keys).error(f"{path} is not a file", "correct it")
     words = {word for part in (name, str(kernel.type), *kernel.axes) for word in part.split("_")}
     if (other := sorted(words & {"hot", "sustained"})) and not kernel.reference_only:
         fault = f"is measured with a cold cache, but {other[0]!r} in a name says otherwise"
@@ -278,7 +300,7 @@ def schema() -> dict[str, Any]:
     for name, keys in (
         ("Argument", (*ROLES, "value", "null")),
         ("Kernel", IMAGES),
-        ("Check", ("reference", "npy")),
+        ("Check", EXPECTED),
     ):
         made["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
     return made

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from warpgauge.external.expressions import LARGEST, ExpressionError, evaluate
-from warpgauge.external.manifest import Argument, Kernel, Manifest
+from warpgauge.external.manifest import READ, Argument, Kernel, Manifest
 from warpgauge.measure.discovery import MOST_NAMES
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
@@ -29,6 +29,11 @@ _EXACT = 2**53  # bench_external keeps the numbers of a distribution as doubles
 # others write their bits as unsigned integers.
 _RAW = {"bf16": ("|V2", "<u2"), "e4m3": ("|V1", "|u1"), "e5m2": ("|V1", "|u1")}
 
+# In the lines of a case, the folder of its data: a character that no name and no path has.
+_DATA = "\0"
+
+FAMILY = "external"  # of all kernels
+
 Axes = Mapping[str, Sequence[int]]
 _Buffers = Mapping[str, tuple[Argument, int]]  # with the number of elements, by name
 
@@ -41,6 +46,13 @@ class Case:
     name: str
     lines: tuple[str, ...]  # of the plan
     files: tuple[Path, ...]  # that it reads
+    # For warpgauge.callables.references, if functions in Python verify it.
+    references: Mapping[str, object] | None = None
+
+    @property
+    def short_name(self) -> str:
+        """``scale/f32/n:4096``."""
+        return self.name.removeprefix(f"{FAMILY}/")
 
 
 def cases(
@@ -79,12 +91,20 @@ def write(cases: Sequence[Case], path: Path) -> None:
     for name, count in Counter(case.name for case in cases).items():
         if count > 1:
             raise UserError(f"two benchmarks are named {quoted(name)}: rename a kernel")
-    lines = ["warpgauge-kernels 1", *(line for case in cases for line in case.lines)]
+    lines = ["warpgauge-kernels 1"]
+    for number, case in enumerate(cases):
+        data = str(data_of(path, number))
+        lines += [line.replace(_DATA, data) for line in case.lines]
     for line in filter(_CONTROL.search, lines):
         raise UserError(
             f"{quoted(line)} cannot be used in a kernel plan: rename the file or folder"
         )
     replace_all({path: "".join(f"{line}\n" for line in lines)})
+
+
+def data_of(path: Path, number: int) -> Path:
+    """Return the folder of what a case of the plan `path` reads, if Python verifies it."""
+    return path.parent / "data" / str(number)
 
 
 def _chosen(manifest: Manifest, kernels: Sequence[str] | None) -> dict[str, Kernel]:
@@ -115,7 +135,7 @@ class _Resolved:
     def case(self) -> Case:
         kernel = self.kernel
         values = "".join(f"/{axis}:{value}" for axis, value in self.point.items())
-        name = f"external/{self.name}/{kernel.type}{values}"
+        name = f"{FAMILY}/{self.name}/{kernel.type}{values}"
         lines = [f"case {name}"]
         for key, amount in (("bytes", kernel.bytes), ("flops", kernel.flops)):
             if amount is not None:
@@ -127,16 +147,52 @@ class _Resolved:
             by = "reference"
             if check.npy is not None:
                 by = f"npy {self._elements(check.npy, *buffers[output], 'verify', output, 'npy')}"
+            elif check.python is not None:
+                by = f"npy {_DATA}/{output}.expected 0"
             lines.append(f"verify {output} {by} {check.relative:.17g} {check.absolute:.17g}")
         files = [kernel.image[1]]
         files += [its.npy for its in kernel.arguments if its.npy]
         files += [its.npy for its in kernel.verify.values() if its.npy]
+        files += dict.fromkeys(file for file, _ in kernel.functions.values())
         if kernel.reference is not None:
             reference = replace(self, name=kernel.reference)
             reference._require_buffers_of(self.name, buffers)
             lines += reference._launch()
             files.append(reference.kernel.image[1])
-        return Case(self.name, name, tuple(lines), tuple(map(self.manifest.file, files)))
+        references = self._references(values, buffers) if kernel.functions else None
+        return Case(
+            self.name, name, tuple(lines), tuple(map(self.manifest.file, files)), references
+        )
+
+    def _references(self, values: str, buffers: _Buffers) -> Mapping[str, object]:
+        """Return what the functions in Python need to know.
+
+        Kernels that read the same buffer at the same `values` of their axes get the same data.
+        """
+        read, expected = {}, {}
+        for name, (its, count) in buffers.items():
+            known = {"type": its.type, "count": count}
+            if its.role in READ:
+                read[name] = {
+                    **known,
+                    "place": self._told("arguments", self.kernel.arguments.index(its)),
+                    "npy": None if its.npy is None else str(self.manifest.file(its.npy)),
+                    "values": self._distribution(its),
+                    "seed": f"{name}{values}",
+                }
+            if name in self.kernel.functions:
+                file, function = self.kernel.functions[name]
+                expected[name] = {
+                    **known,
+                    "place": self._told("verify", name, "python"),
+                    "file": str(self.manifest.file(file)),
+                    "function": function,
+                }
+        return {"axes": self.point, "read": read, "expected": expected}
+
+    def _told(self, *keys: str | int) -> str:
+        place = self._place(*keys)
+        return f"{place.path}, {place.what}"
 
     def _value(
         self, expression: int | str, *keys: str | int, low: int = 0, high: int = LARGEST
@@ -179,11 +235,20 @@ class _Resolved:
         keys = ("arguments", self.kernel.arguments.index(its))
         if its.npy is not None:
             words.append(self._elements(its.npy, its, count, *keys, "npy"))
-        for form, given in (its.values or {}).items():
-            numbers = given if isinstance(given, list) else [given]
-            at, words = (*keys, "values", form), [*words, form]
-            words += [self._number(number, *at, low=-_EXACT, high=_EXACT) for number in numbers]
+        elif its.role in READ and self.kernel.functions:
+            words += [f"{_DATA}/{its.name}", 0]
+        else:
+            words += self._distribution(its)
         return " ".join(map(str, words))
+
+    def _distribution(self, its: Argument) -> list[str]:
+        """Return the form of the buffer's values, and its numbers; nothing without `values`."""
+        for form, given in (its.values or {}).items():
+            keys = ("arguments", self.kernel.arguments.index(its), "values", form)
+            numbers = given if isinstance(given, list) else [given]
+            low, high = -_EXACT, _EXACT
+            return [form, *(self._number(one, *keys, low=low, high=high) for one in numbers)]
+        return []
 
     def _number(
         self, number: float | str, *keys: str | int, low: int = -LARGEST, high: int = 2**64 - 1
