@@ -230,3 +230,9 @@ def test_arrays_of_the_host_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(arrays, "present", lambda: [NumPy(device=None)])
     with pytest.raises(UserError, match="host's memory"):
         measured(Case(), np.square, X)
+
+
+def test_a_result_elsewhere_is_refused(numpy_alone: NumPy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_alone, "device", lambda array: 0 if array.size > 1 else None)
+    with pytest.raises(UserError, match="GPU 0"):
+        measured(Case(), lambda x: np.asarray(x.sum()), X)

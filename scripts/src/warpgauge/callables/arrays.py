@@ -141,6 +141,10 @@ class Framework(Comparable, Protocol):
         """Let a backward pass write its gradient, as the first one does, and not add to it."""
         return
 
+    def without_graph(self, array: Array) -> Array:
+        """Return it without the arrays that its gradient would need, so that they are freed."""
+        return array
+
     def current_device(self) -> int: ...
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
@@ -214,6 +218,9 @@ class Torch(Framework):
 
     def forget_gradient(self, array: Array) -> None:
         array.grad = None
+
+    def without_graph(self, array: Array) -> Array:
+        return array.detach()
 
     def current_device(self) -> int:
         return int(self._current_device())

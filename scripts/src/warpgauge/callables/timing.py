@@ -328,6 +328,10 @@ class Call:
                 "the callable returns no array, and no argument is one that it writes: return its "
                 "result, or name the argument in outputs= or in_place="
             )
+        if any(framework.device(array) != self.device for framework, array in results):
+            raise UserError(
+                f"a result does not lie on GPU {self.device}: return it where it is computed"
+            )
         size = sum(framework.block(array).bytes for framework, array in results)
         self._kept = min(_ROTATED * case.l2_bytes // max(size, 1) + 1, _MOST_KEPT)
         self._add_check()
@@ -369,9 +373,11 @@ class Call:
         except Exception as fault:
             self._raised = fault
             raise
-        blocks = [framework.block(array) for framework, array in self._arrays_in(returned)]
+        results = self._arrays_in(returned)
+        blocks = [framework.block(array) for framework, array in results]
         own = [block for block in blocks if not self._is_an_argument(block, values)]
-        return returned, [(block.address, block.bytes) for block in own if block.bytes]
+        alone = [framework.without_graph(array) for framework, array in results]
+        return alone, [(block.address, block.bytes) for block in own if block.bytes]
 
     def _is_an_argument(self, block: Block, values: Sequence[Any]) -> bool:
         """Return whether a result is an argument that is written. Raises UserError for others."""
