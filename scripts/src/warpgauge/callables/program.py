@@ -47,8 +47,8 @@ def benchmark(
         def run(case: Case) -> None:
             token = timing.running.set(case)
             try:
-                # On an H200 all kernels take 0.34 µs longer in a process that has launched eight
-                # on another stream than the one that is timed.
+                # All kernels take 0.35 µs longer in a process that has launched eight on another
+                # stream than the one that is timed (H100, H200; driver 580).
                 with arrays.on_stream(case.stream, arrays.present()):
                     body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})
             except Exception as fault:
