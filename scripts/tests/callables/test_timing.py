@@ -236,3 +236,12 @@ def test_a_result_elsewhere_is_refused(numpy_alone: NumPy, monkeypatch: pytest.M
     monkeypatch.setattr(numpy_alone, "device", lambda array: 0 if array.size > 1 else None)
     with pytest.raises(UserError, match="GPU 0"):
         measured(Case(), lambda x: np.asarray(x.sum()), X)
+
+
+def test_a_measurement_within_another_is_refused() -> None:
+    def measures(x: np.ndarray) -> np.ndarray:
+        timing.time(np.square, x)
+        return np.square(x)
+
+    with pytest.raises(UserError, match="within a measurement"):
+        measured(Case(), measures, X)

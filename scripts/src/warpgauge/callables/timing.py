@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,6 +35,7 @@ WARM_UPS = 3
 # Results of so many times the L2 are kept apart, so that none is written where the cache holds it.
 _ROTATED, _MOST_KEPT = 3, 4096
 
+_TIME = "warpgauge.time"  # which alone measures a benchmark of a file
 # The return modes of do_bench.
 _MODES: dict[str, Callable[[list[float]], float | list[float]]] = {
     "mean": fmean,
@@ -119,13 +121,14 @@ def time(
             case.computes_flops(flops)
         call.measure(case)
 
-    if (case := running.get()) is not None:
-        on_device(case)
-        return None
     title = name or str(getattr(fn, "__name__", type(fn).__name__))
-    row = measured(call.device, title, on_device)
-    # Calls that change an argument would each begin with what the one before left.
-    host = None if in_place else measured(call.device, title, call.measure_host).seconds
+    with _alone(_TIME):
+        if (case := running.get()) is not None:
+            on_device(case)
+            return None
+        row = measured(call.device, title, on_device)
+        # Calls that change an argument would each begin with what the one before left.
+        host = None if in_place else measured(call.device, title, call.measure_host).seconds
     # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     off = 1.96 * math.sqrt(math.pi / 2 / row.counters["samples"]) * row.counters["spread"]
     interval = ((1 - off) * row.seconds, (1 + off) * row.seconds)
@@ -154,11 +157,6 @@ def do_bench(
     engine decides how many calls it needs, so `warmup` and `rep` change nothing. Nothing is
     verified: ``warpgauge.time`` does that.
     """
-    if measuring.get() or running.get() is not None:
-        raise UserError(
-            "do_bench cannot run within a measurement: call an autotuned kernel once before "
-            "warpgauge.time, so that it is tuned by then"
-        )
     if return_mode not in _MODES:
         raise UserError(f"return_mode is one of {', '.join(_MODES)}, not {return_mode!r}")
     frameworks, samples = arrays.present(), list[float]()
@@ -178,7 +176,8 @@ def do_bench(
             case.device_calls(waits=False)
             samples.extend(1e3 * seconds for seconds in case.samples())
 
-    measured(arrays.device(frameworks), "do_bench", how)
+    with _alone("do_bench"):
+        measured(arrays.device(frameworks), "do_bench", how)
     if quantiles is None:
         return _MODES[return_mode](samples)
     import numpy as np
@@ -194,14 +193,11 @@ def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
     raised: list[BaseException] = []
 
     def body(case: Case) -> None:
-        token = measuring.set(True)
         try:
             how(case)
         except BaseException as fault:
             raised.append(fault)
             raise
-        finally:
-            measuring.reset(token)
 
     report = program_report.parsed(_engine(device).measure(title, body).encode())
     row = next(iter(report.rows.values())) if report else None
@@ -210,6 +206,21 @@ def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
     if row is None or row.error is not None:
         raise UserError(f"{title}: {row.error if row else 'the engine left no row'}")
     return row
+
+
+@contextmanager
+def _alone(what: str) -> Iterator[None]:
+    """Let nothing else measure within the context. Raises UserError if something does already."""
+    if measuring.get() or (running.get() is not None and what != _TIME):
+        raise UserError(
+            f"{what} cannot run within a measurement: call an autotuned kernel once before "
+            "warpgauge.time, so that it is tuned by then"
+        )
+    token = measuring.set(True)
+    try:
+        yield
+    finally:
+        measuring.reset(token)
 
 
 def engine_module() -> Module:
