@@ -241,7 +241,7 @@ def test_a_result_elsewhere_is_refused(numpy_alone: NumPy, monkeypatch: pytest.M
 def test_a_measurement_within_another_is_refused() -> None:
     def measures(x: np.ndarray) -> np.ndarray:
         timing.time(np.square, x)
-        return np.square(x)
+        return np.asarray(np.square(x))
 
     with pytest.raises(UserError, match="within a measurement"):
         measured(Case(), measures, X)
