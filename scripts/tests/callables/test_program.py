@@ -11,7 +11,7 @@ import pytest
 
 import fake_engine
 from warpgauge.callables import program, timing
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
 
 BODY = """\
 import warpgauge
@@ -59,6 +59,17 @@ def test_the_traceback_holds_the_frames_of_the_user_alone(
     places = [line.split(", ")[0].split("/")[-1] for line in shown.splitlines() if "File" in line]
     assert places == ['bench_x.py"', 'bench_x.py"']
     assert shown.splitlines()[-1] == "ValueError: no such shape"
+
+
+def test_a_file_that_cannot_be_run_ends_with_2_and_its_own_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bench_x.py"
+    path.write_text("import nowhere_to_be_found")
+    assert program.run([str(path)]) == ExitStatus.BAD_USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "File" in line] == [f'  File "{path}", line 1, in <module>']
+    assert lines[-1] == "ModuleNotFoundError: No module named 'nowhere_to_be_found'"
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from typing import TypeVar
 
 from warpgauge.callables import arrays, timing
 from warpgauge.callables.arrays import Case
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
 
 Body = TypeVar("Body", bound=Callable[..., None])
 # Files of frames: of this package, of installed ones, and of the import system.
 _PACKAGE = re.escape(str(Path(__file__).resolve().parents[1]))
-_NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|^<frozen ")
+_NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|/runpy\.py$|^<frozen ")
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
 
@@ -116,6 +116,9 @@ def run(words: Sequence[str], main: Callable[[Sequence[str]], int] = main) -> in
     except UserError as fault:
         print(f"{Path(words[0]).name if words else 'program'}: {fault}", file=sys.stderr)
         return fault.status
+    except Exception as fault:  # of the file itself; 1 would mean that a row failed
+        print(_shown(fault), end="", file=sys.stderr)
+        return ExitStatus.BAD_USAGE
 
 
 if __name__ == "__main__":
