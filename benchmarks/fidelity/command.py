@@ -84,8 +84,13 @@ class Fidelity:
             )
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
+            findings: list[Finding] = []
             with progress.status(self.notes) as say:
-                findings = self._findings(binary, library, scratch, say)
+                try:
+                    self._find(binary, library, scratch, say, findings)
+                except KeyboardInterrupt:
+                    finding.print_table(findings, self.results)
+                    raise
                 if timers is not None:
                     say(f"{timers.path.name}, without CUPTI")
                     rows = self._rows(timers, options.processes, scratch)
@@ -167,26 +172,28 @@ class Fidelity:
         self._note(finding.summary(findings))  # it explains the exit status
         return naive.status(findings, lines)
 
-    def _findings(
-        self, binary: Binary, library: Path, scratch: Path, say: Callable[[str], None]
-    ) -> list[Finding]:
-        """Both times of each benchmark. Raises UserError where CUPTI cannot work.
+    def _find(
+        self,
+        binary: Binary,
+        library: Path,
+        scratch: Path,
+        say: Callable[[str], None],
+        findings: list[Finding],
+    ) -> None:
+        """Append both times of each benchmark. Raises UserError where CUPTI cannot work.
 
-        Traced first: when that is not possible nothing else is worth the time.
+        First all without CUPTI: what is traced takes a process of its own for each.
         """
-        findings = []
+        say(f"{plural(len(binary.names), 'benchmark')}, without CUPTI")
+        plain = {row.name: row for row in self._rows(binary, self.options.processes, scratch)}
         for name in binary.names:
+            if fault := _fault(plain[name]):
+                findings.append(Finding(name, error=fault))
+                continue
             say(f"{name}, with CUPTI")
-            findings.append(self._traced(replace(binary, names=(name,)), library, scratch))
-        traced = [one.name for one in findings if one.error is None]
-        if not traced:
-            return findings
-        say(f"{plural(len(traced), 'benchmark')}, without CUPTI")
-        rows = self._rows(replace(binary, names=tuple(traced)), self.options.processes, scratch)
-        plain = {row.name: row for row in rows}
-        return [
-            _with_replay(one, plain[one.name]) if one.error is None else one for one in findings
-        ]
+            traced = self._traced(replace(binary, names=(name,)), library, scratch)
+            found = _with_replay(traced, plain[name]) if traced.error is None else traced
+            findings.append(found)
 
     def _traced(self, binary: Binary, library: Path, scratch: Path) -> Finding:
         """What a process of the one benchmark of `binary` says, and what CUPTI says of it."""
@@ -250,8 +257,6 @@ def _fault(row: Row) -> str:
 
 
 def _with_replay(traced: Finding, plain: Row) -> Finding:
-    if fault := _fault(plain):
-        return Finding(traced.name, error=fault)
     (medians,) = plain.process_medians.values()
     return replace(
         traced,

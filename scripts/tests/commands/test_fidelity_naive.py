@@ -42,7 +42,7 @@ def make(
         "fidelity",
         {
             "fidelity/spin": 5000.0,
-            **{f"fidelity/square/f32/{size}": replay_ns - 4 for size in SIZES},
+            **{f"fidelity/square/f32/{size}": replay_ns - 3 for size in SIZES},
         },
         counters={"all": {"operations": 64 * 7, "samples": 7, "kernels": 1}},
         trace=text(tape(64, 7).activities),
@@ -102,7 +102,7 @@ def test_a_timer_that_fails_leaves_a_gap_and_is_no_pass(repository: Repository, 
 def test_a_kernel_that_fails_is_no_pass(repository: Repository) -> None:
     make(repository, faults={"2": "errored row"})
     assert run(repository) is ExitStatus.NOT_MEASURED
-    assert "with CUPTI: in round 1: wrong result" in repository.output()[0]
+    assert "fidelity/square/f32/n:4096: in round 1: wrong result" in repository.output()[0]
 
 
 def refuse_to_measure(*_: object) -> None:
