@@ -18,7 +18,7 @@ Returned = Any  # by a callable
 class JaxCall(Comparable):
     """A callable and its arguments, which all calls share: JAX's arrays cannot be written."""
 
-    why_not_captured = "JAX: by CUPTI's trace of each call"
+    why_not_captured = "JAX has streams of its own, so CUPTI times each call"
 
     def __init__(
         self,
