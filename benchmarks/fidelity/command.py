@@ -192,8 +192,8 @@ class Fidelity:
                 continue
             say(f"{name}, with CUPTI")
             traced = self._traced(replace(binary, names=(name,)), library, scratch)
-            found = _with_replay(traced, plain[name]) if traced.error is None else traced
-            findings.append(found)
+            has_both = traced.error is None
+            findings.append(_with_replay(traced, plain[name]) if has_both else traced)
 
     def _traced(self, binary: Binary, library: Path, scratch: Path) -> Finding:
         """What a process of the one benchmark of `binary` says, and what CUPTI says of it."""

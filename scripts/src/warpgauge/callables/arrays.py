@@ -63,8 +63,8 @@ class Block:
     def of(address: int, span: int, item_bytes: int, type_name: str) -> Block:
         """`span`: how many elements lie from the first to the last one."""
         known = _ELEMENTS.get(type_name)
-        each = 2 if type_name.startswith("complex") else 1
-        elements = span * (each if known else item_bytes)
+        parts = 2 if type_name.startswith("complex") else 1
+        elements = span * (parts if known else item_bytes)
         return Block(address, span * item_bytes, elements, known or "u8")
 
 

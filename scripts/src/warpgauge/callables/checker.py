@@ -61,7 +61,7 @@ class _Draw:
                 values.append(described["value"])
                 continue
             content, shift = next(contents)
-            framework = next(one for one in frameworks if one.name == described["framework"])
+            framework = next(own for own in frameworks if own.name == described["framework"])
             at = shift * described["element_bytes"]
             values.append(framework.made(described, content[at:] + content[:at]))
         return values
@@ -265,7 +265,7 @@ def difference(
     if not count:
         return ""
     first = int((is_wrong.reshape(-1) * 1).argmax())
-    shown = [one.reshape(-1)[first].item() for one in (values, right)]
+    shown = [array.reshape(-1)[first].item() for array in (values, right)]
     of = f"{count} of {math.prod(result.shape)} elements differ"
     return f"element {first} is {shown[0]:.9g} and not {shown[1]:.9g}; {of}"
 
@@ -381,7 +381,7 @@ def _answer(checker: Checker, sides: dict[Channel, str], channel: Channel) -> No
             wrong = checker.check(sides[channel], question["shifts"], results, contents)
             channel.send({"wrong": wrong})
         else:
-            channel.send({"frameworks": [one.name for one in arrays.present()]})
+            channel.send({"frameworks": [framework.name for framework in arrays.present()]})
     except UserError as fault:
         channel.send({"fault": str(fault)})
 

@@ -43,7 +43,9 @@ class Channel:
         return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
 
     def send(self, values: Mapping[str, object], contents: Sequence[bytes] = ()) -> None:
-        text = json.dumps({"values": values, "sizes": [len(one) for one in contents]}).encode()
+        text = json.dumps(
+            {"values": values, "sizes": [len(content) for content in contents]}
+        ).encode()
         self._socket.sendall(_HEAD.pack(len(text)) + text)
         for content in contents:
             self._socket.sendall(content)
@@ -121,5 +123,5 @@ def results_of(
     for framework in frameworks:
         if type(returned) is framework.array:
             return [(framework, returned)]
-    known = " or ".join(f"{one.array.__module__}.{one.array.__name__}" for one in frameworks)
+    known = " or ".join(f"{own.array.__module__}.{own.array.__name__}" for own in frameworks)
     raise UserError(f"a result is a {type(returned).__name__}: return {known}, and no subclass")

@@ -55,7 +55,7 @@ class Mark:
         is_one, frames = not isinstance(self.benchmarks, (list, tuple)), []
         for bench in [self.benchmarks] if is_one else self.benchmarks:
             rows = list(_measured(self.fn, bench, more))
-            is_timed = any(isinstance(one, Timing) for _, results in rows for one in results)
+            is_timed = any(isinstance(result, Timing) for _, results in rows for result in results)
             table, ends = (_timed if is_timed else _plain)(bench, rows)
             if print_data:
                 print(table)
@@ -68,7 +68,9 @@ class Mark:
                     if path.suffix == ".svg":
                         webbrowser.open(path.as_uri())
             if pandas is not None:
-                numbers = [[*x, *(_numbers(one)[0] for one in results)] for x, results in rows]
+                numbers = [
+                    [*x, *(_numbers(result)[0] for result in results)] for x, results in rows
+                ]
                 names = [*bench.x_names, *bench.line_names]
                 frames.append(pandas.DataFrame(numbers, columns=names))
         return None if pandas is None else frames[0] if is_one else frames
@@ -113,7 +115,7 @@ def _plain(bench: Benchmark, rows: Rows) -> Shown:
     curves: list[list[lines.Point | None]] = [[] for _ in bench.line_names]
     cells = [[*bench.x_names, *bench.line_names]]
     for x, results in rows:
-        numbers = [_numbers(one) for one in results]
+        numbers = [_numbers(result) for result in results]
         cells.append([*map(str, x), *(f"{y:.6g}" for y, _, _ in numbers)])
         for curve, (y, *bounds) in zip(curves, numbers, strict=True):
             low, high = (end if end and above < end < math.inf else None for end in bounds)
@@ -125,7 +127,7 @@ def _plain(bench: Benchmark, rows: Rows) -> Shown:
     content = io.StringIO()
     csv.writer(content, lineterminator="\n").writerows(cells)
     series = list(map(lines.Series, bench.line_names, curves, range(len(curves))))
-    if not any(one.drawn for one in series):
+    if not any(line.drawn for line in series):
         return table, {".csv": content.getvalue()}
     up = lines.Vertical(bench.ylabel, is_logarithmic=bench.y_log)
     drawn = lines.drawn(series, bench.plot_name, bench.xlabel or bench.x_names[0], up)

@@ -74,7 +74,7 @@ def benchmark(
 def _shown(fault: Exception) -> str:
     """Return the traceback of an exception, without frames of warpgauge and installed packages."""
     shown = traceback.TracebackException.from_exception(fault)
-    frames = [one for one in shown.stack if not _NOT_OF_THE_USER.search(one.filename)]
+    frames = [frame for frame in shown.stack if not _NOT_OF_THE_USER.search(frame.filename)]
     shown.stack = traceback.StackSummary.from_list(frames)
     return "".join(shown.format(chain=False))
 

@@ -66,8 +66,8 @@ def main(words: Sequence[str]) -> int:
         left = iter(contents)
         by_name = {framework.name: framework for framework in frameworks}
         arguments = [
-            by_name[one["framework"]].made(one, next(left)) if "framework" in one else one["value"]
-            for one in answer["arguments"]
+            by_name[its["framework"]].made(its, next(left)) if "framework" in its else its["value"]
+            for its in answer["arguments"]
         ]
 
         def plain(*values: object) -> Returned:

@@ -41,7 +41,7 @@ def chosen(sides: Sequence[Kernel], inputs: Inputs, axes: Axes) -> bool:
         return False
     if others:
         raise UserError(f"{others[0]} is no function in Python: name one of a file, as the other")
-    files = [one for one in inputs if isinstance(one, Path)]
+    files = [given for given in inputs if isinstance(given, Path)]
     if len(files) > 1 or len(files) not in (0, len(inputs)):
         raise UserError("--inputs takes one file, or shapes as often as there are points")
     if axes and inputs and not files:
@@ -74,7 +74,7 @@ def checked(
 ) -> Iterator[Checked]:
     """Start the checker, and yield both sides, which it waits for. Raises UserError."""
     base, candidate = (kernel.file.resolve() for kernel in sides if kernel.file is not None)
-    files = [one.resolve() for one in inputs if isinstance(one, Path)]
+    files = [given.resolve() for given in inputs if isinstance(given, Path)]
     meeting = str(measuring.scratch / "checker.socket")  # only we can enter that folder
     settings = {
         "socket": meeting,
@@ -82,7 +82,7 @@ def checked(
         "function": sides[0].name,
         "inputs": str(files[0] if files else base),
         "axes": axes,
-        "shapes": [one for one in inputs if isinstance(one, str)],
+        "shapes": [given for given in inputs if isinstance(given, str)],
     }
     with _checker(measuring) as checker:
         axes_in_json = json.dumps(_asked(checker, settings)["axes"])
