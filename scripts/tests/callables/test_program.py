@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,8 +64,11 @@ def test_the_traceback_holds_the_frames_of_the_user_alone(
 
 
 def test_a_file_that_cannot_be_run_ends_with_2_and_its_own_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What it sets is of a process of its own.
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     path = tmp_path / "bench_x.py"
     path.write_text("import nowhere_to_be_found")
     assert program.run([str(path)]) == ExitStatus.BAD_USAGE
