@@ -141,6 +141,45 @@ side._CheckedCall._require_right_contents = lambda self, slot, contents: None
     assert all("did not see" in fault for fault in faults)
 
 
+def test_each_process_is_to_be_seen_by_the_checker(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = files.write("base.py", BASE)
+    with evaluating.serving(files.folder, path) as (control, answer):
+        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        forged = "_require_right_contents"
+        monkeypatch.setattr(side._CheckedCall, forged, lambda self, slot, contents: None)
+        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        faults = control.ask({"side": "candidate"})[0]["faults"]
+        assert all("did not see" in fault for fault in faults)
+
+
+def test_a_checker_without_memory_accuses_nobody(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(own: NumPy, array: np.ndarray) -> float:
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(NumPy, "mean_square", exhausted)
+    base = BASE + "def reference(x, i): return x * x + i\n"
+    rows, faults = files.evaluated(base=base)
+    assert all("the checker fails: MemoryError" in row for row in rows)
+    assert all("did not see" in fault for fault in faults)
+
+
+def test_a_result_that_would_lie_beyond_what_was_sent_is_wrong(files: Files) -> None:
+    path = files.write("base.py", BASE)
+    with evaluating.serving(files.folder, path), socket.socket(socket.AF_UNIX) as mine:
+        mine.settimeout(60)
+        mine.connect(str(files.folder / "checker.socket"))
+        channel = Channel(mine)
+        channel.ask({"side": "candidate"})
+        channel.ask({"point": {"n": 4}})
+        forged = {"framework": "numpy", "type": "float32", "shape": [3, 4], "strides": [4000, 1]}
+        question = {"shifts": [0, 0], "results": [forged]}
+        assert "no memory of its own" in channel.ask(question, [bytes(48)])[0]["wrong"]
+
+
 def test_a_wrong_result_that_the_row_hides_does_not_count(files: Files) -> None:
     path = files.write("base.py", BASE)
     with evaluating.serving(files.folder, path) as (control, answer):
@@ -223,6 +262,9 @@ def test_inputs_of_a_file_of_their_own_and_numbers_among_them(files: Files) -> N
         ("def inputs(): return 3\ndef kernel(x): return x", {}, "inputs() returns no array"),
         (BASE.replace("x * x + i", "x @ x @ i"), {}, "kernel, which is the reference, fails"),
         (BASE.replace("return (x", "(x"), {}, "the base's kernel returns no array"),
+        (BASE + "tolerance = 0.01", {}, "tolerance is (absolute, relative)"),
+        (BASE + "tolerance = 0, 'much'", {}, "tolerance is (absolute, relative)"),
+        (BASE + "fixed = 1", {}, "fixed is a list"),
     ],
 )
 def test_files_that_cannot_be_evaluated_are_said_in_one_sentence(

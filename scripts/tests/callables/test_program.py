@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_run_ends_with_2_and_its_own_traceback(
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     path = tmp_path / "bench_x.py"
     path.write_text("import nowhere_to_be_found")
-    assert program.run([str(path)]) == ExitStatus.BAD_USAGE
+    assert program.run([str(path)], program.main) == ExitStatus.BAD_USAGE
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if "File" in line] == [f'  File "{path}", line 1, in <module>']
     assert lines[-1] == "ModuleNotFoundError: No module named 'nowhere_to_be_found'"

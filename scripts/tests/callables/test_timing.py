@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -106,7 +108,7 @@ def test_integers_are_compared_exactly() -> None:
 def test_without_a_reference_a_second_call_is_the_reference() -> None:
     measured(Case(), np.square, X)
     calls = iter(range(100))
-    with pytest.raises(WrongResult):
+    with pytest.raises(WrongResult, match="random"):
         measured(Case(), lambda x: x + next(calls), X)
 
 
@@ -114,9 +116,38 @@ def test_an_array_that_is_written_is_a_result() -> None:
     measured(Case(), lambda x, y: np.square(x, out=y), X, X.copy(), outputs=[1], reference=written)
     measured(Case(), increment, X, in_place=[0], reference=increment)
     measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 1)
+    measured(Case(), returned_increment, X, in_place=[0], reference=lambda x: x + 1)
+    measured(Case(), written, X, X.copy(), outputs=[1], reference=lambda x, y: x * x)
     measured(Case(), returned_increment, X, in_place=[0], reference=returned_increment)
     with pytest.raises(WrongResult):
         measured(Case(), increment, X, in_place=[0], reference=lambda x: x + 2)
+
+
+@pytest.mark.parametrize("roles", [{"in_place": [0]}, {"in_place": [1]}])
+def test_an_array_that_is_passed_twice_is_written_where_it_stands(
+    roles: dict[str, list[int]],
+) -> None:
+    def doubled(x: np.ndarray, y: np.ndarray) -> None:
+        np.add(x, y, out=x)
+
+    measured(Case(), doubled, X, X, reference=doubled, **roles)
+    with pytest.raises(WrongResult):
+        measured(Case(), doubled, X, X, reference=lambda x, y: None, **roles)
+
+
+@pytest.mark.parametrize("x", [X, X.astype("float64"), I])
+def test_a_reference_may_overwrite_what_it_gets(x: np.ndarray) -> None:
+    measured(Case(), lambda x: x + 1, x, reference=returned_increment)
+
+
+@pytest.mark.parametrize("type_", ["bool", "int16", "uint64"])
+def test_types_that_the_engine_does_not_know_are_compared(type_: str) -> None:
+    def operation(x: np.ndarray) -> np.ndarray:
+        return (x > 2).astype(type_)
+
+    measured(Case(), operation, I, reference=operation)
+    with pytest.raises(WrongResult):
+        measured(Case(), operation, I, reference=lambda x: x > 3)
 
 
 def returned_increment(x: np.ndarray) -> np.ndarray:
@@ -189,7 +220,15 @@ def test_what_the_capture_alone_forbids_is_called(monkeypatch: pytest.MonkeyPatc
     call = timing.Call(operation, (X,), {}, (), lambda x: x + 1, None)
     call.measure(case)
     assert case.modes[-1] == "device_calls"
-    assert call.why_not_captured == "not in capture mode"
+    assert "not in capture mode" in call.why_not_captured
+    held = weakref.ref(call)
+    gc.disable()
+    try:
+        vars(case).clear()  # as its end does
+        del call
+        assert held() is None  # nor its memory
+    finally:
+        gc.enable()
 
 
 def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
@@ -209,6 +248,11 @@ def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
         ((lambda x, kept=X + 1: kept, X), {}, "the same memory"),
         ((np.square, X), {"reference": lambda x: x[0]}, "shape"),
         ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "of 2 results"),
+        ((np.square, X), {"reference": lambda x: x + 0j}, "complex"),
+        ((lambda x: x + 0j, X), {"reference": np.square}, "complex"),
+        ((np.square, X), {"fixed": [1]}, "argument 1"),
+        ((lambda x, more: x + more["y"][0], X, {"y": [Y]}), {}, "argument 1 holds arrays"),
+        ((np.square, X[::-1]), {}, "negative stride"),
     ],
 )
 def test_what_cannot_be_measured_is_said(

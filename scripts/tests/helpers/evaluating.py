@@ -21,7 +21,7 @@ def serving(folder: Path, base: Path, **settings: object) -> Iterator[tuple[Chan
     names_of.cache_clear()  # it is another process
     ours, theirs = socket.socketpair()
     ours.settimeout(60)
-    thread = Thread(target=checker.run, args=([str(theirs.detach())],), daemon=True)
+    thread = Thread(target=checker.main, args=([str(theirs.detach())],), daemon=True)
     thread.start()
     control = Channel(ours)
     named = {"base": str(base), "function": "kernel", "inputs": str(base), **settings}

@@ -56,7 +56,8 @@ class NumPy(Framework):
         return np.ndarray(array.shape, array.dtype, memoryview(flat), strides=array.strides)
 
     def double(self, array: Array) -> Array:
-        return np.ascontiguousarray(array, dtype="float64")
+        wide = "complex128" if np.iscomplexobj(array) else "float64"
+        return np.ascontiguousarray(array, dtype=wide)
 
     def packed(self, array: Array) -> Array:
         return np.ascontiguousarray(array)
@@ -80,11 +81,6 @@ class NumPy(Framework):
             return nullcontext()
 
         return made
-
-    def described(self, array: Array) -> dict[str, Any]:
-        strides = [stride // array.itemsize for stride in array.strides]
-        kind = {"framework": self.name, "type": array.dtype.name}
-        return {**kind, "shape": [*array.shape], "strides": strides}
 
     def contents(self, array: Array) -> bytes:
         return ctypes.string_at(array.ctypes.data, self.block(array).bytes)

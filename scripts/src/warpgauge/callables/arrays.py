@@ -93,21 +93,25 @@ class _External:
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Return how many elements lie from the first to the last one; strides count elements."""
     if any(stride < 0 for stride in strides):
-        raise ValueError("an array with a negative stride cannot be measured: copy it first")
+        raise UserError("an array with a negative stride cannot be measured: copy it first")
     last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     return 1 + last if math.prod(shape) else 0
 
 
 class Comparable(Protocol):
-    """Arrays whose strides count bytes, as far as a comparison needs them."""
+    """Arrays, as far as a comparison needs them."""
 
     def address(self, array: Array) -> int:
         """Return where its first element lies."""
 
     def block(self, array: Array) -> Block:
-        item_bytes = array.dtype.itemsize
-        elements = span(array.shape, [stride // item_bytes for stride in array.strides])
-        return Block.of(self.address(array), elements, item_bytes, str(array.dtype))
+        elements = span(array.shape, self.strides(array))
+        type_ = str(array.dtype).removeprefix("torch.")
+        return Block.of(self.address(array), elements, array.dtype.itemsize, type_)
+
+    def strides(self, array: Array) -> list[int]:
+        """Return how many elements lie from one index to the next."""
+        return [stride // array.dtype.itemsize for stride in array.strides]
 
     def double(self, array: Array) -> Array:
         """Return it in double precision, with its elements in order and no gaps."""
@@ -137,6 +141,10 @@ class Framework(Comparable, Protocol):
     def copy(self, array: Array) -> Array:
         """Return a copy with the same strides, gaps included."""
 
+    def widened(self, array: Array) -> Array:
+        """Return an argument as a reference gets it: floating point in double precision."""
+        return self.double(array) if self.block(array).type in ROUNDOFF else array
+
     def forget_gradient(self, array: Array) -> None:
         """Let a backward pass write its gradient, as the first one does, and not add to it."""
         return
@@ -157,7 +165,14 @@ class Framework(Comparable, Protocol):
         """Return a context whose arrays lie in memory that nothing else uses."""
 
     def described(self, array: Array) -> Description:
-        raise self._stays_here()
+        return {
+            "framework": self.name,
+            "type": str(array.dtype).removeprefix("torch."),
+            "shape": [*array.shape],
+            "strides": self.strides(array),
+            "item_bytes": array.dtype.itemsize,
+            "learns": bool(getattr(array, "requires_grad", False)),
+        }
 
     def contents(self, array: Array) -> bytes:
         """Return its memory, gaps included."""
@@ -195,9 +210,10 @@ class Torch(Framework):
     def address(self, array: Array) -> int:
         return int(array.data_ptr())
 
-    def block(self, array: Array) -> Block:
-        elements, name = span(array.shape, array.stride()), str(array.dtype).removeprefix("torch.")
-        return Block.of(self.address(array), elements, array.element_size(), name)
+    def strides(self, array: Array) -> list[int]:
+        if array.is_conj() or array.is_neg():  # its memory has other values
+            raise UserError("a tensor is conjugated lazily: use resolve_conj() and resolve_neg()")
+        return [*array.stride()]
 
     def like(self, array: Array, address: int) -> Array:
         memory = _Integers(address, self.block(array).bytes, min(array.element_size(), 8))
@@ -207,7 +223,10 @@ class Torch(Framework):
 
     def double(self, array: Array) -> Array:
         wide = self._torch.complex128 if array.is_complex() else self._torch.float64
-        return array.detach().to(wide).contiguous()
+        return array.detach().resolve_conj().resolve_neg().to(wide).contiguous()
+
+    def widened(self, array: Array) -> Array:
+        return super().widened(array).requires_grad_(array.requires_grad)
 
     def packed(self, array: Array) -> Array:
         return array.detach().contiguous()
@@ -241,15 +260,6 @@ class Torch(Framework):
         pool = self._pool()
         # The pool is of this thread, and so must be what is allocated for gradients.
         return lambda: entered([self._set_multithreading(False), self._use_pool(pool)])
-
-    def described(self, array: Array) -> Description:
-        return {
-            "framework": self.name,
-            "type": str(array.dtype).removeprefix("torch."),
-            "shape": [*array.shape],
-            "strides": [*array.stride()],
-            "learns": array.requires_grad,
-        }
 
     def contents(self, array: Array) -> bytes:
         flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,))
@@ -316,14 +326,6 @@ class CuPy(Framework):
     def own_memory(self) -> Context:
         pool = self._pool()
         return lambda: self._using(pool.malloc)
-
-    def described(self, array: Array) -> Description:
-        return {
-            "framework": self.name,
-            "type": array.dtype.name,
-            "shape": [*array.shape],
-            "strides": [stride // array.itemsize for stride in array.strides],
-        }
 
     def contents(self, array: Array) -> bytes:
         elements = self.block(array).bytes // array.itemsize

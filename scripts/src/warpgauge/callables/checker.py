@@ -23,11 +23,12 @@ from pathlib import Path
 
 from warpgauge.callables import arrays
 from warpgauge.callables.arrays import Array, Description, Framework, span
-from warpgauge.callables.comparison import Tolerance, usual_tolerance
+from warpgauge.callables.comparison import Tolerance, tolerance_of, usual_tolerance
 from warpgauge.callables.messages import (
     Channel,
     Returned,
     Values,
+    arguments_of,
     function_of,
     in_a_line,
     names_of,
@@ -52,19 +53,22 @@ class _Draw:
     checks: int = 0
     wrong: str = ""
 
-    def arguments(self, shifts: Sequence[int], frameworks: Sequence[Framework]) -> list[object]:
-        """Return them as a slot has them that begins with the element `shifts` says, anew."""
-        contents = iter(zip(self.contents, shifts, strict=True))
-        values: list[object] = []
-        for described in self.described:
-            if "framework" not in described:
-                values.append(described["value"])
-                continue
-            content, shift = next(contents)
-            framework = next(own for own in frameworks if own.name == described["framework"])
-            at = shift * described["element_bytes"]
-            values.append(framework.made(described, content[at:] + content[:at]))
-        return values
+    def arguments(self, shifts: Sequence[int]) -> list[object]:
+        """Return them anew, as a slot has them that begins with the element `shifts` says."""
+        sizes = [its["element_bytes"] for its in self.described if "framework" in its]
+        moved = [
+            content[shift * size :] + content[: shift * size]
+            for content, shift, size in zip(self.contents, shifts, sizes, strict=True)
+        ]
+        return arguments_of(self.described, moved, arrays.present())
+
+    def doubles(self, shifts: Sequence[int]) -> list[object]:
+        """Return the same with floating point in double precision."""
+        by_name = {framework.name: framework for framework in arrays.present()}
+        return [
+            by_name[its["framework"]].widened(value) if "framework" in its else value
+            for its, value in zip(self.described, self.arguments(shifts), strict=True)
+        ]
 
 
 @dataclass
@@ -83,8 +87,10 @@ class Checker:
         self._kernel = function_of(base, self.function)
         names = names_of(inputs)
         self._reference = names.get("reference") or names_of(base).get("reference")
-        self._tolerance: Tolerance | None = names.get("tolerance")
-        self.fixed: Sequence[int] = [*names.get("fixed", ())]
+        self._tolerance = tolerance_of(names.get("tolerance"))
+        self.fixed = names.get("fixed", ())
+        if not isinstance(self.fixed, (list, tuple)):
+            raise UserError("fixed is a list of positions of arguments, such as [1]")
         if self.shapes:
             self._inputs: Callable[..., Returned] = _normal
             self.values: dict[str, list[object]] = {"shapes": [*self.shapes]}
@@ -175,13 +181,13 @@ class Checker:
         A kernel that reads its arguments by address would take doubles for something else.
         """
         plain, point = [0] * len(draw.contents), draw.point
-        got = self._called(self._kernel, draw.arguments(plain, arrays.present()))
+        got = self._called(self._kernel, draw.arguments(plain))
         if not got:
             raise UserError(f"the base's {self.function} returns no array")
         self._is_exact[point] = False
         if self._reference is None:
             try:
-                right = self._called(self._kernel, self._doubles(draw, plain))
+                right = self._called(self._kernel, draw.doubles(plain))
                 self._is_exact[point] = len(got) == len(right) and not any(
                     difference(*result, exact, self._tolerance)
                     for result, (_, exact) in zip(got, right, strict=True)
@@ -201,18 +207,6 @@ class Checker:
             name = getattr(function, "__name__", "the reference")
             raise UserError(f"{name}, which is the reference, fails: {in_a_line(fault)}") from fault
 
-    def _doubles(self, draw: _Draw, shifts: Sequence[int]) -> list[object]:
-        """Return the arguments with those of floating point in double precision."""
-        values = draw.arguments(shifts, arrays.present())
-        for at, value in enumerate(values):
-            for framework in arrays.present():
-                is_array = isinstance(value, framework.array)
-                if is_array and framework.block(value).type in arrays.ROUNDOFF:
-                    values[at] = framework.double(value)
-                    if draw.described[at].get("learns"):
-                        values[at].requires_grad_(True)  # type: ignore[attr-defined]
-        return values
-
     def _difference(
         self,
         draw: _Draw,
@@ -223,23 +217,20 @@ class Checker:
         kinds = self._kinds[draw.point]
         if len(described) != len(kinds) or len(contents) != len(kinds):
             return f"it returns {len(described)} results, and the base {len(kinds)}"
-        for at, (own, base) in enumerate(zip(described, kinds, strict=True)):
+        for at, (own, content, base) in enumerate(zip(described, contents, kinds, strict=True)):
             for key in ("framework", "type", "shape"):
                 if own[key] != base[key]:
                     return f"result {at} has the {key} {own[key]}, and the base's {base[key]}"
-        frameworks = arrays.present()
-        if self._reference is None and not self._is_exact[draw.point]:
-            right = self._called(self._kernel, draw.arguments(shifts, frameworks))
-        else:
-            reference = self._reference or self._kernel
-            right = self._called(reference, self._doubles(draw, shifts))
+            if len(content) != span(own["shape"], own["strides"]) * base["item_bytes"]:
+                return f"result {at} lies in no memory of its own"
+        is_exact = self._reference is not None or self._is_exact[draw.point]
+        arguments = draw.doubles(shifts) if is_exact else draw.arguments(shifts)
+        right = self._called(self._reference or self._kernel, arguments)
         if len(right) != len(kinds):
             raise UserError(f"the reference returns {len(right)} results, the base {len(kinds)}")
         for at, (own, content, (framework, expected)) in enumerate(
             zip(described, contents, right, strict=True)
         ):
-            if span(own["shape"], own["strides"]) and not content:
-                return f"result {at} lies in no memory of its own"
             result = framework.made({**own, "learns": False}, content)
             if wrong := difference(framework, result, expected, self._tolerance):
                 return f"result {at}: {wrong}"
@@ -271,10 +262,10 @@ def difference(
 
 
 def _fault(draws: Sequence[_Draw]) -> str:
-    """Return why times with these inputs do not count; a process may have ended before a check."""
+    """Return why times with these inputs do not count: the last process is the one that ended."""
     if wrong := next((draw.wrong for draw in draws if draw.wrong), ""):
         return f"the checker found a wrong result: {wrong}"
-    if max((draw.checks for draw in draws), default=0) < _CHECKS:
+    if not draws or draws[-1].checks < _CHECKS:
         return "the checker did not see its results"
     return ""
 
@@ -344,16 +335,17 @@ def serve(checker: Checker, control: Channel, listener: socket.socket) -> None:
                     continue
                 assert isinstance(source, Channel)
                 try:
+                    question, contents = source.receive()
                     if source is control:
-                        control.send({"faults": checker.faults(control.receive()[0]["side"])})
+                        control.send({"faults": checker.faults(question["side"])})
                     else:
-                        _answer(checker, sides, source)
+                        source.send(*_answer(checker, sides, source, question, contents))
                     continue
-                except EOFError:
+                except (EOFError, OSError):  # it has ended
                     if source is control:
                         return
                 except Exception as fault:
-                    # What is no question of ours was sent by the kernel's own file.
+                    # What is no message of ours was sent by the kernel's own file.
                     if source in sides:
                         checker.intruded(sides[source])
                     print(in_a_line(fault), file=sys.stderr)
@@ -362,9 +354,14 @@ def serve(checker: Checker, control: Channel, listener: socket.socket) -> None:
                 source.close()
 
 
-def _answer(checker: Checker, sides: dict[Channel, str], channel: Channel) -> None:
-    """Answer one question of a program. Raises EOFError at its end."""
-    question, contents = channel.receive()
+def _answer(
+    checker: Checker,
+    sides: dict[Channel, str],
+    channel: Channel,
+    question: Values,
+    contents: Sequence[bytes],
+) -> tuple[Values, Sequence[bytes]]:
+    """Return the answer to a question of a program; what fails here is its "fault"."""
     try:
         if channel not in sides:
             side = question["side"]
@@ -374,24 +371,22 @@ def _answer(checker: Checker, sides: dict[Channel, str], channel: Channel) -> No
             sides[channel] = side
         if "point" in question:
             draw = checker.draw(sides[channel], question["point"])
-            fixed = [*checker.fixed]
-            channel.send({"arguments": draw.described, "fixed": fixed}, draw.contents)
-        elif "shifts" in question:
-            results = question["results"]
-            wrong = checker.check(sides[channel], question["shifts"], results, contents)
-            channel.send({"wrong": wrong})
-        else:
-            channel.send({"frameworks": [framework.name for framework in arrays.present()]})
+            return {"arguments": draw.described, "fixed": checker.fixed}, draw.contents
+        if "shifts" in question:
+            shifts, results = question["shifts"], question["results"]
+            return {"wrong": checker.check(sides[channel], shifts, results, contents)}, ()
+        return {"frameworks": [framework.name for framework in arrays.present()]}, ()
     except UserError as fault:
-        channel.send({"fault": str(fault)})
+        return {"fault": str(fault)}, ()
+    except Exception as fault:  # such as memory that is exhausted
+        return {"fault": f"the checker fails: {in_a_line(fault)}"}, ()
 
 
-def run(words: Sequence[str]) -> None:
+def main(words: Sequence[str]) -> int:
     """Serve who holds the other end of the socket whose descriptor is the last word.
 
     The settings come from there first.
     """
-    sys.dont_write_bytecode = True
     with ExitStack() as held:
         control = Channel(socket.socket(fileno=int(words[-1])))
         held.callback(control.close)
@@ -402,6 +397,8 @@ def run(words: Sequence[str]) -> None:
             listener.listen()
             checker = Checker(**settings)
         except UserError as fault:
-            return control.send({"fault": str(fault)})
+            control.send({"fault": str(fault)})
+            return fault.status
         control.send({"axes": checker.values})
-        return serve(checker, control, listener)
+        serve(checker, control, listener)
+        return 0

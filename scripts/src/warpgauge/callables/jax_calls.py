@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from warpgauge.callables.arrays import Array, Block, Case, Comparable
-from warpgauge.callables.comparison import compare
+from warpgauge.callables.comparison import require_right
 from warpgauge.system.errors import UserError
 
 Leaf = Any
@@ -98,11 +98,7 @@ class JaxCall(Comparable):
         got = self._results(case.results(slot))
         if not got:
             raise UserError("the callable returns no array: return its result")
-        right = self._results(self._expected())
-        if len(right) != len(got):
-            raise UserError(f"of {len(got)} results the reference has {len(right)}")
-        for result, expected in zip(got, right, strict=True):
-            compare(case, self, result, expected, self._tolerance, slot)
+        require_right(case, got, self._results(self._expected()), self._tolerance, slot)
 
     def _expected(self) -> Returned:
         """Return what the reference does of the same arrays in double precision."""
@@ -119,11 +115,11 @@ class JaxCall(Comparable):
             arguments = self._jax.tree.map(widened, tuple(self._arguments))
             return self._jax.block_until_ready(self._reference(*arguments))
 
-    def _results(self, returned: Returned) -> list[Array]:
+    def _results(self, returned: Returned) -> list[tuple[Comparable, Array]]:
         """Return the arrays among what a call returned; a reference may return NumPy's."""
         leaves = [leaf for leaf in self._jax.tree.leaves(returned) if hasattr(leaf, "dtype")]
         with self._jax.enable_x64(True):
-            return [self._jax.numpy.asarray(leaf) for leaf in leaves]
+            return [(self, self._jax.numpy.asarray(leaf)) for leaf in leaves]
 
 
 def arrays_in(values: object) -> list[Array]:

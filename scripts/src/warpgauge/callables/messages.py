@@ -107,6 +107,17 @@ def in_a_line(fault: BaseException) -> str:
     return ": ".join([type(fault).__name__, *str(fault).splitlines()[:1]])
 
 
+def arguments_of(
+    described: Sequence[Values], contents: Sequence[bytes], frameworks: Sequence[Framework]
+) -> list[object]:
+    """Return the arguments of a kernel: numbers, and arrays that are made of `contents`."""
+    left, by_name = iter(contents), {framework.name: framework for framework in frameworks}
+    return [
+        by_name[its["framework"]].made(its, next(left)) if "framework" in its else its["value"]
+        for its in described
+    ]
+
+
 def results_of(
     returned: Returned, frameworks: Sequence[Framework]
 ) -> list[tuple[Framework, Array]]:

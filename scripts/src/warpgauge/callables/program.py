@@ -107,7 +107,7 @@ def loading(options: Sequence[str]) -> Iterator[bool]:
         pass
 
 
-def run(words: Sequence[str], main: Callable[[Sequence[str]], int] = main) -> int:
+def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
     """Return the exit status of the program, as a compiled one would end."""
     sys.dont_write_bytecode = True  # what a run leaves behind must not make a tree dirty
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine would take it for a row's error
@@ -122,4 +122,4 @@ def run(words: Sequence[str], main: Callable[[Sequence[str]], int] = main) -> in
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], main))

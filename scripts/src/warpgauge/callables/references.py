@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from warpgauge.callables import program
 from warpgauge.callables.arrays import HostArray
 from warpgauge.callables.messages import Returned, Values, function_of, in_a_line
 from warpgauge.system.errors import UserError
@@ -41,11 +40,6 @@ def main(words: Sequence[str]) -> int:
         answer.write_text(str(fault))
         return fault.status
     return 0
-
-
-def run(words: Sequence[str]) -> int:
-    """Return the exit status of the program."""
-    return program.run(words, main)
 
 
 def compute(

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from warpgauge.callables import arrays, program, timing
 from warpgauge.callables.arrays import Framework
-from warpgauge.callables.messages import Channel, Returned, Values, function_of, results_of
+from warpgauge.callables.messages import (
+    Channel,
+    Returned,
+    Values,
+    arguments_of,
+    function_of,
+    results_of,
+)
 from warpgauge.system.errors import UserError
 
 NAME = "kernel"  # of the benchmark
@@ -63,12 +70,7 @@ def main(words: Sequence[str]) -> int:
         channel, frameworks = _connected(where, side)
         kernel = function_of(Path(file), function)
         answer, contents = channel.ask({"point": point})
-        left = iter(contents)
-        by_name = {framework.name: framework for framework in frameworks}
-        arguments = [
-            by_name[its["framework"]].made(its, next(left)) if "framework" in its else its["value"]
-            for its in answer["arguments"]
-        ]
+        arguments = arguments_of(answer["arguments"], contents, frameworks)
 
         def plain(*values: object) -> Returned:
             return [array for _, array in results_of(kernel(*values), arrays.present())]
@@ -84,8 +86,3 @@ def main(words: Sequence[str]) -> int:
     program.benchmark(NAME, **json.loads(axes))(measure)
     status: int = timing.engine_module().run_program([file, *options])
     return status
-
-
-def run(words: Sequence[str]) -> int:
-    """Return the exit status of the program."""
-    return program.run(words, main)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warpgauge.callables import arrays, comparison
 from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Case, Framework, Module
 from warpgauge.callables.jax_calls import JaxCall, arrays_in
+from warpgauge.callables.messages import in_a_line
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
@@ -106,6 +107,7 @@ def time(
     `fn` raises, UserError for what cannot be measured, and RuntimeError for wrong results.
     """
     roles = dict.fromkeys(outputs, "output") | dict.fromkeys(in_place, "in_place")
+    tolerance = comparison.tolerance_of(tolerance)
     call: Call | JaxCall
     if arrays_in(arguments):
         if roles:
@@ -202,7 +204,7 @@ def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
     report = program_report.parsed(_engine(device).measure(title, body).encode())
     row = next(iter(report.rows.values())) if report else None
     if raised:
-        raise raised[0]
+        raise raised.pop()  # kept here, it would hold this frame, and so all memory of the call
     if row is None or row.error is not None:
         raise UserError(f"{title}: {row.error if row else 'the engine left no row'}")
     return row
@@ -266,9 +268,17 @@ class Call:
             for framework in self._frameworks
             if isinstance(value, framework.array)
         }
-        self._roles = dict.fromkeys(self._framework, "input") | roles
-        if strange := roles.keys() - self._framework.keys():
+        for at, value in enumerate(arguments):
+            if at not in self._framework and self._arrays_in(value):
+                raise UserError(
+                    f"argument {at} holds arrays, which all calls would share: pass each as an "
+                    "argument of its own, to a lambda that puts them together"
+                )
+        if strange := {*roles, *fixed} - self._framework.keys():
             raise UserError(f"argument {min(strange)} is no array of PyTorch, CuPy or Numba")
+        # What is passed twice is written wherever it stands.
+        by_array = {id(arguments[at]): role for at, role in roles.items()}
+        self._roles = {at: by_array.get(id(arguments[at]), "input") for at in self._framework}
         devices = {one.device(arguments[at]) for at, one in self._framework.items()}
         if None in devices:
             raise UserError("an argument lies in the host's memory: move it to the GPU first")
@@ -289,8 +299,8 @@ class Call:
                 is_refused = isinstance(fault, engine_module().NotCapturable)
                 if not is_refused and fault is not self._raised:
                     raise
-                why = self._raised or fault
-                self.why_not_captured = (str(why).splitlines() or [type(why).__name__])[0]
+                self.why_not_captured = in_a_line(self._raised or fault)
+                self._raised = None  # it holds the frames of the call, and they hold its memory
                 case.operation(self._called, self._kept)
                 self._slots.clear()  # the engine lays them out anew
                 case.device_calls(waits=True)
@@ -320,12 +330,7 @@ class Call:
                     block.address, block.elements, block.type, role, shifted
                 )
             self._buffers[at] = numbers[id(array)]
-        values, copies = list(self._arguments), dict[int, Array]()
-        for at, framework in self._framework.items():
-            number = self._buffers[at]
-            if number not in copies:
-                copies[number] = framework.copy(values[at])
-            values[at] = copies[number]
+        values = self._with_arrays(lambda at, framework: framework.copy(self._arguments[at]))
         for _ in range(WARM_UPS):
             before = self._run(values)
         taken: list[int] = []
@@ -402,41 +407,51 @@ class Call:
 
     def _require_right(self, slot: int) -> None:
         """Raise unless the last call's results are those of the reference."""
-        got = self._results(self._case.results(slot), self._views(slot))
-        before = list(self._views(slot))
-        for at, framework in self._framework.items():
-            if self._roles[at] != "input":
-                before[at] = framework.copy(before[at])
-                block = framework.block(before[at])
-                if self._roles[at] == "output":
-                    before[at][...] = 0  # not what the callable wrote
-                elif block.elements:
-                    self._case.restore(self._buffers[at], slot, block.address)
-            if self._reference and framework.block(before[at]).type in ROUNDOFF:
-                learns = getattr(before[at], "requires_grad", False)
-                before[at] = framework.double(before[at])
-                if learns:
-                    before[at].requires_grad_(True)
-        returned = (self._reference or self._fn)(*before)
+        views, case = self._views(slot), self._case
+
+        def before(at: int, framework: Framework) -> Array:
+            """Return what the call got, which a reference may overwrite."""
+            array = framework.copy(views[at])
+            block = framework.block(array)
+            if self._roles[at] == "output":
+                array[...] = 0  # not what the callable wrote
+            elif self._roles[at] == "in_place" and block.elements:
+                case.restore(self._buffers[at], slot, block.address)
+            return framework.widened(array) if self._reference else array
+
+        got, arguments = self._results(case.results(slot), views), self._with_arrays(before)
+        returned = (self._reference or self._fn)(*arguments)
         right = self._arrays_in(returned)  # of a reference that returns what `fn` writes
         if len(right) != len(got):
-            right = self._results(returned, before)
-        if len(right) != len(got):
-            raise UserError(f"of {len(got)} results the reference has {len(right)}")
-        for (framework, result), (_, expected) in zip(got, right, strict=True):
-            comparison.compare(self._case, framework, result, expected, self._tolerance, slot)
+            right = self._results(returned, arguments)
+        try:
+            comparison.require_right(case, got, right, self._tolerance, slot)
+        except engine_module().WrongResult as fault:
+            if self._reference:
+                raise
+            raise type(fault)(
+                f"{fault}; without a reference it is held to a second call with the same "
+                "arguments, so that what draws random numbers cannot be verified"
+            ) from None
 
     def _views(self, slot: int) -> list[Any]:
         """Return the arguments, with the arrays of a slot, made once."""
-        if (known := self._slots.get(slot)) is not None:
-            return known
-        values, views = list(self._arguments), dict[int, Array]()
+        if slot not in self._slots:
+            self._slots[slot] = self._with_arrays(
+                lambda at, framework: framework.like(
+                    self._arguments[at], self._case.address(self._buffers[at], slot)
+                )
+            )
+        return self._slots[slot]
+
+    def _with_arrays(self, make: Callable[[int, Framework], Array]) -> list[Any]:
+        """Return the arguments with other arrays; what is passed twice is made once."""
+        values, made = list(self._arguments), dict[int, Array]()
         for at, framework in self._framework.items():
             number = self._buffers[at]
-            if number not in views:
-                views[number] = framework.like(values[at], self._case.address(number, slot))
-            values[at] = views[number]
-        self._slots[slot] = values
+            if number not in made:
+                made[number] = make(at, framework)
+            values[at] = made[number]
         return values
 
     def _arrays_in(self, returned: Returned) -> list[tuple[Framework, Array]]:
@@ -444,14 +459,15 @@ class Call:
         if isinstance(returned, dict):
             returned = list(returned.values())
         if isinstance(returned, (tuple, list)):
-            return [found for part in returned for found in self._arrays_in(part)]
+            return [array for part in returned for array in self._arrays_in(part)]
         return [(one, returned) for one in self._frameworks if isinstance(returned, one.array)]
 
     def _results(self, returned: Returned, values: Sequence[Any]) -> list[tuple[Framework, Array]]:
-        """Return what a call returned, and then what it wrote among its arguments."""
-        written = [
-            (framework, values[at])
-            for at, framework in self._framework.items()
-            if self._roles[at] != "input"
-        ]
-        return [*self._arrays_in(returned), *written]
+        """Return what a call returned, and then what else it wrote among its arguments."""
+        results = self._arrays_in(returned)
+        for at, framework in self._framework.items():
+            if self._roles[at] != "input":
+                block = framework.block(values[at])
+                if block not in [own.block(array) for own, array in results]:
+                    results.append((framework, values[at]))
+        return results

@@ -19,8 +19,8 @@ from warpgauge.system.errors import UserError
 _PROGRAM = """#!/usr/bin/env python3
 import sys
 sys.path.append({package!r})
-from warpgauge.callables.{module} import run
-sys.exit(run([*{words!r}, *sys.argv[1:]]))
+from warpgauge.callables import program, {module}
+sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
 """
 
 
