@@ -282,6 +282,15 @@ def test_inputs_in_the_host_s_memory_are_refused(
     assert "host's memory" in files.refused()
 
 
+def test_arrays_that_cannot_be_sent_are_refused(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NumPy, "can_be_sent", False)
+    assert "input 0 is a ndarray" in files.refused()
+    with pytest.raises(UserError, match="a result is a ndarray"):
+        messages.results_of(np.zeros(3), [NumPy()])
+
+
 def test_a_candidate_without_the_function_is_an_error_of_its_rows(files: Files) -> None:
     rows, faults = files.evaluated("def other(): pass\n")
     assert all("has no function kernel" in row for row in rows)

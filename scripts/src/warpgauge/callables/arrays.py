@@ -131,6 +131,7 @@ class Framework(Comparable, Protocol):
 
     name: str
     array: type
+    can_be_sent: bool = True  # to another process, which compares them there
 
     def device(self, array: Array) -> int | None:
         """Return the index of the GPU that holds it; None for memory of the host."""
@@ -176,14 +177,11 @@ class Framework(Comparable, Protocol):
 
     def contents(self, array: Array) -> bytes:
         """Return its memory, gaps included."""
-        raise self._stays_here()
+        raise UserError(f"arrays of {self.name} stay in their process")
 
     def made(self, described: Description, contents: bytes) -> Array:
         """Return an array on the current GPU, as `described` and `contents` have it."""
-        raise self._stays_here()
-
-    def _stays_here(self) -> UserError:
-        return UserError(f"arrays of {self.name} cannot be given to another process")
+        raise UserError(f"arrays of {self.name} stay in their process")
 
 
 class Torch(Framework):
@@ -343,7 +341,7 @@ class CuPy(Framework):
 class Numba(Framework):
     """Its arrays have no arithmetic, so conversions go by way of the host."""
 
-    name = "numba"
+    name, can_be_sent = "numba", False
 
     def __init__(self, cuda: Module) -> None:
         self._cuda, self.array = cuda, cuda.cudadrv.devicearray.DeviceNDArray
@@ -433,12 +431,7 @@ class Numba(Framework):
         return host
 
     def _view(
-        self,
-        address: int,
-        shape: Shape,
-        strides: Shape,
-        typestr: str,
-        owner: Array = None,
+        self, address: int, shape: Shape, strides: Shape, typestr: str, owner: Array = None
     ) -> Array:
         interface = {
             "shape": shape,

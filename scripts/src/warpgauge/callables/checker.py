@@ -17,7 +17,7 @@ import selectors
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,8 +101,8 @@ class Checker:
             dict(zip(self.values, point, strict=True))
             for point in itertools.product(*self.values.values())
         ]
-        self._kinds: dict[int, list[Description]] = {}  # of the base's results, by point
-        self._is_exact: dict[int, bool] = {}  # whether the base takes inputs in double precision
+        # Of the base's results, by point; and whether a reference takes double precision there.
+        self._kinds: dict[int, tuple[list[Description], bool]] = {}
         self._draws: dict[str, list[_Draw]] = {side: [] for side in SIDES}
         self._intruded = dict.fromkeys(SIDES, False)
         self._learn(self._drawn(0))
@@ -156,7 +156,8 @@ class Checker:
             raise UserError(f"inputs() fails: {in_a_line(fault)}") from fault
         drawn = _Draw(point, [], [])
         for at, value in enumerate(returned if isinstance(returned, (tuple, list)) else [returned]):
-            framework = next((f for f in arrays.present() if isinstance(value, f.array)), None)
+            known = [own for own in arrays.present() if own.can_be_sent]
+            framework = next((own for own in known if isinstance(value, own.array)), None)
             if framework is not None:
                 if framework.device(value) is None:
                     raise UserError(f"input {at} lies in the host's memory: make it on the GPU")
@@ -180,29 +181,26 @@ class Checker:
 
         A kernel that reads its arguments by address would take doubles for something else.
         """
-        plain, point = [0] * len(draw.contents), draw.point
+        plain = [0] * len(draw.contents)
         got = self._called(self._kernel, draw.arguments(plain))
         if not got:
             raise UserError(f"the base's {self.function} returns no array")
-        self._is_exact[point] = False
-        if self._reference is None:
-            try:
+        takes_doubles = self._reference is not None
+        if not takes_doubles:
+            with suppress(UserError):  # it takes the types that it was written for
                 right = self._called(self._kernel, draw.doubles(plain))
-                self._is_exact[point] = len(got) == len(right) and not any(
+                takes_doubles = len(got) == len(right) and not any(
                     difference(*result, exact, self._tolerance)
                     for result, (_, exact) in zip(got, right, strict=True)
                 )
-            except UserError:  # it takes the types that it was written for
-                pass
-        self._kinds[point] = [framework.described(array) for framework, array in got]
+        kinds = [framework.described(array) for framework, array in got]
+        self._kinds[draw.point] = kinds, takes_doubles
 
     def _called(
         self, function: Callable[..., Returned], arguments: Sequence[object]
     ) -> list[tuple[Framework, Array]]:
         try:
             return results_of(function(*arguments), arrays.present())
-        except UserError:
-            raise
         except Exception as fault:
             name = getattr(function, "__name__", "the reference")
             raise UserError(f"{name}, which is the reference, fails: {in_a_line(fault)}") from fault
@@ -214,7 +212,7 @@ class Checker:
         described: Sequence[Description],
         contents: Sequence[bytes],
     ) -> str:
-        kinds = self._kinds[draw.point]
+        kinds, takes_doubles = self._kinds[draw.point]
         if len(described) != len(kinds) or len(contents) != len(kinds):
             return f"it returns {len(described)} results, and the base {len(kinds)}"
         for at, (own, content, base) in enumerate(zip(described, contents, kinds, strict=True)):
@@ -223,15 +221,12 @@ class Checker:
                     return f"result {at} has the {key} {own[key]}, and the base's {base[key]}"
             if len(content) != span(own["shape"], own["strides"]) * base["item_bytes"]:
                 return f"result {at} lies in no memory of its own"
-        is_exact = self._reference is not None or self._is_exact[draw.point]
-        arguments = draw.doubles(shifts) if is_exact else draw.arguments(shifts)
+        arguments = draw.doubles(shifts) if takes_doubles else draw.arguments(shifts)
         right = self._called(self._reference or self._kernel, arguments)
         if len(right) != len(kinds):
             raise UserError(f"the reference returns {len(right)} results, the base {len(kinds)}")
-        for at, (own, content, (framework, expected)) in enumerate(
-            zip(described, contents, right, strict=True)
-        ):
-            result = framework.made({**own, "learns": False}, content)
+        for at, (framework, expected) in enumerate(right):
+            result = framework.made({**described[at], "learns": False}, contents[at])
             if wrong := difference(framework, result, expected, self._tolerance):
                 return f"result {at}: {wrong}"
         return ""
@@ -274,28 +269,27 @@ def _values(
     inputs: Callable[..., Returned], given: Mapping[str, Sequence[str]]
 ) -> dict[str, list[object]]:
     """Return the values of each parameter: those given, or its default. Raises UserError."""
-    defaults = {name: one.default for name, one in inspect.signature(inputs).parameters.items()}
-    for axis in given:
-        if axis not in defaults:
-            has = f"only {', '.join(defaults)}" if defaults else "none"
-            raise UserError(f"--axis {axis}: inputs() has no such parameter, {has}")
-    found: dict[str, list[object]] = {}
-    for name, default in defaults.items():
-        usual = [*default] if isinstance(default, (tuple, list)) else [default]
+    parameters = inspect.signature(inputs).parameters
+    if unknown := [axis for axis in given if axis not in parameters]:
+        has = f"only {', '.join(parameters)}" if parameters else "none"
+        raise UserError(f"--axis {unknown[0]}: inputs() has no such parameter, {has}")
+    values_of: dict[str, list[object]] = {}
+    for name, its in parameters.items():
+        usual = [*its.default] if isinstance(its.default, (tuple, list)) else [its.default]
         is_text = all(isinstance(value, str) for value in usual)
         if name in given:
             values = given[name] if is_text else [number(text) for text in given[name]]
             if not is_text and isinstance(usual[0], float):
                 values = [None if value is None else float(value) for value in values]
-        elif inspect.Parameter.empty in usual:
+        elif its.default is its.empty:
             raise UserError(f"the parameter {name} of inputs() has no values: add --axis {name}=…")
         else:
             values = usual
         kinds = {type(value) for value in values}
         if len(kinds) != 1 or not kinds <= {int, float, str}:
             raise UserError(f"the parameter {name} of inputs() needs integers, numbers or texts")
-        found[name] = [*dict.fromkeys(values)]
-    return found
+        values_of[name] = [*dict.fromkeys(values)]
+    return values_of
 
 
 def _normal(shapes: str) -> list[Array]:

@@ -103,7 +103,10 @@ def function_of(path: Path, name: str) -> Callable[..., Returned]:
     return function  # type: ignore[no-any-return]
 
 
-def in_a_line(fault: BaseException) -> str:
+def in_a_line(fault: Exception) -> str:
+    """Return a sentence of ours as it is, and the first line of what else was raised."""
+    if isinstance(fault, UserError):
+        return str(fault)
     return ": ".join([type(fault).__name__, *str(fault).splitlines()[:1]])
 
 
@@ -131,8 +134,8 @@ def results_of(
         returned = list(dict.values(returned))
     if isinstance(returned, (tuple, list)):
         return [result for part in returned for result in results_of(part, frameworks)]
-    for framework in frameworks:
-        if type(returned) is framework.array:
-            return [(framework, returned)]
-    known = " or ".join(f"{own.array.__module__}.{own.array.__name__}" for own in frameworks)
+    types = {framework.array: framework for framework in frameworks if framework.can_be_sent}
+    if type(returned) in types:
+        return [(types[type(returned)], returned)]
+    known = " or ".join(f"{its.__module__}.{its.__name__}" for its in types)
     raise UserError(f"a result is a {type(returned).__name__}: return {known}, and no subclass")

@@ -9,7 +9,7 @@ import io
 import math
 import tempfile
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,7 @@ class Mark:
                     if path.suffix == ".svg":
                         webbrowser.open(path.as_uri())
             if pandas is not None:
-                numbers = [
-                    [*x, *(_numbers(result)[0] for result in results)] for x, results in rows
-                ]
+                numbers = [[*x, *(_numbers(y)[0] for y in results)] for x, results in rows]
                 names = [*bench.x_names, *bench.line_names]
                 frames.append(pandas.DataFrame(numbers, columns=names))
         return None if pandas is None else frames[0] if is_one else frames
@@ -141,21 +139,16 @@ def _timed(bench: Benchmark, rows: Rows) -> Shown:
     from warpgauge.reports import sweep as reports
     from warpgauge.verdict.sweep import Measured, Sweep, Variant
 
-    def swept(*, rates: bool) -> Sweep:
-        points = [
-            {
-                x[0]: Measured(
-                    one.seconds, one.interval, rates_of(one.row.counters) if rates else {}
-                )
-                for x, results in rows
-                if (one := results[at]) is not None
-            }
-            for at in range(len(bench.line_names))
-        ]
+    def swept(rates: Callable[[Mapping[str, float]], Mapping[str, float]]) -> Sweep:
+        points: list[dict[Any, Measured]] = [{} for _ in bench.line_names]
+        for x, results in rows:
+            for of_line, its in zip(points, results, strict=True):
+                if its is not None:
+                    of_line[x[0]] = Measured(its.seconds, its.interval, rates(its.row.counters))
         record = Record(Path(bench.plot_name), Source.RUN, {"": Session("")}, {})
         axis = bench.xlabel or bench.x_names[0]
         return Sweep(record, axis, tuple(map(Variant, bench.line_names, points)))
 
-    whole, times = swept(rates=True), swept(rates=False)
+    whole, times = swept(rates_of), swept(lambda counters: {})
     ends = {".csv": reports.csv_text(whole), ".svg": reports.svg(whole)}
     return reports.plain(whole), {**ends, "-time.svg": reports.svg(times)}

@@ -78,8 +78,6 @@ def _faults_at(place: str) -> Iterator[None]:
     """Raise what is raised as a UserError that begins with a place of the manifest."""
     try:
         yield
-    except UserError as fault:
-        raise UserError(f"{place}: {fault}") from fault
     except Exception as fault:
         raise UserError(f"{place}: {in_a_line(fault)}") from fault
 

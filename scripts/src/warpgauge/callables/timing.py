@@ -37,14 +37,9 @@ WARM_UPS = 3
 _ROTATED, _MOST_KEPT = 3, 4096
 
 _TIME = "warpgauge.time"  # which alone measures a benchmark of a file
+Mode = Callable[[list[float]], float | list[float]]
 # The return modes of do_bench.
-_MODES: dict[str, Callable[[list[float]], float | list[float]]] = {
-    "mean": fmean,
-    "median": median,
-    "min": min,
-    "max": max,
-    "all": list,
-}
+_MODES: dict[str, Mode] = {"mean": fmean, "median": median, "min": min, "max": max, "all": list}
 
 
 @dataclass(frozen=True)
@@ -134,15 +129,7 @@ def time(
     # The standard error of a normal sample's median is sqrt(pi / 2) times that of its mean.
     off = 1.96 * math.sqrt(math.pi / 2 / row.counters["samples"]) * row.counters["spread"]
     interval = ((1 - off) * row.seconds, (1 + off) * row.seconds)
-    return Timing(
-        title,
-        row.seconds,
-        interval,
-        host,
-        call.why_not_captured,
-        reference is not None,
-        row,
-    )
+    return Timing(title, row.seconds, interval, host, call.why_not_captured, bool(reference), row)
 
 
 def do_bench(
@@ -184,8 +171,8 @@ def do_bench(
         return _MODES[return_mode](samples)
     import numpy as np
 
-    found = [float(value) for value in np.quantile(samples, quantiles)]
-    return found[0] if len(found) == 1 else found
+    chosen = [float(value) for value in np.quantile(samples, quantiles)]
+    return chosen[0] if len(chosen) == 1 else chosen
 
 
 def measured(device: int, title: str, how: Callable[[Case], None]) -> Row:
@@ -279,7 +266,7 @@ class Call:
         # What is passed twice is written wherever it stands.
         by_array = {id(arguments[at]): role for at, role in roles.items()}
         self._roles = {at: by_array.get(id(arguments[at]), "input") for at in self._framework}
-        devices = {one.device(arguments[at]) for at, one in self._framework.items()}
+        devices = {own.device(arguments[at]) for at, own in self._framework.items()}
         if None in devices:
             raise UserError("an argument lies in the host's memory: move it to the GPU first")
         if len(devices) > 1:
@@ -317,18 +304,16 @@ class Call:
         self._case = case
         self._buffers: dict[int, int] = {}
         self._slots: dict[int, list[Any]] = {}
-        self._memory = [one.own_memory() for one in self._frameworks]
+        self._memory = [framework.own_memory() for framework in self._frameworks]
         numbers: dict[int, int] = {}  # an array that is passed twice is one buffer
         for at, framework in self._framework.items():
             array, role = self._arguments[at], self._roles[at]
             if id(array) not in numbers:
                 block = framework.block(array)
+                its = block.address, block.elements, block.type
                 # Those that it changes are restored before each replay, which must be fast.
-                is_free = role == "input" and at not in self._fixed
-                shifted = is_free and block.type in ROUNDOFF
-                numbers[id(array)] = case.add(
-                    block.address, block.elements, block.type, role, shifted
-                )
+                shifted = role == "input" and at not in self._fixed and block.type in ROUNDOFF
+                numbers[id(array)] = case.add(*its, role, shifted)
             self._buffers[at] = numbers[id(array)]
         values = self._with_arrays(lambda at, framework: framework.copy(self._arguments[at]))
         for _ in range(WARM_UPS):
@@ -355,13 +340,11 @@ class Call:
     def _add_check(self) -> None:
         self._case.check(self._require_right)
 
-    def _require_new(self, one: Returned, other: Returned, values: Sequence[Any]) -> None:
+    def _require_new(self, first: Returned, second: Returned, values: Sequence[Any]) -> None:
         """Raise UserError if two calls, whose results are alive, returned the same memory."""
-        blocks = [
-            {framework.block(array) for framework, array in self._arrays_in(returned)}
-            for returned in (one, other)
-        ]
-        if any(b.bytes and not self._is_an_argument(b, values) for b in blocks[0] & blocks[1]):
+        before, now = map(self._arrays_in, (first, second))
+        shared = {own.block(array) for own, array in before} & {own.block(a) for own, a in now}
+        if any(block.bytes and not self._is_an_argument(block, values) for block in shared):
             raise UserError(
                 "two calls return the same memory, which the callable keeps: pass that array as an "
                 "argument, and name it in outputs= or in_place="
@@ -460,7 +443,7 @@ class Call:
             returned = list(returned.values())
         if isinstance(returned, (tuple, list)):
             return [array for part in returned for array in self._arrays_in(part)]
-        return [(one, returned) for one in self._frameworks if isinstance(returned, one.array)]
+        return [(own, returned) for own in self._frameworks if isinstance(returned, own.array)]
 
     def _results(self, returned: Returned, values: Sequence[Any]) -> list[tuple[Framework, Array]]:
         """Return what a call returned, and then what else it wrote among its arguments."""

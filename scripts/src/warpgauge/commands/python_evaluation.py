@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.callables.messages import Channel, Values
+from warpgauge.callables.messages import Channel
 from warpgauge.callables.side import NAME
 from warpgauge.commands.arguments import Kernel
 from warpgauge.measure import python_file, selection
@@ -58,14 +58,13 @@ class Checked:
 
     def audited(self, outcome: TurnResult) -> TurnResult:
         """Add faults for times of results that the checker did not see, or found wrong."""
-        faults = _asked(self._checker, {"side": outcome.side})["faults"]
-        names = self.binaries[0].names
-        found = {
+        answer, _ = self._checker.ask({"side": outcome.side})
+        faults = {
             name: fault
-            for name, fault in zip(names, faults, strict=True)
+            for name, fault in zip(self.binaries[0].names, answer["faults"], strict=True)
             if fault and name not in outcome.failures and name in outcome.report.rows
         }
-        return replace(outcome, faults={**found, **outcome.faults})
+        return replace(outcome, faults={**faults, **outcome.faults})
 
 
 @contextmanager
@@ -85,7 +84,7 @@ def checked(
         "shapes": [given for given in inputs if isinstance(given, str)],
     }
     with _checker(measuring) as checker:
-        axes_in_json = json.dumps(_asked(checker, settings)["axes"])
+        axes_in_json = json.dumps(checker.ask(settings)[0]["axes"])
 
         def side(name: str, kernel: Kernel, file: Path) -> Binary:
             program = _FOLDER / name / file.stem
@@ -104,7 +103,7 @@ def _checker(measuring: Measuring) -> Iterator[Channel]:
     ours.settimeout(measuring.options.timeout_s)
     program, log = _FOLDER / "checker", measuring.scratch / "checker.log"
     python_file.write(program, "checker", [])
-    with ours, log.open("wb") as file:
+    with ours, log.open("wb") as file, ExitStack() as held:
         with theirs:
             started = process.started(
                 [str(program), str(theirs.fileno())],
@@ -113,18 +112,10 @@ def _checker(measuring: Measuring) -> Iterator[Channel]:
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, **gpu_environment(measuring.options.device)},
             )
-            held = ExitStack()
             held.enter_context(started)
-        with held:
-            try:
-                yield Channel(ours)
-            except (EOFError, OSError):
-                *_, last = log.read_text(errors="replace").strip().split("\n")
-                fault = "the process that checks results ended" + (
-                    f": {inert(last)}" if last else ""
-                )
-                raise UserError(fault, ExitStatus.NOT_MEASURED) from None
-
-
-def _asked(checker: Channel, question: Mapping[str, object]) -> Values:
-    return checker.ask(question)[0]
+        try:
+            yield Channel(ours)
+        except (EOFError, OSError):
+            *_, last = log.read_text(errors="replace").strip().split("\n")
+            fault = f"the process that checks results ended: {inert(last)}".removesuffix(": ")
+            raise UserError(fault, ExitStatus.NOT_MEASURED) from None
