@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1820,
     "records": 1860,
-    "callables": 2260,
+    "callables": 2220,
     "statistics": 1283,
     "verdict": 2950,
     "reports": 4440,
