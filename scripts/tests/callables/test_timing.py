@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fake_engine
-from fake_engine import Case, NumPy, WrongResult
+from fake_engine import Case, NumPy, WrongResult, measured
 from warpgauge.callables import arrays, timing
 from warpgauge.system.errors import UserError
 
@@ -26,16 +26,6 @@ def numpy_alone(monkeypatch: pytest.MonkeyPatch) -> NumPy:
     monkeypatch.setattr(arrays, "present", lambda: [framework])
     monkeypatch.setattr(timing, "engine_module", fake_engine.module)
     return framework
-
-
-def measured(case: Case, *arguments: object, **options: object) -> Case:
-    """Measure as a benchmark's body does."""
-    token = timing.running.set(case)
-    try:
-        assert timing.time(*arguments, **options) is None  # type: ignore[arg-type]
-    finally:
-        timing.running.reset(token)
-    return case
 
 
 def test_results_in_memory_of_their_own_are_held_to_the_reference(numpy_alone: NumPy) -> None:
