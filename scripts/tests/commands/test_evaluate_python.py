@@ -51,7 +51,7 @@ class Files:
     def run(self, *argv: str) -> ExitStatus:
         return evaluate.main(["--seed=1", *argv], self.root)
 
-    def told(self, *argv: str) -> tuple[ExitStatus, dict[str, Any]]:
+    def evaluated(self, *argv: str) -> tuple[ExitStatus, dict[str, Any]]:
         self.capsys.readouterr()
         status = self.run("base.py", "mine.py", *argv, "--format=json")
         return status, json.loads(self.capsys.readouterr().out)
@@ -112,26 +112,26 @@ def files(
 
 
 def test_a_faster_function_is_told_at_each_point(files: Files) -> None:
-    status, told = files.told()
+    status, evaluated = files.evaluated()
     assert status is ExitStatus.OK
-    assert [one["axes"] for one in told["points"]] == [{"n": "8"}, {"n": "64"}]
-    assert {one["outcome"] for one in told["points"]} == {"IMPROVED"}
-    assert (told["base"], told["candidate"]) == ("base.py", "mine.py")
+    assert [one["axes"] for one in evaluated["points"]] == [{"n": "8"}, {"n": "64"}]
+    assert {one["outcome"] for one in evaluated["points"]} == {"IMPROVED"}
+    assert (evaluated["base"], evaluated["candidate"]) == ("base.py", "mine.py")
     assert files.settings["base"] == files.settings["inputs"] == str(files.root / "base.py")
     assert files.settings["function"] == "kernel"
     assert set(files.asked) == {"base", "candidate"}
     files.times["candidate"] = {name: 2 * time for name, time in TIMES.items()}
-    assert files.told()[0] is ExitStatus.REGRESSION
+    assert files.evaluated()[0] is ExitStatus.REGRESSION
 
 
 @pytest.mark.parametrize("side", ["base", "candidate"])
 def test_times_that_the_checker_does_not_confirm_are_errors(files: Files, side: str) -> None:
     files.faults[side][1] = "the checker did not see its results"
-    status, told = files.told()
+    status, evaluated = files.evaluated()
     assert status is ExitStatus.NOT_MEASURED
-    assert [one["outcome"] for one in told["points"]] == ["IMPROVED", "ERROR"]
-    assert "did not see" in told["points"][1][side]["error"]
-    assert told["headline"].startswith("FAILED at 1 of 2 points")
+    assert [one["outcome"] for one in evaluated["points"]] == ["IMPROVED", "ERROR"]
+    assert "did not see" in evaluated["points"][1][side]["error"]
+    assert evaluated["headline"].startswith("FAILED at 1 of 2 points")
     run = json.loads(next((files.root / "build" / "runs").glob("*.json")).read_text())
     assert len(run["benchmarks"]) >= 2
 

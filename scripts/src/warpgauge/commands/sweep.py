@@ -158,7 +158,7 @@ class _SweepCommand(MeasuringCommand):
         families, wanted = sweep.families(what), re.compile(measuring.options.filter)
         found = measuring.found(folder)
         names = [name for binary in found for name in binary.names]
-        faulty = [one for one in found if one.fault is not None and families & {"", one.family}]
+        faulty = [its for its in found if its.fault is not None and families & {"", its.family}]
         if not faulty:
             try:
                 sweep.require_some(names, what, axis)

@@ -130,7 +130,7 @@ class _Why:
         candidate = measuring.found(built.programs)
         new = {name: _owner("this build", candidate, name) for name in names}
         if self.kernels is None:
-            base = self._base(commit, sorted({one.path.name for one in new.values()}))
+            base = self._base(commit, sorted({owner.path.name for owner in new.values()}))
         else:
             base = self._base_of(self.kernels, commit, here)
         pairs = {name: (_owner("the base", base, name), new[name]) for name in names}

@@ -175,7 +175,7 @@ class _Resolved:
             if its.role in READ:
                 read[name] = {
                     **known,
-                    "place": self._told("arguments", self.kernel.arguments.index(its)),
+                    "place": self._located("arguments", self.kernel.arguments.index(its)),
                     "npy": None if its.npy is None else str(self.manifest.file(its.npy)),
                     "values": self._distribution(its),
                     "seed": f"{name}{values}",
@@ -184,13 +184,13 @@ class _Resolved:
                 file, function = self.kernel.functions[name]
                 expected[name] = {
                     **known,
-                    "place": self._told("verify", name, "python"),
+                    "place": self._located("verify", name, "python"),
                     "file": str(self.manifest.file(file)),
                     "function": function,
                 }
         return {"axes": self.point, "read": read, "expected": expected}
 
-    def _told(self, *keys: str | int) -> str:
+    def _located(self, *keys: str | int) -> str:
         place = self._place(*keys)
         return f"{place.path}, {place.what}"
 
@@ -247,7 +247,7 @@ class _Resolved:
             keys = ("arguments", self.kernel.arguments.index(its), "values", form)
             numbers = given if isinstance(given, list) else [given]
             low, high = -_EXACT, _EXACT
-            return [form, *(self._number(one, *keys, low=low, high=high) for one in numbers)]
+            return [form, *(self._number(value, *keys, low=low, high=high) for value in numbers)]
         return []
 
     def _number(

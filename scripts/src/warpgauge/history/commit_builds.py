@@ -141,7 +141,7 @@ class CommitBuilds:
         having = [program for program in selection.only(built, self.rows) if program.names]
         there = {name for program in having for name in program.names}
         if missing := [row for row in self.rows if row not in there]:
-            if faults := [f"{one.path.name} {one.fault}" for one in built if one.fault is not None]:
+            if faults := [f"{its.path.name} {its.fault}" for its in built if its.fault is not None]:
                 raise UserError(f"of commit {short(commit)}, {faults[0]}", ExitStatus.NOT_MEASURED)
             names = [name for program in built for name in program.names]
             what = f"commit {short(commit)} has no benchmark {typed(missing[0])}"
@@ -152,7 +152,7 @@ class CommitBuilds:
         programs = self.programs(commit)
         if self.measuring.options.file is not None:
             return Identity("", key)
-        files = [path for one in programs for path in (one.path, *one.inputs)]
+        files = [path for program in programs for path in (program.path, *program.inputs)]
         root = git.folder_of(self.measuring.root, commit)
         files += sorted((root / _BUILD).rglob("*.so*"))
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
