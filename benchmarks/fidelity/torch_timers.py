@@ -70,10 +70,10 @@ def cupti(fn: Function, x: Tensor) -> Seconds:
     """
     torch = _module("torch")
     other = torch.ones(EVICTED_BYTES // 4, device="cuda")
-    own = {name for name, _ in _kernels(lambda: fn(x))}
+    own = {name for name, _ in kernels(lambda: fn(x), 1)}
     seconds = [
         seconds
-        for name, seconds in _kernels(lambda: (other.amax(), fn(x)))
+        for name, seconds in kernels(lambda: (other.amax(), fn(x)), CALLS)
         if name in own  # not of the eviction
     ]
     each = len(seconds) // CALLS
@@ -81,11 +81,11 @@ def cupti(fn: Function, x: Tensor) -> Seconds:
     return statistics.median(map(sum, calls))
 
 
-def _kernels(call: Callable[[], object]) -> list[tuple[str, Seconds]]:
-    """The kernels of many calls, in order, as CUPTI reports them."""
+def kernels(call: Callable[[], object], times: int) -> list[tuple[str, Seconds]]:
+    """The kernels of so many calls, in order, as CUPTI reports them."""
     torch, profiler = _module("torch"), _module("torch.profiler")
     with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as trace:
-        for _ in range(CALLS):
+        for _ in range(times):
             call()
         torch.cuda.synchronize()
     on_device = torch.autograd.DeviceType.CUDA

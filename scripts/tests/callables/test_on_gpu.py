@@ -65,6 +65,14 @@ def test_what_waits_inside_is_timed_call_by_call() -> None:
     assert found.seconds > 1e-6
 
 
+def test_what_a_program_launches_besides_slows_no_kernel() -> None:
+    x = normal(4096)
+    timed(torch.square, x)
+    for _ in range(100):
+        torch.square(x)
+    assert timed(torch.square, x).row.counters.get("canary_change", 0) < 0.05
+
+
 kept: list[Tensor] = []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triton on a GPU: autotuning with our timer picks what is fast when the cache is cold."""
+"""Triton on a GPU: autotuning with our timer picks what CUPTI calls fast when the cache is cold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import warpgauge
+from warpgauge.callables import arrays, timing
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 triton = pytest.importorskip("triton", reason="needs Triton")
@@ -27,14 +28,19 @@ def test_the_pick_is_as_fast_as_any() -> None:
     tuned[(len(x),)](x, torch.empty_like(x), 1024)
 
     def seconds(warps: int) -> float:
-        def called(x: Tensor) -> Tensor:
+        def called(slot: int, stream: int) -> tuple[Tensor, list[object]]:
             out = torch.empty_like(x)
             softmax_kernel[(len(x),)](x, out, 1024, BLOCK=1024, num_warps=warps)
-            return out
+            torch.cuda.synchronize()
+            return out, []
 
-        timing = warpgauge.time(called, x, reference=lambda x: torch.softmax(x, -1))
-        assert timing is not None
-        return timing.seconds
+        def by_cupti(case: arrays.Case) -> None:
+            case.operation(called, 1)
+            case.check(lambda slot: None)
+            case.traced_calls()
+
+        called(0, 0)
+        return timing.measured(0, f"{warps} warps", by_cupti).seconds
 
     times = {config.num_warps: seconds(config.num_warps) for config in configs}
     assert times[tuned.best_config.num_warps] <= 1.03 * min(times.values())

@@ -157,7 +157,11 @@ class Framework(Comparable, Protocol):
     def current_device(self) -> int: ...
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        """Let work within the context that names no stream be issued on this one."""
+        """Let work within the context that names no stream be issued on this; 0: the default."""
+
+    def clear(self, array: Array) -> None:
+        """Set all elements to 0."""
+        array[...] = 0
 
     def counted(self, taken: list[int]) -> AbstractContextManager[None]:
         """Append the most bytes that were allocated at once within the context."""
@@ -195,6 +199,7 @@ class Torch(Framework):
     def __init__(self, torch: Module) -> None:
         self._torch, self.array = torch, torch.Tensor
         self._stream, self._external = torch.cuda.stream, torch.cuda.ExternalStream
+        self._default_stream = torch.cuda.default_stream
         self._pool, self._use_pool = torch.cuda.MemPool, torch.cuda.use_mem_pool
         self._set_multithreading = torch.autograd.set_multithreading_enabled
         self._current_device = torch.cuda.current_device
@@ -243,7 +248,8 @@ class Torch(Framework):
         return int(self._current_device())
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        context: AbstractContextManager[object] = self._stream(self._external(stream))
+        own = self._external(stream) if stream else self._default_stream()
+        context: AbstractContextManager[object] = self._stream(own)
         return context
 
     @contextmanager
@@ -307,12 +313,14 @@ class CuPy(Framework):
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         streams = self._cupy.cuda
-        context: AbstractContextManager[object] = (
-            streams.Stream.from_external(_External(stream))
-            if hasattr(streams.Stream, "from_external")  # since CuPy 14, which deprecates the other
-            else streams.ExternalStream(stream)
-        )
-        return context
+        own: AbstractContextManager[object]
+        if not stream:
+            own = streams.Stream.null
+        elif hasattr(streams.Stream, "from_external"):  # since CuPy 14, which deprecates the other
+            own = streams.Stream.from_external(_External(stream))
+        else:
+            own = streams.ExternalStream(stream)
+        return own
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
@@ -375,6 +383,9 @@ class Numba(Framework):
     def mean_square(self, array: Array) -> float:
         return super().mean_square(self._on_host(array))
 
+    def clear(self, array: Array) -> None:
+        array[:] = 0
+
     def current_device(self) -> int:
         return int(self._cuda.current_context().device.id)
 
@@ -382,7 +393,8 @@ class Numba(Framework):
     def on_stream(self, stream: int) -> Iterator[None]:
         kernels, config = self._cuda.dispatcher.CUDADispatcher, self._cuda.api.config
         configure, waits = kernels.configure, config.CUDA_ARRAY_INTERFACE_SYNC
-        own = self._cuda.external_stream(stream)
+        before = self._stream
+        own = self._cuda.external_stream(stream) if stream else self._cuda.default_stream()
 
         def configured(
             kernel: Kernel, grid: Shape, block: Shape, stream: Stream = 0, sharedmem: int = 0
@@ -394,7 +406,7 @@ class Numba(Framework):
         try:
             yield
         finally:
-            kernels.configure, self._stream = configure, 0
+            kernels.configure, self._stream = configure, before
             config.CUDA_ARRAY_INTERFACE_SYNC = waits
 
     @contextmanager

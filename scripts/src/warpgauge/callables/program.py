@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge.callables import arrays, timing
+from warpgauge.callables import timing
 from warpgauge.callables.arrays import Case
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -47,10 +47,7 @@ def benchmark(
         def run(case: Case) -> None:
             token = timing.running.set(case)
             try:
-                # All kernels take 0.35 µs longer in a process that has launched eight on another
-                # stream than the one that is timed (H100, H200; driver 580).
-                with arrays.on_stream(case.stream, arrays.present()):
-                    body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})
+                body(**{axis: case.param(axis, kind) for axis, kind in kinds.items()})
             except Exception as fault:
                 if not isinstance(fault, (UserError, *engine_faults)):
                     print(_shown(fault), end="", file=sys.stderr)

@@ -352,7 +352,8 @@ class Call:
 
     def _captured(self, slot: int, stream: int) -> Issued:
         """Call it while the engine captures its stream: results lie in memory of their own."""
-        with arrays.entered([make() for make in self._memory]):
+        memory = arrays.entered([make() for make in self._memory])
+        with memory, arrays.on_stream(stream, self._frameworks):
             return self._called(slot, stream)
 
     def _issued(self, slot: int, _: int) -> Issued:
@@ -397,7 +398,7 @@ class Call:
             array = framework.copy(views[at])
             block = framework.block(array)
             if self._roles[at] == "output":
-                array[...] = 0  # not what the callable wrote
+                framework.clear(array)  # not what the callable wrote
             elif self._roles[at] == "in_place" and block.elements:
                 case.restore(self._buffers[at], slot, block.address)
             return framework.widened(array) if self._reference else array
