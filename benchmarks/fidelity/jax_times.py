@@ -22,7 +22,7 @@ CALLS = 100
 SIZES = (256, 1024, 2048, 4096)  # rows and columns
 # What both may differ by: a share, and seconds.
 SHARE, LEAST = 0.03, 0.3e-6
-TIMES, NOT_MEASURED = ("warpgauge.time", "CUPTI"), 3
+OURS, CUPTI, NOT_MEASURED = "warpgauge.time", "CUPTI", 3
 
 
 def functions() -> dict[str, Function]:
@@ -35,13 +35,17 @@ def functions() -> dict[str, Function]:
     }
 
 
-def seconds(timer: str, name: str, size: int) -> Seconds:
-    """Return the time of a function in this process, which uses no other timer."""
+def times(timer: str, sizes: Sequence[int]) -> dict[tuple[str, int], Seconds]:
+    """Return the time of each function at each size, in a process that uses no other timer."""
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     jax = import_module("jax")
-    fn, x = functions()[name], jax.random.normal(jax.random.key(0), (size, size))
-    jax.block_until_ready(fn(x))
-    return (by_warpgauge if timer == TIMES[0] else by_cupti)(fn, x)
+
+    def timed(fn: Function, size: int) -> Seconds:
+        x = jax.random.normal(jax.random.key(0), (size, size))
+        jax.block_until_ready(fn(x))
+        return by_warpgauge(fn, x) if timer == OURS else by_cupti(fn, x)
+
+    return {(name, size): timed(fn, size) for name, fn in functions().items() for size in sizes}
 
 
 def by_warpgauge(fn: Function, x: Array) -> Seconds:
@@ -70,27 +74,24 @@ def by_cupti(fn: Function, x: Array) -> Seconds:
 def main(sizes: Sequence[int] = SIZES) -> int:
     """Print both times of each function and size. Return 1 if any two differ by too much."""
     try:
-        names = [*functions()]
-        for needed in ("torch", "warpgauge_engine"):
+        for needed in ("jax", "torch", "warpgauge_engine"):
             import_module(needed)
     except ImportError as fault:
         print(f"jax_times: this python3 has no module {fault.name}", file=sys.stderr)
         return NOT_MEASURED
-    fresh = multiprocessing.get_context("spawn")
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        ours, theirs = pool.starmap(times, [(OURS, sizes), (CUPTI, sizes)], chunksize=1)
     status = 0
-    for name in names:
-        for size in sizes:
-            with fresh.Pool(1, maxtasksperchild=1) as pool:
-                asked = [(timer, name, size) for timer in TIMES]
-                ours, other = pool.starmap(seconds, asked, chunksize=1)
-            is_right = abs(ours - other) <= SHARE * other + LEAST
-            status = status if is_right else 1
-            print(
-                f"{name:>10} {size:>5}²  {1e6 * ours:9.3f} µs  CUPTI {1e6 * other:9.3f} µs  "
-                f"{1e9 * (ours - other):+8.0f} ns  {ours / other - 1:+7.2%}  "
-                f"{'within' if is_right else 'OUTSIDE'}",
-                flush=True,
-            )
+    print(f"{'function':>10} {'size':>6}  {OURS:>14}  {CUPTI:>11}")
+    for (name, size), time in ours.items():
+        other = theirs[name, size]
+        is_right = abs(time - other) <= SHARE * other + LEAST
+        status = status if is_right else 1
+        print(
+            f"{name:>10} {size:>5}²  {1e6 * time:>11.3f} µs  {1e6 * other:>8.3f} µs  "
+            f"{1e9 * (time - other):+8.0f} ns  {time / other - 1:+7.2%}  "
+            f"{'within' if is_right else 'OUTSIDE'}"
+        )
     return status
 
 
