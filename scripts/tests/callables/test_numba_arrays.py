@@ -29,6 +29,14 @@ def test_launches_without_a_stream_go_to_the_engines_while_it_measures(cuda: Cud
     assert cuda.api.config.CUDA_ARRAY_INTERFACE_SYNC == 1
 
 
+def test_the_engines_default_stream_is_that_of_numba(cuda: Cuda) -> None:
+    kernel = cuda.dispatcher.CUDADispatcher()
+    with Numba(cuda).on_stream(1), Numba(cuda).on_stream(77):
+        assert int(kernel.configure(1, 32)[2]) == 77
+    with Numba(cuda).on_stream(1):
+        assert int(kernel.configure(1, 32)[2]) == 0
+
+
 def test_a_fault_leaves_no_launch_on_the_engines_stream(cuda: Cuda) -> None:
     with contextlib.suppress(KeyError), Numba(cuda).on_stream(77):
         raise KeyError

@@ -100,6 +100,9 @@ class Cuda:
 
     external_stream = OnStream
 
+    def default_stream(self) -> OnStream:
+        return OnStream(0)
+
     def device_array(self, shape: Shape, dtype: Type, stream: Stream = 0) -> DeviceNDArray:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         memory = self._context.memalloc(size)

@@ -33,6 +33,8 @@ ROUNDOFF = {
     "e5m2": 2**-3,
 }
 
+_DEFAULT = 1  # cudaStreamLegacy, which frameworks know by other numbers
+
 Case = Any  # warpgauge_engine.Case
 Array = Any  # of a framework, which is not imported here
 HostArray = Any  # of NumPy
@@ -157,7 +159,7 @@ class Framework(Comparable, Protocol):
     def current_device(self) -> int: ...
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        """Let work within the context that names no stream be issued on this; 0: the default."""
+        """Let work within the context that names no stream be issued on this one."""
 
     def clear(self, array: Array) -> None:
         """Set all elements to 0."""
@@ -248,7 +250,7 @@ class Torch(Framework):
         return int(self._current_device())
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
-        own = self._external(stream) if stream else self._default_stream()
+        own = self._default_stream() if stream == _DEFAULT else self._external(stream)
         context: AbstractContextManager[object] = self._stream(own)
         return context
 
@@ -314,7 +316,7 @@ class CuPy(Framework):
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         streams = self._cupy.cuda
         own: AbstractContextManager[object]
-        if not stream:
+        if stream == _DEFAULT:
             own = streams.Stream.null
         elif hasattr(streams.Stream, "from_external"):  # since CuPy 14, which deprecates the other
             own = streams.Stream.from_external(_External(stream))
@@ -394,7 +396,8 @@ class Numba(Framework):
         kernels, config = self._cuda.dispatcher.CUDADispatcher, self._cuda.api.config
         configure, waits = kernels.configure, config.CUDA_ARRAY_INTERFACE_SYNC
         before = self._stream
-        own = self._cuda.external_stream(stream) if stream else self._cuda.default_stream()
+        cuda = self._cuda
+        own = cuda.default_stream() if stream == _DEFAULT else cuda.external_stream(stream)
 
         def configured(
             kernel: Kernel, grid: Shape, block: Shape, stream: Stream = 0, sharedmem: int = 0
