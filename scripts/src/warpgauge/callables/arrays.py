@@ -161,10 +161,6 @@ class Framework(Comparable, Protocol):
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         """Let work within the context that names no stream be issued on this one."""
 
-    def clear(self, array: Array) -> None:
-        """Set all elements to 0."""
-        array[...] = 0
-
     def counted(self, taken: list[int]) -> AbstractContextManager[None]:
         """Append the most bytes that were allocated at once within the context."""
 
@@ -251,8 +247,7 @@ class Torch(Framework):
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         own = self._default_stream() if stream == _DEFAULT else self._external(stream)
-        context: AbstractContextManager[object] = self._stream(own)
-        return context
+        return self._stream(own)  # type: ignore[no-any-return]
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
@@ -315,14 +310,14 @@ class CuPy(Framework):
 
     def on_stream(self, stream: int) -> AbstractContextManager[object]:
         streams = self._cupy.cuda
-        own: AbstractContextManager[object]
-        if stream == _DEFAULT:
-            own = streams.Stream.null
-        elif hasattr(streams.Stream, "from_external"):  # since CuPy 14, which deprecates the other
-            own = streams.Stream.from_external(_External(stream))
-        else:
-            own = streams.ExternalStream(stream)
-        return own
+        context: AbstractContextManager[object] = (
+            streams.Stream.null
+            if stream == _DEFAULT
+            else streams.Stream.from_external(_External(stream))
+            if hasattr(streams.Stream, "from_external")  # since CuPy 14, which deprecates the other
+            else streams.ExternalStream(stream)
+        )
+        return context
 
     @contextmanager
     def counted(self, taken: list[int]) -> Iterator[None]:
@@ -356,6 +351,7 @@ class Numba(Framework):
     def __init__(self, cuda: Module) -> None:
         self._cuda, self.array = cuda, cuda.cudadrv.devicearray.DeviceNDArray
         self._stream: Stream = 0  # that of the arrays that are made here; 0 is the default one
+        self._number = 0  # of that stream in descriptions of arrays; 0 for none
 
     def address(self, array: Array) -> int:
         return array.device_ctypes_pointer.value or 0
@@ -385,9 +381,6 @@ class Numba(Framework):
     def mean_square(self, array: Array) -> float:
         return super().mean_square(self._on_host(array))
 
-    def clear(self, array: Array) -> None:
-        array[:] = 0
-
     def current_device(self) -> int:
         return int(self._cuda.current_context().device.id)
 
@@ -395,8 +388,7 @@ class Numba(Framework):
     def on_stream(self, stream: int) -> Iterator[None]:
         kernels, config = self._cuda.dispatcher.CUDADispatcher, self._cuda.api.config
         configure, waits = kernels.configure, config.CUDA_ARRAY_INTERFACE_SYNC
-        before = self._stream
-        cuda = self._cuda
+        before, cuda = (self._stream, self._number), self._cuda
         own = cuda.default_stream() if stream == _DEFAULT else cuda.external_stream(stream)
 
         def configured(
@@ -404,12 +396,12 @@ class Numba(Framework):
         ) -> Launch:
             return configure(kernel, grid, block, stream or own, sharedmem)
 
-        kernels.configure, self._stream = configured, own
+        kernels.configure, self._stream, self._number = configured, own, stream
         config.CUDA_ARRAY_INTERFACE_SYNC = 0  # all is on one stream, and a capture must not wait
         try:
             yield
         finally:
-            kernels.configure, self._stream = configure, before
+            kernels.configure, (self._stream, self._number) = configure, before
             config.CUDA_ARRAY_INTERFACE_SYNC = waits
 
     @contextmanager
@@ -453,7 +445,7 @@ class Numba(Framework):
             "strides": strides,
             "typestr": typestr,
             "data": (address, False),
-            "stream": int(self._stream) or None,
+            "stream": self._number or None,
             "version": 3,
         }
         return self._cuda.from_cuda_array_interface(interface, owner)

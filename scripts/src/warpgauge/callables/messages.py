@@ -43,9 +43,8 @@ class Channel:
         return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
 
     def send(self, values: Mapping[str, object], contents: Sequence[bytes] = ()) -> None:
-        text = json.dumps(
-            {"values": values, "sizes": [len(content) for content in contents]}
-        ).encode()
+        head = {"values": values, "sizes": [*map(len, contents)]}
+        text = json.dumps(head).encode()
         self._socket.sendall(_HEAD.pack(len(text)) + text)
         for content in contents:
             self._socket.sendall(content)

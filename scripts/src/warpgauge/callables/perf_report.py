@@ -49,9 +49,7 @@ class Mark:
         try:
             pandas = importlib.import_module("pandas") if return_df else None
         except ImportError:
-            raise UserError(
-                "return_df needs pandas: pip install pandas, or use save_path"
-            ) from None
+            raise UserError("return_df needs pandas: pip install pandas") from None
         is_one, frames = not isinstance(self.benchmarks, (list, tuple)), []
         for bench in [self.benchmarks] if is_one else self.benchmarks:
             rows = list(_measured(self.fn, bench, more))
