@@ -26,7 +26,7 @@ constexpr std::size_t total = total_bytes / sizeof(std::int32_t);
 constexpr unsigned rounds = 1200;
 
 /// The streams of the family: the engine's own and seven more. A process that has once had eight
-/// streams runs the kernels of a graph slower for the rest of its life (fixtures/README.md). So
+/// streams runs the kernels of a graph slower for the rest of its life (docs/pages/engine.md). So
 /// every body here first creates them, and the order of the benchmarks does not matter. For the
 /// same reason, they are never destroyed.
 class Lanes {

@@ -114,7 +114,7 @@ struct Hop {
   }
 };
 
-/// A second stream beside the timed one. No more than two: fixtures/README.md, "One stream".
+/// A second stream beside the timed one. No more than two: docs/pages/engine.md, "One stream".
 struct OtherStream {
   Stream stream;
   Hop there, back;

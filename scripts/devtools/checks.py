@@ -95,7 +95,7 @@ def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
-    python = ("--config=pyproject.toml", ".", "../benchmarks", "../fixtures")
+    python = ("--config=pyproject.toml", ".", "../benchmarks", "../fixtures", "../docs")
     return [
         _configure(root, folder, no_cuda),
         Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,
@@ -106,6 +106,8 @@ def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
         Check("ruff", module("ruff", "check", *python), scripts, "python:ruff"),
         Check("ruff format", module("ruff", "format", "--check", *python), scripts, "python:ruff"),
         Check("mypy", module("mypy"), scripts, "python:mypy"),
+        Check("docs", module("mkdocs", "build", "--strict", "--config-file=docs/mkdocs.yml"), root,
+              "python:mkdocs"),
     ]  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate the tables of scripts/statistics.md, and write them into its data and the page."""
+"""Simulate the tables of docs/pages/rule.md, and write them into its data and the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from devtools.simulations.table import Size, Table
 from warpgauge.system.errors import UserError
 
 _SCRIPTS = Path(__file__).resolve().parents[2]
-DATA, PAGE = _SCRIPTS / "statistics.json", _SCRIPTS / "statistics.md"
+DATA, PAGE = _SCRIPTS / "statistics.json", _SCRIPTS.parent / "docs" / "pages" / "rule.md"
 
 # The data: tables by name, as heads and rows, with the size and seed that made them.
 Tables = dict[str, dict[str, Any]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of statistics.md: rows that are simulated independently of each other."""
+"""A table of the rule: rows that are simulated independently of each other."""
 
 from __future__ import annotations
 

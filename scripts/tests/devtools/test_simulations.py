@@ -47,8 +47,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a page that shows one of two tables."""
     monkeypatch.setattr(run, "all_tables", lambda: iter([ALARMS, POWER]))
     monkeypatch.setattr(run, "DATA", tmp_path / "statistics.json")
-    monkeypatch.setattr(run, "PAGE", tmp_path / "statistics.md")
-    (tmp_path / "statistics.md").write_text(TEXT)
+    monkeypatch.setattr(run, "PAGE", tmp_path / "rule.md")
+    (tmp_path / "rule.md").write_text(TEXT)
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_the_page_shows_the_table_that_was_simulated(here: Path) -> None:
     assert (normal, other) == (["normal", 10, value], ["t of 3", 10, value])
     table = f"|noise|count|drawn|\n|---|---|---|\n|normal|10|{value:g}|\n|t of 3|10|{value:g}|"
     shown = TEXT.replace("of yesterday", f"\n{table}\n")
-    assert (here / "statistics.md").read_text() == shown
+    assert (here / "rule.md").read_text() == shown
 
 
 def test_tables_that_are_not_asked_for_stay_as_they_are(here: Path) -> None:
@@ -77,7 +77,7 @@ def test_tables_that_are_not_asked_for_stay_as_they_are(here: Path) -> None:
 def test_another_file_leaves_the_data_and_the_page_alone(here: Path) -> None:
     assert main(["alarms", "--out", str(here / "x.json")]) == 0
     assert json.loads((here / "x.json").read_text()).keys() == {"pairs alarms"}
-    assert (here / "statistics.md").read_text() == TEXT
+    assert (here / "rule.md").read_text() == TEXT
     assert not (here / "statistics.json").exists()
 
 
@@ -86,11 +86,11 @@ def test_a_row_that_fails_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(run, "all_tables", lambda: iter([ill]))
     with pytest.raises(UserError, match=r"pairs alarms, t of 3: .*no such noise"):
         main([])
-    assert (here / "statistics.md").read_text() == TEXT
+    assert (here / "rule.md").read_text() == TEXT
 
 
 def test_a_table_that_nobody_makes_is_refused(here: Path) -> None:
-    with pytest.raises(UserError, match=r"statistics\.md shows the table pairs alarms"):
+    with pytest.raises(UserError, match=r"rule\.md shows the table pairs alarms"):
         page(TEXT, {})
     with pytest.raises(UserError, match="no table has a name that matches 'nothing'"):
         main(["nothing"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated pairs: the promises of statistics.md hold by every kind of noise, over all looks."""
+"""Simulated pairs: the promises of the rule hold by every kind of noise, over all looks."""
 
 from __future__ import annotations
 

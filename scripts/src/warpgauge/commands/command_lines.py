@@ -72,7 +72,7 @@ example, for a program that was run in five processes per side:
 
 {EXIT_STATUS}
 
-scripts/README.md explains how a verdict is reached.""")
+docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     what = group(parser, "what to compare", "%(prog)s baselines/nvidia-h200 run.json")
     what.add_argument("baseline", type=input_file, nargs="?", metavar="BASELINE", help="the "
         "accepted times; - is standard input")

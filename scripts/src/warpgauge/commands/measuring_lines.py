@@ -126,7 +126,7 @@ def bench() -> Parser:
 
 def ab() -> Parser:
     parser = Parser(prog="warpgauge ab", description=_AB, epilog=f"{EXIT_STATUS}\n\n"
-        'scripts/README.md, "Programs of another project", explains these verdicts.')
+        'docs/pages/verdicts.md explains the verdicts.')
     what = group(parser, "what to measure", "%(prog)s old/build new/build --filter '^BM_copy'")
     what.add_argument("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     what.add_argument("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to "

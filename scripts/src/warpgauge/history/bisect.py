@@ -3,7 +3,7 @@
 
 Commits are numbered from GOOD (0) to BAD. Commits with the same key have equal programs and share a
 state. A commit equal to GOOD is good, so neither a revert in between nor what it reverts is blamed.
-Each tested commit is measured in pairs with GOOD; scripts/statistics.md, "Which commit", explains
+Each tested commit is measured in pairs with GOOD; docs/pages/rule.md, "Which commit", explains
 the decision rule.
 """
 

@@ -37,7 +37,7 @@ MACHINE = (
 ).split()
 _COMPILERS = ("nvcc_version",)  # compiles the base too, but may affect the two sides differently
 
-# Smaller changes raise no alert; as for pairs (statistics.md). A policy may set higher values.
+# Smaller changes raise no alert; as for pairs (docs/pages/rule.md). A policy may set higher values.
 MINIMUM_EFFECT = {Clock.DEVICE: 0.005, Clock.HOST: 0.015}
 
 # With fewer nights a GPU's difference is unknown; with fewer host benchmarks, a night's.

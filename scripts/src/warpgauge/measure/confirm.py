@@ -2,7 +2,7 @@
 """Measures in pairs with the baseline's commit, and merges both verdicts.
 
 Usually these are the benchmarks that the screening flags. A baseline without a session of this GPU
-bounds hardly anything (scripts/statistics.md, "A baseline"): then all are measured at once.
+bounds hardly anything (docs/pages/rule.md, "A baseline"): then all are measured at once.
 """
 
 from __future__ import annotations

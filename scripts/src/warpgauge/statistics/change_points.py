@@ -31,7 +31,7 @@ from warpgauge.statistics.log_ratios import Array, Index
 # How many change points, and how many alarms, a series of unchanged nights may show in 365 nights.
 FALSE_A_YEAR = 0.0005
 _LEVEL = FALSE_A_YEAR / 365.0  # a night
-# In fewer nights even a step of 10 % is missed too often (simulated: statistics.md).
+# In fewer nights even a step of 10 % is missed too often (simulated: docs/pages/rule.md).
 FEWEST_NIGHTS = 10
 SHORTEST = 5  # nights on each side of a change point
 

@@ -21,7 +21,7 @@ PROCESS_SCATTER = 0.15
 FEWEST_PROCESSES = 3
 
 # With fewer plain files a side, a benchmark of two states may look changed by chance, so that only
-# large changes count (statistics.md, "Plain files").
+# large changes count (docs/pages/rule.md, "Plain files").
 ENOUGH_FILES = 7
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge two records: a verdict for each benchmark (scripts/statistics.md). Pure.
+"""Judge two records: a verdict for each benchmark (docs/pages/rule.md). Pure.
 
 The benchmarks that both sides measured (`pairing`) are tested for a change (`screening` or
 `paired_tests`), and judged by the `rule`.

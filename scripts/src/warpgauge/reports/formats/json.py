@@ -88,7 +88,7 @@ class Rows(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: `name` is its key in the baseline, `family` the part before the first slash.
 
-    `outcome`: scripts/README.md, 'Verdicts', explains each. A control of the host that was measured
+    `outcome`: docs/pages/verdicts.md explains each. A control of the host that was measured
     is always a PASS. `by_time`: the outcome by time alone if resources made the outcome REGRESSION,
     else null. `clock`: the clock that took the time. `evidence`: the basis of the verdict: nothing,
     the sessions of a baseline, or pairs of both builds on one GPU, in alternating processes or in
