@@ -10,7 +10,7 @@
 namespace warpgauge::kernels {
 namespace {
 
-/// Source: the measurements in kernels/README.md. With 8192 terms or more, whole tiles on at most
+/// Source: the measurements in docs/pages/gemm.md. With 8192 terms or more, whole tiles on at most
 /// half of the multiprocessors take longer than exchanging partial sums.
 template <class Choice>
 bool splits_terms(GemmShape shape) {

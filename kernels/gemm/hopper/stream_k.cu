@@ -41,7 +41,7 @@ struct StreamK {
 };
 
 /// What sharing must save: 40 stages, because passing partial sums on took 20 to 40 on an H200 (see
-/// kernels/README.md), and a quarter of all, because idle multiprocessors also save power, which
+/// docs/pages/gemm.md), and a quarter of all, because idle multiprocessors also save power, which
 /// raises the clock of the others.
 inline bool saves_enough(std::uint64_t saved, std::uint64_t of) {
   return saved >= 40 && saved * 4 >= of;

@@ -34,7 +34,7 @@ bool tiles_fit(GemmShape shape, unsigned part = 1) {
 /// largest tile needs the fewest bytes from the L2. Clusters that share B are for more than 64
 /// rows, because otherwise one block has none; those of 64 x 64 for more than half of the
 /// multiprocessors: with fewer they have not been measured. Source of the order: the measurements
-/// in kernels/README.md. Requires m and n > 0.
+/// in docs/pages/gemm.md. Requires m and n > 0.
 template <class Use>
 void with_tile_for(GemmShape shape, const Use& use) {
   using Shared64x64 = ClusterTile<WgmmaTile<64, 64, 13, 1>, 2>;

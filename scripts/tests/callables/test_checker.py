@@ -338,7 +338,7 @@ def test_the_example_of_the_page_is_right(files: Files, monkeypatch: pytest.Monk
     names = {"randn": randn, "sigmoid": sigmoid, "manual_seed": lambda seed: None}
     torch = SimpleNamespace(nn=SimpleNamespace(functional=functional), **names)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    page = (ROOT / "fixtures" / "python" / "README.md").read_text()
+    page = (ROOT / "docs" / "pages" / "python.md").read_text()
     base, candidate = (
         page.partition(f"```python\n# {name}\n")[2].partition("```")[0]
         for name in ("baseline.py", "optimize.py")

@@ -244,7 +244,7 @@ def test_without_numpy_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_example_of_the_documents_is_a_reference(tmp_path: Path) -> None:
-    page = ROOT / "scripts/src/warpgauge/external/README.md"
+    page = ROOT / "docs/pages/kernels.md"
     section = page.read_text().split("## A reference in Python\n")[1].split("\n## ")[0]
     (line,) = (block.split("```")[0] for block in section.split("```toml\n")[1:])
     (code,) = (block.split("```")[0] for block in section.split("```python\n")[1:])

@@ -46,7 +46,7 @@ def test_the_published_schema_is_made_from_the_types() -> None:
 
 
 def test_the_example_of_the_documents_is_a_manifest(tmp_path: Path) -> None:
-    page = ROOT / "scripts/src/warpgauge/external/README.md"
+    page = ROOT / "docs/pages/kernels.md"
     text = page.read_text().split("```toml\n")[1].split("```")[0]
     path = write_manifest(tmp_path, text)
     (tmp_path / "scale_reference.cu").write_text("// ...")
