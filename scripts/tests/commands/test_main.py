@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import warpgauge
 from warpgauge.commands.main import CI, COMMANDS, command_line, main
 from warpgauge.system.environment import ROOT
+from warpgauge.system.errors import UserError
 
 SCRIPTS = ROOT / "scripts"
 # Of ours. Reading one takes a few milliseconds, and --help is to be there at once.
@@ -60,12 +62,36 @@ def parsers(name: str) -> list[argparse.ArgumentParser]:
 def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
     for parser in parsers(name):
         _, options, *groups = parser._action_groups
-        assert [action.dest for action in options._group_actions] == ["help"]
+        assert [action.dest for action in options._group_actions] == ["help", "help_all"]
         assert groups or name == "ci.prepare"  # which has no option
         for group in groups:
             start, _, argv = str(group.description).partition("%(prog)s")
             assert start == "example: "
             parser.parse_args(shlex.split(argv))
+
+
+MOST_OPTIONS = 15  # that --help shows
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_shows_few_options_and_help_all_the_others(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for parser in parsers(name):
+        usual = re.findall(r"^  (--[\w-]+)", parser.format_help(), re.MULTILINE)
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args(["--help-all"])
+        whole = capsys.readouterr().out
+        assert ended.value.code == 0
+        assert len(usual) - 1 <= MOST_OPTIONS  # without --help-all itself
+        assert all(
+            option in whole for action in parser._actions for option in action.option_strings
+        )
+
+
+def test_a_misspelt_option_is_answered_with_the_nearest_one() -> None:
+    with pytest.raises(UserError, match="'--filter'"):
+        command_line("bench").parse_args(["--fliter", "x"])
 
 
 # What a command takes of an option: how many words, of what kind, and what stands for them.
@@ -112,6 +138,7 @@ def test_the_gate_and_the_gpus_need_no_package() -> None:
     [
         ([], "warpgauge: a command is missing: choose one of bench, compare, ab, evaluate,"),
         (["gate"], "warpgauge: 'gate' is not a command: choose one of bench, "),
+        (["bnech"], "warpgauge: 'bnech' is not a command: did you mean bench?"),
         (["ci"], "warpgauge ci: a command is missing: choose one of gate, comment, propose,"),
         (["ci", "bench"], "warpgauge ci: 'bench' is not a command: choose one of gate, "),
     ],

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from warpgauge.reports.format import FORMATS
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
-from warpgauge.system.text import inert, typed
+from warpgauge.system.text import inert, suggestion, typed
 from warpgauge.verdict import incompatibility
 
 # An option with the value "--", which argparse takes for the end of all options.
@@ -66,16 +66,60 @@ _SHAPES = re.compile(rf"{_SHAPE}(?:,{_SHAPE})*", re.ASCII)
 _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
 
 
+# What --help leaves out, and --help-all shows.
+_RARE = {
+    *("--allow", "--base-policy", "--baselines", "--commits", "--export", "--fail-on", "--inject"),
+    *("--isolate", "--min-effect", "--no-confirm", "--no-wait", "--parallel", "--policy"),
+    *("--process-scatter", "--processes", "--programs", "--quick", "--seed", "--self-check"),
+    "--timeout",
+}
+HELP_ALL = "--help-all"
+
+
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        assert isinstance(parser, Parser)
+        print(parser.full_help(), end="")
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError and does not accept abbreviated options.
 
-    Descriptions and epilogs with line breaks keep them.
+    Descriptions and epilogs with line breaks keep them. --help leaves rare options out.
     """
 
     def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own keywords
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
+        self.add_argument(HELP_ALL, action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
+            help="also show the options that --help leaves out")  # fmt: skip
+
+    def full_help(self) -> str:
+        return super().format_help()
+
+    def format_help(self) -> str:
+        with self._without_rare_options():
+            return super().format_help()
+
+    def format_usage(self) -> str:
+        with self._without_rare_options():
+            return super().format_usage()
+
+    @contextlib.contextmanager
+    def _without_rare_options(self) -> Iterator[None]:
+        texts, groups = [action.help for action in self._actions], self._action_groups
+        for action in self._actions:
+            if _RARE.intersection(action.option_strings):
+                action.help = argparse.SUPPRESS
+        self._action_groups = [group for group in groups if not _is_hidden(group)]
+        try:
+            yield
+        finally:
+            self._action_groups = groups
+            for action, text in zip(self._actions, texts, strict=True):
+                action.help = text
 
     def parse_args(  # type: ignore[override] # without a namespace argument
         self, args: Iterable[str] | None = None, namespace: None = None
@@ -91,6 +135,11 @@ class Parser(argparse.ArgumentParser):
         words = ["--isolate=always" if word == "--isolate" else word for word in words]
         if self._subparsers is not None:
             return super().parse_args(words, namespace)
+        known = [name for action in self._actions for name in action.option_strings]
+        for word in words[: words.index("--")] if "--" in words else words:
+            option = word.partition("=")[0]
+            if option.startswith("--") and option not in known:
+                self.error(f"there is no option {option}: {suggestion(option, known)}")
         return super().parse_intermixed_args(words, namespace)  # positionals beside any option
 
     def error(self, message: str) -> NoReturn:
@@ -105,6 +154,11 @@ class Parser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings and values.get(action.dest, action.default) != action.default
         ]
+
+
+def _is_hidden(group: argparse._ArgumentGroup) -> bool:
+    actions = group._group_actions
+    return bool(actions) and all(action.help is argparse.SUPPRESS for action in actions)
 
 
 def refuse_together(given: Collection[str], option: str, *others: str) -> None:

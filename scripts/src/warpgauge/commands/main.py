@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 from argparse import ArgumentParser
+from difflib import get_close_matches
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
 
 from warpgauge import __version__
@@ -85,6 +86,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     ci = words[:1] == ["ci"]
     commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
     name, *rest = (words[1:] if ci else words) or [""]
+    if name == "help":
+        name, *rest = [*rest[:1], "--help"]
     if name in commands:
         whole = f"ci.{name}" if ci else name
         return entry_point.run(name, lambda: _run(whole, commands[name], rest))
@@ -103,7 +106,7 @@ def command_line(name: str) -> ArgumentParser:
 def _run(name: str, command: Command, argv: Sequence[str]) -> int:
     environment.ensure(())  # only checks the version of Python
     own = argv[: argv.index("--")] if "--" in argv else argv
-    if "-h" in own or "--help" in own or not command.run:
+    if {"-h", "--help", "--help-all"}.intersection(own) or not command.run:
         command_line(name).parse_args(argv)  # exits, unless --help is an option's value
     environment.ensure(command.packages)
     return int(_imported(command.run)(argv, environment.ROOT)) if command.run else 0
@@ -115,12 +118,15 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - a function
 
 
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
-    if word in ("-h", "--help", "--version"):
-        print(f"warpgauge {__version__}" if word == "--version" else _usage(prog, commands))
+    if word in ("-h", "--help", "-V", "--version"):
+        is_help = word in ("-h", "--help")
+        print(_usage(prog, commands) if is_help else f"warpgauge {__version__}")
         return 0
-    known = ", ".join([*commands, *(["ci"] if commands is COMMANDS else [])])
+    known = [*commands, *(["ci"] if commands is COMMANDS else [])]
+    if near := get_close_matches(word, known, n=1):
+        raise UserError(f"{word!r} is not a command: did you mean {near[0]}? See --help")
     what = f"{word!r} is not a command" if word else "a command is missing"
-    raise UserError(f"{what}: choose one of {known}; see --help")
+    raise UserError(f"{what}: choose one of {', '.join(known)}; see --help")
 
 
 def _usage(prog: str, commands: Mapping[str, Command]) -> str:
@@ -132,7 +138,7 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
             *lines,
-            *("", f"`{prog} COMMAND --help` shows the options of a command,"),
+            *("", f"`{prog} COMMAND --help` shows the usual options of a command, --help-all all,"),
             "`warpgauge --version` the version.",
         ]
     )
