@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -12,9 +13,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts" / "src"))
+sys.path[:0] = [str(ROOT / "scripts" / "src"), str(ROOT / "scripts")]
 
-from warpgauge.commands import main  # noqa: E402 - found by the line above
+from devtools.simulations import run  # noqa: E402 - found by the line above
+from warpgauge.commands import main  # noqa: E402
 
 ENGINE = ROOT / "fixtures"
 REPOSITORY = "https://github.com/warpgauge/warpgauge"
@@ -34,8 +36,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Lead what links to a file of the repository to it."""
-    return markdown.replace("](../../", f"]({REPOSITORY}/blob/main/")
+    """Show the simulated tables, and lead what links to a file of the repository to it."""
+    whole = run.page(markdown, json.loads(run.DATA.read_text(encoding="utf-8")))
+    return whole.replace("](../../", f"]({REPOSITORY}/blob/main/")
 
 
 def commands() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate the tables of docs/pages/rule.md, and write them into its data and the page."""
+"""Simulate the tables that docs/pages/rule.md shows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Tables = dict[str, dict[str, Any]]
 
 _SEED = 20261127
 
-# A table of the page stands between these two lines.
-_BLOCK = re.compile(r"(<!-- table: ([\w -]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+# Where the page shows a table.
+_PLACE = re.compile(r"<!-- table: ([\w -]+) -->")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,11 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     size = Size(asked.whole, asked.seed)
     data = json.loads(DATA.read_text()) if DATA.is_file() else {}
     data.update(simulated(tables, size))
-    if asked.out is not None:
-        asked.out.write_text(_text(data))
-        return 0
-    DATA.write_text(_text(data))
-    PAGE.write_text(page(PAGE.read_text(), data))
+    (asked.out or DATA).write_text(json.dumps(data, indent=1) + "\n")
     return 0
 
 
@@ -88,13 +84,12 @@ def _cells(
 def page(text: str, data: Tables) -> str:
     """Return the page with the tables of `data`. Raises UserError for one that is unknown."""
 
-    def block(match: re.Match[str]) -> str:
-        begin, name, end = match.groups()
-        if name not in data:
-            raise UserError(f"{PAGE.name} shows the table {name}, which {DATA.name} lacks")
-        return f"{begin}\n{markdown(data[name])}\n\n{end}"
+    def table(place: re.Match[str]) -> str:
+        if place[1] not in data:
+            raise UserError(f"{PAGE.name} shows the table {place[1]}, which {DATA.name} lacks")
+        return markdown(data[place[1]])
 
-    return _BLOCK.sub(block, text)
+    return _PLACE.sub(table, text)
 
 
 def markdown(table: Mapping[str, Any]) -> str:
@@ -107,15 +102,11 @@ def _cell(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _text(data: Tables) -> str:
-    return json.dumps(data, indent=1) + "\n"
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="simulate", description=__doc__)
     add = parser.add_argument
     add("tables", metavar="REGEX", nargs="?", default="", help="only the tables of these names")
     add("--whole", action="store_true", help="as many as each night: hours on two cores")
     add("--seed", type=int, default=_SEED, help=f"default {_SEED}")
-    add("--out", metavar="FILE", type=Path, help="write the data there, and leave the page alone")
+    add("--out", metavar="FILE", type=Path, help="write the data there")
     return parser
