@@ -326,11 +326,16 @@ def test_a_command_of_ours_takes_what_it_is_given(call: Call) -> None:
 
 @cache
 def options(command: tuple[str, ...]) -> frozenset[str]:
-    """Those in the --help of a command of ours."""
+    """Those that a command of ours has."""
     name, *words = command
-    line = [sys.executable, str(ROOT / name), *words, "--help"]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
+
+    def shown(option: str) -> frozenset[str]:
+        line = [sys.executable, str(ROOT / name), *words, option]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
+
+    usual = shown("--help")
+    return shown("--help-all") if words and "--help-all" in usual else usual
 
 
 def test_the_calls_are_found() -> None:

@@ -18,7 +18,7 @@ using namespace fake;
 
 namespace {
 
-// This process's end of the driver's protocol (fixtures/drive/README.md).
+// This process's end of the driver's protocol (fixtures/drive/side.hpp).
 void say(const std::string& words) {
   const std::string line = words + "\n";
   for (std::size_t sent = 0; sent < line.size();) {

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -100,25 +100,24 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def format_help(self) -> str:
-        with self._without_rare_options():
-            return super().format_help()
+        return self._without_rare_options(super().format_help)
 
     def format_usage(self) -> str:
-        with self._without_rare_options():
-            return super().format_usage()
+        return self._without_rare_options(super().format_usage)
 
-    @contextlib.contextmanager
-    def _without_rare_options(self) -> Iterator[None]:
-        texts, groups = [action.help for action in self._actions], self._action_groups
-        for action in self._actions:
-            if _RARE.intersection(action.option_strings):
-                action.help = argparse.SUPPRESS
-        self._action_groups = [group for group in groups if not _is_hidden(group)]
+    def _without_rare_options(self, formatted: Callable[[], str]) -> str:
+        rare = [action for action in self._actions if _RARE.intersection(action.option_strings)]
+        texts, groups = [action.help for action in rare], self._action_groups
+        for action in rare:
+            action.help = argparse.SUPPRESS
+        self._action_groups = [
+            group for group in groups if any(one not in rare for one in group._group_actions)
+        ]
         try:
-            yield
+            return formatted()
         finally:
             self._action_groups = groups
-            for action, text in zip(self._actions, texts, strict=True):
+            for action, text in zip(rare, texts, strict=True):
                 action.help = text
 
     def parse_args(  # type: ignore[override] # without a namespace argument
@@ -154,11 +153,6 @@ class Parser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings and values.get(action.dest, action.default) != action.default
         ]
-
-
-def _is_hidden(group: argparse._ArgumentGroup) -> bool:
-    actions = group._group_actions
-    return bool(actions) and all(action.help is argparse.SUPPRESS for action in actions)
 
 
 def refuse_together(given: Collection[str], option: str, *others: str) -> None:
@@ -453,7 +447,7 @@ _SHARED = {
         "wait"),
     "--isolate": {"default": "", "choices": ("always", "auto"), "metavar": "auto",
         "help": "run the programs without network, with read-only files and without the secrets in "
-        "the environment (fixtures/drive/README.md says what stays open), and fail if this machine "
+        "the environment (fixtures/process/isolation.hpp says what stays open), and fail if this machine "
         "cannot; --isolate=auto: then run them as they are, and say so"},
     "--against": _valued("REF", str),
     "--fail-on": {"choices": ("resources",), "action": "append", "default": [],

@@ -3,7 +3,7 @@
 
 `answers` runs it for programs that are not measured in rounds.
 
-fixtures/drive/README.md describes both languages.
+fixtures/drive/plan.hpp and lines.hpp describe both languages.
 """
 
 from __future__ import annotations
