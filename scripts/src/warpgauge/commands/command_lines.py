@@ -217,7 +217,8 @@ def report() -> Parser:
 exit status:
   0  the report was written, whatever its verdict
   2  bad usage, or input that cannot be read
-  3  the report was written, but some lines of the history cannot be read
+  3  the report was written, but rows of a Google Benchmark file, or lines of the
+     history, cannot be read
 
 For an exit status that depends on the verdict, use `compare`.""")
     what = group(parser, "what to show", "%(prog)s build/runs/2026-11-20-090507.json")

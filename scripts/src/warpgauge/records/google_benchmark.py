@@ -28,6 +28,7 @@ from warpgauge.records.document import (
 )
 from warpgauge.records.fields import (
     NAME_LIMIT,
+    NO_FILE,
     context_strings,
     counters_of,
     label_of,
@@ -130,15 +131,29 @@ _REPETITION = msgspec.json.Decoder(_Repetition)
 def load_google_benchmark(document: Document) -> Record:
     """Return the record of a file, whose repetitions are the times of its single session."""
     key = document.place.path.name
-    rows = rows_of_process(document, key)
+    rows, faults = rows_of_process(document, key)
     if not rows:
         raise document.place.error("holds no measured time, only derived rows")
+    if faults.keys() == rows.keys():  # no row is one of Google Benchmark's
+        raise next(iter(faults.values()))
     session = Session(key, context_strings(document.top, document.place))
-    return Record(document.place.path, Source.GOOGLE_BENCHMARK, {key: session}, rows)
+    return Record(
+        document.place.path,
+        Source.GOOGLE_BENCHMARK,
+        {key: session},
+        rows,
+        faults=tuple(map(str, faults.values())),
+    )
 
 
-def rows_of_process(document: Document, session: str, *, lenient: bool = False) -> dict[str, Row]:
-    """Return the rows of a document. Raise UserError; if `lenient`, a bad row becomes an error."""
+def rows_of_process(
+    document: Document, session: str
+) -> tuple[dict[str, Row], dict[str, UserError]]:
+    """Return the rows of a document, and the last fault of each that cannot be read, an error row.
+
+    Raise UserError for what has no rows with names.
+    """
+    faults: dict[str, UserError] = {}
     found = _repetitions(document) or {}
     with uncollected():
         for index, raw in enumerate(() if found else raw_rows_of(document)):
@@ -147,12 +162,11 @@ def rows_of_process(document: Document, session: str, *, lenient: bool = False) 
                 name, aggregate = _identity(row, place)
                 _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
             except UserError as fault:  # noqa: PERF203 - rows that are faulty or derived are few
-                if not lenient:
-                    raise
-                name = _name_of_bad(raw, document.place)
+                name = _name_of_bad(raw, fault)
                 found.setdefault(name, _Benchmark()).failure = Failure(str(fault))
+                faults[name] = fault
         made = [_row(name, session, benchmark) for name, benchmark in found.items()]
-    return {row.name: row for row in made if row is not None}
+    return {row.name: row for row in made if row is not None}, faults
 
 
 def _repetitions(document: Document) -> dict[str, _Benchmark] | None:
@@ -186,14 +200,14 @@ def _repetitions(document: Document) -> dict[str, _Benchmark] | None:
     return found if keys == document.keys else None
 
 
-def _name_of_bad(raw: object, place: Place) -> str:
-    """Return the name of a row with a fault. Raise UserError if it has none."""
+def _name_of_bad(raw: object, fault: UserError) -> str:
+    """Return the name of a row with a fault. Raise the fault if it has none."""
     try:
         members = msgspec.json.decode(raw) if isinstance(raw, msgspec.Raw) else raw
-    except ValueError:
-        members = None
-    row = as_object(members, "row", place)
-    return name_of(row, place, _key_of_name(row))
+        row = as_object(members, "row", NO_FILE)
+        return name_of(row, NO_FILE, _key_of_name(row))
+    except (ValueError, UserError):
+        raise fault from None
 
 
 def _key_of_name(row: Object) -> str:

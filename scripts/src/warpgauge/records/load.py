@@ -250,7 +250,8 @@ def _merged(path: Path, records: list[Record]) -> Record:
         for key, session in record.sessions.items():
             known = sessions.get(key)
             sessions[key] = session if known is None else _agreed(known, session)
-    return Record(path, records[0].source, sessions, rows)
+    faults = tuple(fault for record in records for fault in record.faults)
+    return Record(path, records[0].source, sessions, rows, faults=faults)
 
 
 def _agreed(one: Session, other: Session) -> Session:

@@ -36,7 +36,8 @@ def merged(path: Path, records: Sequence[Record]) -> Record:
     names = dict.fromkeys(name for record in records for name in record.rows)
     rows = {name: _row(name, session.key, records) for name in names}
     files = tuple(record.path for record in records)
-    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files)
+    faults = tuple(fault for record in records for fault in record.faults)
+    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files, faults)
 
 
 def _session(key: str, records: Sequence[Record]) -> Session:
