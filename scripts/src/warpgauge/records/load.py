@@ -61,9 +61,11 @@ def load(path: Path) -> Record:
 
     Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
-    records = [load_document(read(file)) for file in json_files(path)]
+    records: Sequence[Record] = [load_document(read(file)) for file in json_files(path)]
     if len(records) == 1:
         return records[0]
+    if all(record.source is Source.GOOGLE_BENCHMARK for record in records):
+        records = processes.told_apart(records)
     return (
         processes.merged(path, records)
         if processes.are_processes(records)
@@ -86,7 +88,9 @@ def load_processes(paths: Sequence[Path]) -> Record:
                 "compare it without --processes",
             )
         records.append(record)
-    return records[0] if len(records) == 1 else processes.merged(records[0].path, records)
+    if len(records) == 1:
+        return records[0]
+    return processes.merged(records[0].path, processes.told_apart(records))
 
 
 def json_files(path: Path) -> list[Path]:
@@ -230,7 +234,7 @@ def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> M
     return rows
 
 
-def _merged(path: Path, records: list[Record]) -> Record:
+def _merged(path: Path, records: Sequence[Record]) -> Record:
     sessions: dict[str, Session] = {}
     rows: dict[str, Row] = {}
     owners: dict[str, Path] = {}
