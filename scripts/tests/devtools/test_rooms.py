@@ -12,12 +12,12 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 164  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1820,
-    "records": 1923,
+    "system": 1824,
+    "records": 1936,
     "callables": 2220,
     "statistics": 1283,
     "verdict": 2950,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 5135,
+    "commands": 5347,
 }
 
 # What each room may import, beside itself.

@@ -126,7 +126,7 @@ def load_document(document: Document) -> Record:
     """Return the record in a parsed file, by the format that its context names."""
     version = context_strings(document.top, document.place).get("warpgauge_format")
     if version is None:
-        _refuse_nvbench(document)
+        _refuse_other_tools(document)
         return load_google_benchmark(document)
     if version not in (RUN_FORMAT, BASELINE_FORMAT):
         raise document.place.error(
@@ -137,15 +137,18 @@ def load_document(document: Document) -> Record:
     return _run(document) if version == RUN_FORMAT else _baseline(document)
 
 
-def _refuse_nvbench(document: Document) -> None:
-    """Raise UserError for nvbench's JSON, whose rows would otherwise look like damaged ones."""
+def _refuse_other_tools(document: Document) -> None:
+    """Raise UserError for JSON of tools whose rows would otherwise look like damaged ones."""
     meta = document.top.get("meta")
     version = meta.get("version") if isinstance(meta, dict) else None
     if isinstance(version, dict) and "nvbench" in version:
-        raise document.place.error(
-            "is nvbench's JSON, which warpgauge does not read",
-            f"compare it with nvbench's nvbench_compare.py, or {RESULT_FILE}",
-        )
+        tool, remedy = "nvbench", "compare it with nvbench's nvbench_compare.py"
+    elif {"machine_info", "commit_info"} <= document.top.keys():
+        tool, remedy = "pytest-benchmark", "compare it with pytest-benchmark compare"
+    else:
+        return
+    fault = f"is {tool}'s JSON, which warpgauge does not read"
+    raise document.place.error(fault, f"{remedy}, or {RESULT_FILE}")
 
 
 def _run(document: Document) -> Record:
