@@ -227,6 +227,17 @@ def test_old_versions_tell_aggregates_by_the_end_of_the_name(loaded: Loader) -> 
     assert times_ns(found["g"]) == pytest.approx([6.0])
 
 
+def test_aggregates_without_a_name_are_times_if_there_are_no_others(tmp_path: Path) -> None:
+    """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json."""
+    told: list[Json] = [
+        {"name": name, "run_type": "aggregate", "real_time": time, "time_unit": "ns"}
+        for name, time in (("f", 8.0), ("f", 6.0), ("g", 9.0))
+    ]
+    found = rows(tmp_path, [*told, measured("g", 7.0)])
+    assert times_ns(found["f"]) == pytest.approx([8.0, 6.0])
+    assert times_ns(found["g"]) == pytest.approx([7.0])
+
+
 def test_counters_are_those_of_the_middle_repetition(tmp_path: Path) -> None:
     told = [measured("f", 5.0, i, 3, bytes_per_second=b) for i, b in enumerate((30.0, 10.0, 20.0))]
     assert rows(tmp_path, told)["f"].counters == {"bytes_per_second": 20.0}

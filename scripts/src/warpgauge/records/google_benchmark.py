@@ -154,17 +154,20 @@ def rows_of_process(
     Raise UserError for what has no rows with names.
     """
     faults: dict[str, UserError] = {}
-    found = _repetitions(document) or {}
+    found, unnamed = _repetitions(document) or {}, dict[str, _Benchmark]()
     with uncollected():
         for index, raw in enumerate(() if found else raw_rows_of(document)):
             try:
                 place, row = row_of(document.place, index, raw)
                 name, aggregate = _identity(row, place)
-                _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
+                among = unnamed if aggregate == "" else found
+                _add(among.setdefault(name, _Benchmark()), row, aggregate or None, place)
             except UserError as fault:  # noqa: PERF203 - rows that are faulty or derived are few
                 name = _name_of_bad(raw, fault)
                 found.setdefault(name, _Benchmark()).failure = Failure(str(fault))
                 faults[name] = fault
+        # What Google Benchmark's own compare.py takes for measured times, if there are no others.
+        found = {**unnamed, **found}
         made = [_row(name, session, benchmark) for name, benchmark in found.items()]
     return {row.name: row for row in made if row is not None}, faults
 
