@@ -113,6 +113,7 @@ def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
     found = rows(tmp_path, [*statistics_of("f"), *statistics_of("g")])
     assert list(found) == ["f", "g"]
     assert times_ns(found["g"]) == pytest.approx([50.0])
+    assert found["g"].cpu_seconds == pytest.approx(25e-9)
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 10**12])

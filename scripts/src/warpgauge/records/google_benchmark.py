@@ -99,7 +99,7 @@ class _Benchmark:
 
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)
-    aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    aggregates: dict[str, tuple[float, float, Mapping[str, float]]] = field(default_factory=dict)
     spread: tuple[float, int] = 0.0, 1  # standard deviation, and number of repetitions
     unusable: list[str] = field(default_factory=list)  # aggregates that are not typical times
     label: str = ""
@@ -253,7 +253,8 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     if aggregate is not None:
         if aggregate in benchmark.aggregates:
             raise _twice(place)
-        benchmark.aggregates[aggregate] = (time, counters)
+        cpu = number_or_zero(row.get("cpu_time")) * unit
+        benchmark.aggregates[aggregate] = (time, cpu, counters)
         return
     repetition = row.get("repetition_index")
     if type(repetition) is int:  # a row without an index is a further repetition
@@ -302,9 +303,9 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
         )
     for aggregate in _USABLE_AGGREGATES:
         if aggregate in benchmark.aggregates:
-            time, counters = benchmark.aggregates[aggregate]
-            times = repetitions_of(time, *benchmark.spread)
-            return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
+            time, cpu, counters = benchmark.aggregates[aggregate]
+            times = {session: repetitions_of(time, *benchmark.spread)}
+            return Row(name, times, Clock.HOST, counters, benchmark.label, cpu_seconds=cpu)
     if benchmark.unusable:  # measured, so it must not count as missing
         error = f"its only aggregates are not typical times ({listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)
