@@ -267,7 +267,7 @@ def test_what_cannot_be_read_costs_its_own_benchmark_alone(tmp_path: Path, case:
     assert found["bad"].process_medians == {}
     assert times_ns(found["last"]) == pytest.approx([7.0])
     (fault,) = load(tmp_path / "google.json").faults
-    assert fault == found["bad"].error
+    assert fault == f"{tmp_path}/{found['bad'].error}"
 
 
 @pytest.mark.parametrize("case", UNREADABLE)

@@ -99,7 +99,7 @@ def load(both: tuple[Side, Side], processes: int) -> tuple[Record, Record]:
     with tempfile.TemporaryDirectory(prefix="warpgauge-compare-") as scratch:
         ran = _run(both, processes, Path(scratch))
     found = [record or read(side.path) for side, record in zip(both, ran, strict=True)]
-    if any(side.filter for side in both):
+    if all(side.filter for side in both):
         common = f"[{both[0].filter} vs. {both[1].filter}]"
         found = [_renamed(one, side.filter, common) for one, side in zip(found, both, strict=True)]
     base, candidate = found

@@ -164,7 +164,8 @@ def rows_of_process(
                 _add(among.setdefault(name, _Benchmark()), row, aggregate or None, place)
             except UserError as fault:  # noqa: PERF203 - rows that are faulty or derived are few
                 name = _name_of_bad(raw, fault)
-                found.setdefault(name, _Benchmark()).failure = Failure(str(fault))
+                words = str(fault).removeprefix(f"{document.place.path.parent}/")
+                found.setdefault(name, _Benchmark()).failure = Failure(words)
                 faults[name] = fault
         # What Google Benchmark's own compare.py takes for measured times, if there are no others.
         found = {**unnamed, **found}
