@@ -290,3 +290,17 @@ def test_what_stands_there_is_checked_as_a_file_is(
     monkeypatch.setattr(sys, "stdin", None)
     assert main([sides[0], "-"]) == 2
     assert "/dev/stdin: " in capsys.readouterr().err
+
+
+def test_a_row_of_google_benchmark_that_cannot_be_read_leaves_the_others_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [google_row("a/b", 100.0), google_row("a/c", 200.0)]
+    old = write(tmp_path / "old.json", google([*good, google_row("a/zero", 5.0)]))
+    new = write(tmp_path / "new.json", google([*good, google_row("a/zero", 0.0)]))
+    quiet = ["--process-scatter=0.1"]
+    assert main([str(old), str(new), *quiet]) == 3
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("NOT DECIDED 2 within tolerance")
+    assert "'real_time' is 0; a time must be positive" in shown
+    assert main([str(old), str(new), *quiet, "--filter=-zero"]) == 0

@@ -86,6 +86,15 @@ def test_without_a_baseline_the_times_stand_alone(tree: Tree, document: Json) ->
     assert ">new</td>" in page
 
 
+def test_rows_of_google_benchmark_that_cannot_be_read_are_told_beside_the_page(tree: Tree) -> None:
+    rows = [google_row("a/b", 10.0), google_row("a/zero", 0.0)]
+    paths = [tree.write(google(rows), name) for name in ("old.json", "new.json")]
+    assert report.main(paths, tree.root) is ExitStatus.NOT_MEASURED
+    told = tree.capsys.readouterr().err
+    assert all(f"{path}, row 2 ('a/zero'): " in told for path in paths)
+    assert "1 failed" in headline((tree.root / "new.html").read_text(encoding="utf-8"))
+
+
 def test_a_baseline_can_be_shown_by_itself(tree: Tree) -> None:
     tree.baseline()
     page = tree.report("baselines/nvidia-test", "--out", "it.html", out="it.html")

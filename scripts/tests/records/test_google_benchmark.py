@@ -113,6 +113,7 @@ def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
     found = rows(tmp_path, [*statistics_of("f"), *statistics_of("g")])
     assert list(found) == ["f", "g"]
     assert times_ns(found["g"]) == pytest.approx([50.0])
+    assert found["g"].cpu_seconds == pytest.approx(25e-9)
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 10**12])
@@ -227,6 +228,55 @@ def test_old_versions_tell_aggregates_by_the_end_of_the_name(loaded: Loader) -> 
     assert times_ns(found["g"]) == pytest.approx([6.0])
 
 
+def test_aggregates_without_a_name_are_times_if_there_are_no_others(tmp_path: Path) -> None:
+    """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json."""
+    told: list[Json] = [
+        {"name": name, "run_type": "aggregate", "real_time": time, "time_unit": "ns"}
+        for name, time in (("f", 8.0), ("f", 6.0), ("g", 9.0))
+    ]
+    found = rows(tmp_path, [*told, measured("g", 7.0)])
+    assert times_ns(found["f"]) == pytest.approx([8.0, 6.0])
+    assert times_ns(found["g"]) == pytest.approx([7.0])
+
+
 def test_counters_are_those_of_the_middle_repetition(tmp_path: Path) -> None:
     told = [measured("f", 5.0, i, 3, bytes_per_second=b) for i, b in enumerate((30.0, 10.0, 20.0))]
     assert rows(tmp_path, told)["f"].counters == {"bytes_per_second": 20.0}
+
+
+UNREADABLE: dict[str, Sequence[Json]] = {
+    "no time": [measured("bad", 0.0)],
+    "NaN": [measured("bad", math.nan)],
+    "no unit": [measured("bad", 1.0, time_unit="h")],
+    "one of three repetitions": [measured("bad", time, i, 3) for i, time in enumerate((1, -1, 1))],
+    "two benchmarks of one name": [
+        measured("bad", 1.0, per_family_instance_index=index) for index in (0, 1)
+    ],
+    "two medians": [aggregate("bad", "median", 1.0), aggregate("bad", "median", 2.0)],
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read_costs_its_own_benchmark_alone(tmp_path: Path, case: str) -> None:
+    told = [measured("first", 5.0), *UNREADABLE[case], measured("last", 7.0)]
+    found = rows(tmp_path, told)
+    assert {name: row.error is None for name, row in found.items()} == {
+        "first": True, "bad": False, "last": True,
+    }  # fmt: skip
+    assert f"('{UNREADABLE[case][0]['name']}')" in (found["bad"].error or "")
+    assert found["bad"].process_medians == {}
+    assert times_ns(found["last"]) == pytest.approx([7.0])
+    (fault,) = load(tmp_path / "google.json").faults
+    assert fault == f"{tmp_path}/{found['bad'].error}"
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_in_which_nothing_can_be_read_is_refused(tmp_path: Path, case: str) -> None:
+    with pytest.raises(UserError, match="'bad"):
+        rows(tmp_path, UNREADABLE[case])
+
+
+def test_a_row_without_a_name_cannot_be_an_error_of_its_own(tmp_path: Path) -> None:
+    nameless = {key: value for key, value in measured("", 5.0).items() if "name" not in key}
+    with pytest.raises(UserError, match="row 2: has no 'name'"):
+        rows(tmp_path, [measured("f", 5.0), nameless])

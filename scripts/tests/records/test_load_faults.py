@@ -42,7 +42,15 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
     "Latin-1": (GOOD.replace("a/b", "gr\xf6\xdfe").encode("latin-1"), "is not UTF-8 text (byte "),
     "a surrogate as bytes": (b'{"\xed\xa0\x80": 1}', "is not UTF-8 text (byte 3)"),
     "gzip": (gzip.compress(GOOD.encode()), "zero bytes"),
-    "a program": (b"\x7fELF\x02\x01\x01\x00", "holds zero bytes, so it is UTF-16 or a binary file"),
+    "a program": (b"\x7fELF\x02\x01\x01\x00", "is a program, not a result"),
+    "Google Benchmark's CSV": (
+        'name,iterations,real_time,cpu_time,time_unit\n"BM_a",1,1,1,ns\n',
+        "is Google Benchmark's CSV; run the program with --benchmark_out_format=json",
+    ),
+    "pytest-benchmark": (
+        '{"machine_info": {}, "commit_info": {}, "benchmarks": [{"name": "a"}], "version": "4"}',
+        "is pytest-benchmark's JSON",
+    ),
     "zeros behind a crash": (GOOD[:50].encode() + bytes(4046), "or was cut off by a crash"),
     "a page": (b"\xef\xbb\xbf\n<!DOCTYPE html>", "is an HTML or XML page, not JSON; fetch the fi"),
     "a mark only": (b"\xef\xbb\xbf", "is empty"),

@@ -119,3 +119,55 @@ def test_a_file_given_twice_or_of_a_run_is_no_process(tmp_path: Path) -> None:
         f"{path}: is a run file, which already holds the medians of its processes; "
         "compare it without --processes"
     )
+
+
+def of_programs(folder: Path, *told: tuple[str, Sequence[str]]) -> Path:
+    """A folder of a file for each program and the names that it measured."""
+    documents = [
+        google([google_row(name, 10.0 + at) for name in names], executable=program)
+        for at, (program, names) in enumerate(told)
+    ]
+    files(folder, documents)
+    return folder
+
+
+VECTOR, DEQUE = "./vector.bench", "/build/deque.bench"
+
+
+@pytest.mark.parametrize(
+    ("programs", "names"),
+    [
+        # As `ab` does, all benchmarks of both.
+        ([(VECTOR, ["push", "ctor"]), (DEQUE, ["pop", "ctor"])],
+         ["vector/push", "vector/ctor", "deque/pop", "deque/ctor"]),
+        ([(VECTOR, ["ctor"]), (DEQUE, ["ctor"]), ("./map", ["find"])],
+         ["vector/ctor", "deque/ctor", "find"]),
+        ([("./set.a", ["ctor"]), ("./set.b", ["ctor"])], ["set.a/ctor", "set.b/ctor"]),
+        # Nothing is shared.
+        ([(VECTOR, ["push"]), (DEQUE, ["pop"])], ["push", "pop"]),
+        # One program from two folders, and programs that are not all known.
+        ([("old/bench", ["a"]), ("./bench", ["a"])], ["a"]),
+        ([("./x", ["a"]), ("", ["a"])], ["a"]),
+    ],
+)  # fmt: skip
+def test_programs_of_a_folder_that_share_a_name_are_told_apart(
+    tmp_path: Path, programs: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]
+) -> None:
+    record = load(of_programs(tmp_path, *programs))
+    assert list(record.rows) == names
+    assert all(row.name == name and row.error is None for name, row in record.rows.items())
+
+
+def test_programs_may_have_several_processes_each(tmp_path: Path) -> None:
+    told = [(VECTOR, ["push", "ctor"]), (DEQUE, ["ctor"]), (VECTOR, ["ctor"]), ("./map", ["find"])]
+    folder = of_programs(tmp_path, *told)
+    for record in (load(folder), load_processes([folder])):
+        times = {name: [*row.process_medians.values()] for name, row in record.rows.items()}
+        assert times == {
+            "vector/push": [],
+            "vector/ctor": [pytest.approx((10e-9, 12e-9))],
+            "deque/ctor": [pytest.approx((11e-9,))],
+            "find": [pytest.approx((13e-9,))],
+        }
+        assert (record.rows["vector/push"].error or "").startswith("missing in p3.json: ")
+        assert not record.single_process

@@ -292,3 +292,52 @@ def test_hostile_text_is_no_more_than_text_in_a_picture(text: str) -> None:
     picture = ElementTree.fromstring(svg(with_text(text)))  # which is well-formed
     tags = {one.tag.removeprefix(SVG) for one in picture.iter()}
     assert tags == {"svg", "style", "rect", "text"}
+
+
+def plain_sides(loaded: Loader, **cpu: float) -> tuple[Record, Record]:
+    """Two files of Google Benchmark; a/x became twice, a/y eight times as slow."""
+    base, cand = (
+        loaded(google([google_row("a/x", x, cpu_time=1.0), google_row("a/y", y, **at)]))
+        for x, y, at in ((10.0, 10.0, {"cpu_time": 10.0}), (20.0, 80.0, cpu))
+    )
+    return base, cand
+
+
+def test_of_google_benchmark_the_changes_of_cpu_time_and_the_geometric_mean_are_shown(
+    loaded: Loader,
+) -> None:
+    text = shown(*plain_sides(loaded, cpu_time=2.5), width=100, show_all=True)
+    lines = text.splitlines()
+    assert lines[line_of(lines, "benchmark ")].endswith("CPU")
+    assert lines[line_of(lines, "  a/y")].endswith("−75.0 %")
+    assert "geometric mean of 2 changes: +300 %, CPU −50.0 %" in text
+
+
+def test_cpu_times_that_a_side_lacks_are_not_shown_nor_averaged(loaded: Loader) -> None:
+    text = shown(*plain_sides(loaded, cpu_time=0.0), width=100)
+    assert "geometric mean of 2 changes: +300 %\n" in text
+    assert "0.00 %" in text  # a/x
+
+
+def test_runs_of_ours_and_single_benchmarks_have_no_geometric_mean(loaded: Loader) -> None:
+    ours = loaded(run([row("a/b", cpu_time=3.0), row("a/c", cpu_time=3.0)]))
+    one = loaded(google([google_row("a/b", 10.0)]))
+    for base, cand in ((ours, ours), (one, one), (one, ours)):
+        text = shown(base, cand, width=120, show_all=True)
+        assert "geometric mean" not in text
+        assert ("CPU" in text) is (cand is one)
+
+
+def test_the_largest_changes_have_a_geometric_mean(loaded: Loader) -> None:
+    rows = [[google_row(f"a/{name}", time) for name in "xy"] for time in (1e-290, 1e290)]
+    base, cand = (loaded(google(of)) for of in rows)
+    assert "geometric mean of 2 changes: >+9999 %" in shown(base, cand)
+    assert "geometric mean of 2 changes: −100 %" in shown(cand, base)
+
+
+def test_a_narrow_terminal_drops_the_cpu_time_first(loaded: Loader) -> None:
+    names = ["a/" + "x" * 30, "a/y"]
+    both = loaded(google([google_row(name, 10.0) for name in names]))
+    heading = next(line for line in shown(both, both, 61).splitlines() if "benchmark " in line)
+    assert "interval" in heading
+    assert "CPU" not in heading

@@ -81,6 +81,64 @@ def test_between_single_files_only_large_changes_are_called(
         assert f"at least {ENOUGH_FILES} processes per side" in str(note)
 
 
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [(1.1, "slower within these two (+10.0 % "), (0.9, "faster within these two (−10.0 % "),
+     (1.0005, "not told apart within these two (+0.05 % ")],
+)  # fmt: skip
+def test_repetitions_of_one_process_are_judged_within_it_and_prove_nothing_of_others(
+    loaded: Loader, factor: float, said: str
+) -> None:
+    found = plain(loaded, times(100.0), times(100.0 * factor))
+    assert outcome(found) is Outcome.INCONCLUSIVE
+    assert said in found.verdicts[0].reason
+    assert ("others may differ" in found.verdicts[0].reason) is (abs(factor - 1) > 0.01)
+
+
+def test_repetitions_are_judged_together_with_the_whole_suite(loaded: Loader) -> None:
+    def reasons(count: int) -> str:
+        names = [f"a/{index}" for index in range(count)]
+        base, cand = (
+            loaded(google([google_row(name, time) for name in names for time in of]))
+            for of in ([100.0, 101.0, 102.0, 103.0], [104.0, 105.0, 106.0, 107.0])
+        )
+        return judge(base, cand).verdicts[0].reason
+
+    assert "slower within" in reasons(1)
+    assert "not told apart within" in reasons(20)
+
+
+@pytest.mark.parametrize("sides", [([100.0], [110.0] * 3), ([100.0] * 3, [110.0])])
+def test_without_repetitions_on_both_sides_nothing_is_said_within_processes(
+    loaded: Loader, sides: tuple[Sequence[float], Sequence[float]]
+) -> None:
+    assert plain(loaded, *sides).verdicts[0].reason == "1 process a side"
+
+
+@pytest.mark.parametrize(
+    ("iterations", "expected"), [(10_000_000, Outcome.REGRESSION), (1, Outcome.INCONCLUSIVE)]
+)
+def test_equal_times_of_many_iterations_do_not_hide_a_change_of_nanoseconds(
+    tmp_path: Path, iterations: int, expected: Outcome
+) -> None:
+    """A clock's tick is small in a mean of iterations; that of one iteration may be all of it."""
+    for name, time in (("old", 50.0), ("new", 60.0)):
+        for index in range(7):
+            document = google([google_row("a/b", time, iterations=iterations)])
+            write(tmp_path / name / f"{index}.json", document)
+    assert outcome(judge(load(tmp_path / "old"), load(tmp_path / "new"))) is expected
+
+
+@pytest.mark.parametrize("time", [1.0, 2.0])
+def test_nanoseconds_may_have_been_rounded(tmp_path: Path, time: float) -> None:
+    for name, factor in (("old", 1.0), ("new", 1.2)):
+        for index in range(7):
+            document = google([google_row("a/b", time * factor, iterations=10_000_000)])
+            write(tmp_path / name / f"{index}.json", document)
+    found = judge(load(tmp_path / "old"), load(tmp_path / "new"))
+    assert outcome(found) is Outcome.INCONCLUSIVE
+
+
 def test_who_knows_that_processes_agree_may_say_so(loaded: Loader) -> None:
     quiet = ComparisonSettings(process_scatter=0.01)
     sides = [loaded(google([google_row("a/b", time)])) for time in (100.0, 100.4, 120.0)]

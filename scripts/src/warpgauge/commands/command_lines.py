@@ -70,6 +70,9 @@ def compare(prog: str = "warpgauge compare") -> Parser:
 example, for a program that was run in five processes per side:
   compare.py --processes old-*.json -- new-*.json
 
+The command lines of Google Benchmark's compare.py are understood: benchmarks,
+filters and benchmarksfiltered, of files or programs, with -a, -d and --no-color.
+
 {EXIT_STATUS}
 
 docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
@@ -78,6 +81,7 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
         "accepted times; - is standard input")
     what.add_argument("candidate", type=input_file, nargs="?", metavar="CANDIDATE", help="the "
         "times to judge; - is standard input")
+    what.add_argument("more", nargs="*", help=argparse.SUPPRESS)
     what.add_argument(PROCESSES, type=Path, nargs="+", default=(), metavar="FILE", help="plain "
         "Google Benchmark files, one per process: first the baseline's, then --, then the "
         "candidate's")
@@ -87,7 +91,21 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     output.add_argument("--all", action="store_true", help="list every benchmark, including "
         "those within tolerance")
     add_output(output)
+    _add_upstream(output)
     return parser
+
+
+def _add_upstream(where: argparse._ActionsContainer) -> None:
+    """Add the options of Google Benchmark's compare.py, for those who are used to type them.
+
+    -a has no effect, because a benchmark is one row here, whatever its repetitions.
+    """
+    opt = where.add_argument
+    opt("-a", "--display_aggregates_only", action="store_true", help=argparse.SUPPRESS)
+    opt("-d", "--dump_to_json", type=file, help=argparse.SUPPRESS)
+    opt("--no-color", action="store_false", dest="color", help=argparse.SUPPRESS)
+    opt("-u", "--utest", "--no-utest", action="store_true", help=argparse.SUPPRESS)
+    opt("--alpha", type=float, help=argparse.SUPPRESS)
 
 
 def _add_rule(parser: Parser) -> None:
@@ -217,7 +235,8 @@ def report() -> Parser:
 exit status:
   0  the report was written, whatever its verdict
   2  bad usage, or input that cannot be read
-  3  the report was written, but some lines of the history cannot be read
+  3  the report was written, but rows of a Google Benchmark file, or lines of the
+     history, cannot be read
 
 For an exit status that depends on the verdict, use `compare`.""")
     what = group(parser, "what to show", "%(prog)s build/runs/2026-11-20-090507.json")

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpgauge.commands import upstream
 from warpgauge.commands.command_lines import PROCESSES
 from warpgauge.commands.command_lines import compare as command_line
 from warpgauge.commands.main import STATISTICS
+from warpgauge.records.benchmark_filter import normal
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
@@ -37,23 +40,41 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     from warpgauge.reports.formats.terminal import render
     from warpgauge.system.layout import Output
     from warpgauge.verdict.comparison import exit_status
+    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 
     formats, baselines = Formats.parse(options.format, options.export), root / "baselines"
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
-    if options.processes:
+    for sentence in _remarks(options):
+        print(sentence, file=sys.stderr)
+    if options.sides:
+        baseline, candidate = upstream.load(options.sides, FEWEST_PROCESSES)
+    elif options.processes:
         baseline, candidate = map(load_processes, options.processes)
     else:
         baseline, candidate = load(options.baseline), load(options.candidate)
     comparison = judged(baseline, candidate, options, baselines)
 
     def show() -> None:
-        console = Output(highlight=False)
+        console = Output(highlight=False, color_system="auto" if options.color else None)
         with console.capture() as output:
             render(comparison, console, show_all=options.all, verbose=options.verbose)
         streams.write(output.get())
 
     return formats.deliver(comparison, exit_status(comparison), show)
+
+
+def _remarks(options: argparse.Namespace) -> Iterator[str]:
+    """Yield what a user of Google Benchmark's compare.py may not expect."""
+    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
+
+    if options.sides:
+        yield from upstream.remarks(options.sides, FEWEST_PROCESSES)
+    if options.dump_to_json is not None:
+        yield "-d writes warpgauge's own JSON (--format json), which has other fields."
+    if options.utest or options.alpha is not None:
+        words = "all changes are tested at p < 0.01 over the whole suite; see --min-effect"
+        yield f"--utest, --no-utest and --alpha have no effect: {words}."
 
 
 def judged(
@@ -85,12 +106,24 @@ def judged(
 def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
     """Return the options; `processes` holds the files of both sides, or is empty. Raises UserError.
 
+    `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
     --processes comes last: argparse does not support a list that ends at ``--``, followed by
     another list.
     """
     parser = command_line(prog)
     end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
-    options = parser.parse_args(argv[:end])
+    ours, for_programs = upstream.split(argv[:end])
+    options = parser.parse_args(ours)
+    if options.dump_to_json is not None:
+        options.format = [*options.format, f"json={options.dump_to_json}"]
+    words = [*map(str, filter(None, (options.baseline, options.candidate))), *options.more]
+    options.sides = None
+    if upstream.is_mode(words):
+        options.sides = upstream.sides(words, for_programs, parser)
+        options.baseline, options.candidate = (side.path for side in options.sides)
+        options.filter = options.filter or normal(upstream.filter_of(options.sides))
+    elif unknown := [*options.more, *for_programs]:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if end == len(argv) and not options.processes:
         if options.candidate is None:
             parser.error("the following arguments are required: BASELINE CANDIDATE")

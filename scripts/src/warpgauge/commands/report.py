@@ -28,7 +28,7 @@ from warpgauge.reports.formats import html as page
 from warpgauge.reports.view import gpu_name
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.layout import Output, print_line
+from warpgauge.system.layout import Output, print_line, print_text
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import duration, inert, percent
 
@@ -58,8 +58,10 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         write(given.out, page.render(found, histories=histories))
     finally:
         status = show.left_out(faults)
+    for fault in (unread := [fault for side in (*before, run) for fault in side.faults]):
+        print_text(Output(stderr=True), fault)
     print_line(Output(stderr=is_stream(given.out)), f"Report: {inert(os.path.relpath(given.out))}")
-    return status
+    return ExitStatus.NOT_MEASURED if unread else status
 
 
 def parse(argv: Sequence[str]) -> Namespace:

@@ -116,6 +116,16 @@ def matching(filter: str, names: Iterable[str], option: str = "--filter") -> tup
         return tuple(name for name in names if matches(filter, name, option))
 
 
+def replaced(expression: str, by: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the names in which an expression is found, and each with `by` in its place.
+
+    Raise UserError for a wrong or slow expression.
+    """
+    with cpu_limit(SEARCH_LIMIT_S, f"{typed(expression)} takes too long; simplify it"):
+        search = _compiled("the filter", expression)
+        return {name: search.sub(lambda _: by, name) for name in names if search.search(name)}
+
+
 def found(what: str, expression: str, name: str) -> bool:
     """Return whether an expression is found in `name`. Raise UserError that names `what`."""
     return _compiled(what, expression).search(name) is not None

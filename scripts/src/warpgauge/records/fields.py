@@ -63,7 +63,7 @@ CONTEXT_LIMIT = 128 * 1024
 # Names are keys, columns and lines of all reports. Templates make names of hundreds of characters.
 NAME_LIMIT = 4096
 
-_NO_FILE = Place(Path())
+NO_FILE = Place(Path())
 _Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 _PositiveNumber = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
 _NUMBERS = frozenset((int, float))
@@ -112,7 +112,7 @@ def seconds(value: object, unit: float, key: str, place: Place) -> float:
     raise place.error(f"{quoted(key)} is {'NaN' if math.isnan(time) else 'infinite'}")
 
 
-def counters_of(row: Object, place: Place = _NO_FILE, *, strict: bool = False) -> dict[str, float]:
+def counters_of(row: Object, place: Place = NO_FILE, *, strict: bool = False) -> dict[str, float]:
     """Return the finite counters of a row. A NaN is absent: Google Benchmark writes it so.
 
     Raise UserError for a decisive counter that is infinite or no number: treated as absent, it

@@ -28,6 +28,7 @@ from warpgauge.records.document import (
 )
 from warpgauge.records.fields import (
     NAME_LIMIT,
+    NO_FILE,
     context_strings,
     counters_of,
     label_of,
@@ -98,7 +99,7 @@ class _Benchmark:
 
     times: list[float] = field(default_factory=list)
     counters: list[Mapping[str, float]] = field(default_factory=list)
-    aggregates: dict[str, tuple[float, Mapping[str, float]]] = field(default_factory=dict)
+    aggregates: dict[str, tuple[float, float, Mapping[str, float]]] = field(default_factory=dict)
     spread: tuple[float, int] = 0.0, 1  # standard deviation, and number of repetitions
     unusable: list[str] = field(default_factory=list)  # aggregates that are not typical times
     label: str = ""
@@ -130,29 +131,46 @@ _REPETITION = msgspec.json.Decoder(_Repetition)
 def load_google_benchmark(document: Document) -> Record:
     """Return the record of a file, whose repetitions are the times of its single session."""
     key = document.place.path.name
-    rows = rows_of_process(document, key)
+    rows, faults = rows_of_process(document, key)
     if not rows:
         raise document.place.error("holds no measured time, only derived rows")
+    if faults.keys() == rows.keys():  # no row is one of Google Benchmark's
+        raise next(iter(faults.values()))
     session = Session(key, context_strings(document.top, document.place))
-    return Record(document.place.path, Source.GOOGLE_BENCHMARK, {key: session}, rows)
+    return Record(
+        document.place.path,
+        Source.GOOGLE_BENCHMARK,
+        {key: session},
+        rows,
+        faults=tuple(map(str, faults.values())),
+    )
 
 
-def rows_of_process(document: Document, session: str, *, lenient: bool = False) -> dict[str, Row]:
-    """Return the rows of a document. Raise UserError; if `lenient`, a bad row becomes an error."""
-    found = _repetitions(document) or {}
+def rows_of_process(
+    document: Document, session: str
+) -> tuple[dict[str, Row], dict[str, UserError]]:
+    """Return the rows of a document, and the last fault of each that cannot be read, an error row.
+
+    Raise UserError for what has no rows with names.
+    """
+    faults: dict[str, UserError] = {}
+    found, unnamed = _repetitions(document) or {}, dict[str, _Benchmark]()
     with uncollected():
         for index, raw in enumerate(() if found else raw_rows_of(document)):
             try:
                 place, row = row_of(document.place, index, raw)
                 name, aggregate = _identity(row, place)
-                _add(found.setdefault(name, _Benchmark()), row, aggregate, place)
+                among = unnamed if aggregate == "" else found
+                _add(among.setdefault(name, _Benchmark()), row, aggregate or None, place)
             except UserError as fault:  # noqa: PERF203 - rows that are faulty or derived are few
-                if not lenient:
-                    raise
-                name = _name_of_bad(raw, document.place)
-                found.setdefault(name, _Benchmark()).failure = Failure(str(fault))
+                name = _name_of_bad(raw, fault)
+                words = str(fault).removeprefix(f"{document.place.path.parent}/")
+                found.setdefault(name, _Benchmark()).failure = Failure(words)
+                faults[name] = fault
+        # What Google Benchmark's own compare.py takes for measured times, if there are no others.
+        found = {**unnamed, **found}
         made = [_row(name, session, benchmark) for name, benchmark in found.items()]
-    return {row.name: row for row in made if row is not None}
+    return {row.name: row for row in made if row is not None}, faults
 
 
 def _repetitions(document: Document) -> dict[str, _Benchmark] | None:
@@ -186,14 +204,14 @@ def _repetitions(document: Document) -> dict[str, _Benchmark] | None:
     return found if keys == document.keys else None
 
 
-def _name_of_bad(raw: object, place: Place) -> str:
-    """Return the name of a row with a fault. Raise UserError if it has none."""
+def _name_of_bad(raw: object, fault: UserError) -> str:
+    """Return the name of a row with a fault. Raise the fault if it has none."""
     try:
         members = msgspec.json.decode(raw) if isinstance(raw, msgspec.Raw) else raw
-    except ValueError:
-        members = None
-    row = as_object(members, "row", place)
-    return name_of(row, place, _key_of_name(row))
+        row = as_object(members, "row", NO_FILE)
+        return name_of(row, NO_FILE, _key_of_name(row))
+    except (ValueError, UserError):
+        raise fault from None
 
 
 def _key_of_name(row: Object) -> str:
@@ -236,7 +254,8 @@ def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place
     if aggregate is not None:
         if aggregate in benchmark.aggregates:
             raise _twice(place)
-        benchmark.aggregates[aggregate] = (time, counters)
+        cpu = number_or_zero(row.get("cpu_time")) * unit
+        benchmark.aggregates[aggregate] = (time, cpu, counters)
         return
     repetition = row.get("repetition_index")
     if type(repetition) is int:  # a row without an index is a further repetition
@@ -285,9 +304,9 @@ def _row(name: str, session: str, benchmark: _Benchmark) -> Row | None:
         )
     for aggregate in _USABLE_AGGREGATES:
         if aggregate in benchmark.aggregates:
-            time, counters = benchmark.aggregates[aggregate]
-            times = repetitions_of(time, *benchmark.spread)
-            return Row(name, {session: times}, Clock.HOST, counters, benchmark.label)
+            time, cpu, counters = benchmark.aggregates[aggregate]
+            times = {session: repetitions_of(time, *benchmark.spread)}
+            return Row(name, times, Clock.HOST, counters, benchmark.label, cpu_seconds=cpu)
     if benchmark.unusable:  # measured, so it must not count as missing
         error = f"its only aggregates are not typical times ({listed(benchmark.unusable)})"
         return Row(name, {}, Clock.HOST, error=error)

@@ -61,9 +61,11 @@ def load(path: Path) -> Record:
 
     Google Benchmark files of a folder that measured the same benchmarks are its processes.
     """
-    records = [load_document(read(file)) for file in json_files(path)]
+    records: Sequence[Record] = [load_document(read(file)) for file in json_files(path)]
     if len(records) == 1:
         return records[0]
+    if all(record.source is Source.GOOGLE_BENCHMARK for record in records):
+        records = processes.told_apart(records)
     return (
         processes.merged(path, records)
         if processes.are_processes(records)
@@ -86,7 +88,9 @@ def load_processes(paths: Sequence[Path]) -> Record:
                 "compare it without --processes",
             )
         records.append(record)
-    return records[0] if len(records) == 1 else processes.merged(records[0].path, records)
+    if len(records) == 1:
+        return records[0]
+    return processes.merged(records[0].path, processes.told_apart(records))
 
 
 def json_files(path: Path) -> list[Path]:
@@ -122,7 +126,7 @@ def load_document(document: Document) -> Record:
     """Return the record in a parsed file, by the format that its context names."""
     version = context_strings(document.top, document.place).get("warpgauge_format")
     if version is None:
-        _refuse_nvbench(document)
+        _refuse_other_tools(document)
         return load_google_benchmark(document)
     if version not in (RUN_FORMAT, BASELINE_FORMAT):
         raise document.place.error(
@@ -133,15 +137,18 @@ def load_document(document: Document) -> Record:
     return _run(document) if version == RUN_FORMAT else _baseline(document)
 
 
-def _refuse_nvbench(document: Document) -> None:
-    """Raise UserError for nvbench's JSON, whose rows would otherwise look like damaged ones."""
+def _refuse_other_tools(document: Document) -> None:
+    """Raise UserError for JSON of tools whose rows would otherwise look like damaged ones."""
     meta = document.top.get("meta")
     version = meta.get("version") if isinstance(meta, dict) else None
     if isinstance(version, dict) and "nvbench" in version:
-        raise document.place.error(
-            "is nvbench's JSON, which warpgauge does not read",
-            f"compare it with nvbench's nvbench_compare.py, or {RESULT_FILE}",
-        )
+        tool, remedy = "nvbench", "compare it with nvbench's nvbench_compare.py"
+    elif {"machine_info", "commit_info"} <= document.top.keys():
+        tool, remedy = "pytest-benchmark", "compare it with pytest-benchmark compare"
+    else:
+        return
+    fault = f"is {tool}'s JSON, which warpgauge does not read"
+    raise document.place.error(fault, f"{remedy}, or {RESULT_FILE}")
 
 
 def _run(document: Document) -> Record:
@@ -230,7 +237,7 @@ def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> M
     return rows
 
 
-def _merged(path: Path, records: list[Record]) -> Record:
+def _merged(path: Path, records: Sequence[Record]) -> Record:
     sessions: dict[str, Session] = {}
     rows: dict[str, Row] = {}
     owners: dict[str, Path] = {}
@@ -250,7 +257,8 @@ def _merged(path: Path, records: list[Record]) -> Record:
         for key, session in record.sessions.items():
             known = sessions.get(key)
             sessions[key] = session if known is None else _agreed(known, session)
-    return Record(path, records[0].source, sessions, rows)
+    faults = tuple(fault for record in records for fault in record.faults)
+    return Record(path, records[0].source, sessions, rows, faults=faults)
 
 
 def _agreed(one: Session, other: Session) -> Session:

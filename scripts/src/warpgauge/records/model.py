@@ -74,7 +74,8 @@ class Record:
     """One side of a comparison: rows by name, in file order, and their sessions.
 
     `files` are several Google Benchmark files, one process each, in the order of every row's
-    process medians. It is empty for any other record.
+    process medians. It is empty for any other record. `faults` are sentences on rows of such files
+    that cannot be read, which are errors.
     """
 
     path: Path
@@ -82,6 +83,7 @@ class Record:
     sessions: Mapping[str, Session]
     rows: Mapping[str, Row]
     files: tuple[Path, ...] = ()
+    faults: tuple[str, ...] = ()
 
     @property
     def single_process(self) -> bool:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import msgspec
 
 from warpgauge.records.counters import GPUS_AT_ONCE, Clock, combined
 from warpgauge.records.model import PROCESSES, Record, Session, Source
 from warpgauge.records.row import Row
-from warpgauge.records.sessions import newest_last
+from warpgauge.records.sessions import newest_last, only_session
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, quoted
 
@@ -27,16 +30,61 @@ def are_processes(records: Sequence[Record]) -> bool:
     return any(count > 1 for count in names.values())
 
 
+def told_apart(records: Sequence[Record]) -> Sequence[Record]:
+    """Return files in which programs that share a name have theirs before all of their benchmarks.
+
+    So does `ab` (`discovery.of_folders`). Files that do not all name their program stay as they
+    are.
+    """
+    programs = _programs(records)
+    owners: dict[str, set[str]] = {}
+    for program, record in zip(programs, records, strict=True):
+        for name in record.rows:
+            owners.setdefault(name, set()).add(program)
+    shared = {program for those in owners.values() if len(those) > 1 for program in those}
+    stems = Counter(PurePath(program).stem for program in shared)
+    called = {program: PurePath(program).stem for program in shared}
+    called |= {program: program for program, stem in called.items() if stems[stem] > 1}
+    return [
+        _prefixed(record, called[program]) if program in shared else record
+        for program, record in zip(programs, records, strict=True)
+    ]
+
+
+def _programs(records: Sequence[Record]) -> list[str]:
+    """Return the file name of each record's program; nothing but "" if any is unknown."""
+    paths = [only_session(record).context.get("executable", "") for record in records]
+    return [PurePath(path).name for path in paths] if all(paths) else [""] * len(paths)
+
+
+def _prefixed(record: Record, program: str) -> Record:
+    names = {name: f"{program}/{name}" for name in record.rows}
+    rows = {
+        names[name]: msgspec.structs.replace(row, name=names[name])
+        for name, row in record.rows.items()
+    }
+    return replace(record, rows=rows)
+
+
 def merged(path: Path, records: Sequence[Record]) -> Record:
-    """Return one record with the median of each process; a row that any process lacks is an error.
+    """Return one record with the median of each process.
+
+    A row that any process of its program lacks is an error.
 
     Raise UserError if the files contradict each other in what decides about the comparison.
     """
     session = _session(path.name, records)
-    names = dict.fromkeys(name for record in records for name in record.rows)
-    rows = {name: _row(name, session.key, records) for name in names}
+    programs: dict[str, list[Record]] = {}
+    for program, record in zip(_programs(records), records, strict=True):
+        programs.setdefault(program, []).append(record)
+    rows = {
+        name: _row(name, session.key, of_program)
+        for of_program in programs.values()
+        for name in dict.fromkeys(name for record in of_program for name in record.rows)
+    }
     files = tuple(record.path for record in records)
-    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files)
+    faults = tuple(fault for record in records for fault in record.faults)
+    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files, faults)
 
 
 def _session(key: str, records: Sequence[Record]) -> Session:

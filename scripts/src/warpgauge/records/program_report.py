@@ -48,6 +48,7 @@ def parsed(content: bytes) -> Report | None:
             return None
         if document.top.get("benchmarks") == [] and not document.raw_rows:
             return Report(context)
-        return Report(context, rows_of_process(document, "", lenient=True))
+        rows, _ = rows_of_process(document, "")
+        return Report(context, rows)
     except UserError:
         return None

@@ -87,6 +87,9 @@ def content_of(place: Place) -> bytes:
     """
     too_large = place.error(f"is larger than {SIZE_LIMIT_BYTES // 2**20} MiB", _SMALLER)
     content = bytes_of(place, SIZE_LIMIT_BYTES, too_large, RESULT_FILE)
+    if content.startswith(b"\x7fELF"):
+        remedy = "compare benchmarks A B runs two of them, warpgauge ab those of two folders"
+        raise place.error("is a program, not a result", remedy)
     if b"\x00" in content:
         why = "holds zero bytes, so it is UTF-16 or a binary file, or was cut off by a crash"
         raise place.error(why, RESULT_FILE)
@@ -164,6 +167,9 @@ def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: 
     start, end = text.lstrip(), text.rstrip()
     if start.startswith("<"):
         return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
+    if start.startswith("name,iterations,real_time,"):
+        remedy = "run the program with --benchmark_out_format=json"
+        return place.error("is Google Benchmark's CSV", remedy)
     unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
     if unclosed or error.pos >= len(end):
         return place.error("ends in the middle, as after a crash or on a full disk")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 
 from warpgauge.records.benchmark_filter import Request
 from warpgauge.records.counters import (
@@ -31,6 +32,8 @@ from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
+# So many rows of a suite, and this share of them, must move alike to be told as one movement.
+_FEWEST_ALIKE, _ALIKE = 12, 0.75
 _KNOWN = 100.0  # a log ratio; larger or unknown noise sets no limit
 _MOST = 2.0**52  # processes; a larger count is no count
 
@@ -59,6 +62,7 @@ def of(
         yield Note("injected", words)
     yield from _contradicted(judged)
     if not are_paired(baseline, candidate):
+        yield from _moved_alike(judged, is_ours=candidate.source is not Source.GOOGLE_BENCHMARK)
         yield from _siblings(judged)
     yield from _few_processes(baseline, candidate, judged, settings.process_scatter)
     if candidate.source is not Source.GOOGLE_BENCHMARK and len(candidate.sessions) > 1:
@@ -162,6 +166,33 @@ def _contradicted(judged: Judged) -> Iterator[Note]:
                 "edited",
                 f"The {side}'s real_time is not the median of its process_medians, as if the file "
                 f"had been edited, in {listed(edited)}; only process_medians count.",
+            )
+
+
+def _moved_alike(judged: Judged, *, is_ours: bool) -> Iterator[Note]:
+    """Yield a note for each clock of which most rows moved by about the same.
+
+    Noise has no common size: of twelve rows that scatter about zero, less than one suite in 1000
+    has three quarters within half of its median (normal, Laplace, t, two states; simulated).
+    """
+    for clock in Clock:
+        rows = [one for _, one in judged if one.clock is clock and not one.control]
+        pairs = [(one.baseline_seconds, one.candidate_seconds) for one in rows]
+        logs = [math.log(ours) - math.log(base) for base, ours in pairs if base and ours]
+        if len(logs) < _FEWEST_ALIKE:
+            continue
+        middle = median(logs)
+        alike = [log for log in logs if abs(log - middle) <= abs(middle) / 2]
+        tolerance = median(one.tolerance or 0.0 for one in rows)
+        if abs(middle) > math.log1p(tolerance) and len(alike) >= _ALIKE * len(logs):
+            size = percent(math.expm1(min(median(alike), _KNOWN)))
+            of = f" of {clock.value} time" if is_ours else ""
+            command = "scripts/bench --against COMMIT" if is_ours else "warpgauge ab"
+            yield Note(
+                "moved_alike",
+                f"{len(alike)} of {plural(len(logs), 'benchmark')}{of} moved by about {size}: the "
+                "machine or the build changed, not single benchmarks. Measure both sides in turns "
+                f"({foreign(command)}).",
             )
 
 

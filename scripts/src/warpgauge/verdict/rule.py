@@ -24,7 +24,7 @@ from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
 from warpgauge.statistics.log_ratios import Tested
 from warpgauge.system.text import inert, percent, plural
-from warpgauge.verdict import comparability, paired_tests
+from warpgauge.verdict import comparability, paired_tests, screening
 from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import (
     CHANGED,
@@ -107,12 +107,12 @@ class Rule:
 
     def verdicts(self, pairings: Sequence[Pairing], tests: Sequence[Tested]) -> list[Verdict]:
         """Return the verdicts of `pairings`, in their order."""
-        own = sum(not pairing.is_control for pairing in pairings)
+        own = max(1, sum(not pairing.is_control for pairing in pairings))
         # Bonferroni: the result of one benchmark does not depend on the results of the others.
-        each = (replace(one, p=min(one.p * max(1, own), 1.0)) for one in tests)
-        return [self._verdict(*one) for one in zip(pairings, each, strict=True)]
+        each = (replace(one, p=min(one.p * own, 1.0)) for one in tests)
+        return [self._verdict(*one, own) for one in zip(pairings, each, strict=True)]
 
-    def _verdict(self, pairing: Pairing, tested: Tested) -> Verdict:
+    def _verdict(self, pairing: Pairing, tested: Tested, own: int) -> Verdict:
         name, clock = pairing.candidate.name, pairing.candidate.clock
         counters, pairs = pairing.candidate.counters, self.moved is None
         seconds = math.exp(tested.baseline_log)
@@ -139,6 +139,8 @@ class Rule:
         elif outcome is Outcome.INCONCLUSIVE and tested.assumed:
             fewest = min(tested.baseline_processes, tested.candidate_processes)
             reason = f"{plural(fewest, 'process', 'processes')} a side"
+            if tested.baseline_processes == tested.candidate_processes == 1:
+                reason += self._within(pairing, own)
         accepted = ""
         if outcome is Outcome.PASS and control is None:
             without = self._outcome(pairing, tested, usual, math.inf)
@@ -167,6 +169,19 @@ class Rule:
             baseline_counters=pairing.baseline.counters,
         )
         return _gated(verdict) if self.settings.fail_on_resources else verdict
+
+    def _within(self, pairing: Pairing, own: int) -> str:
+        """Return what the repetitions say of these two processes alone, or "" without any."""
+        found = screening.within(pairing)
+        if found is None:
+            return ""
+        log_ratio, p = found[0], min(found[1] * own, 1.0)
+        change = percent(_fraction(log_ratio))
+        chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+        same = p >= self.settings.alpha
+        word = "not told apart" if same else "slower" if log_ratio > 0.0 else "faster"
+        others = "" if same else "; others may differ"
+        return f"; {word} within these two ({change} by their repetitions, {chance}){others}"
 
     def _outcome(
         self, pairing: Pairing, tested: Tested, minimum_effect: float, tolerance: float

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -65,6 +65,9 @@ _APART_SD = {
 # A benchmark that varies between processes also varies between boots and GPUs, by a third or more.
 _MOVES_TOO = 1 / 3
 
+# Plain files, in seconds: a clock's coarsest tick, and what old versions round a time to.
+_COARSE, _ROUNDED = 1e-6, 1e-9
+
 # A side with so many degrees of freedom knows its own scatter. What it lacks comes from the
 # noisiest tenth of the suite, if that has enough benchmarks of the clock.
 _ENOUGH_FREEDOM, _NOISY, _FEWEST_ROWS = 6.0, 0.9, 8
@@ -89,7 +92,7 @@ def screen(
                       for one in pairings])  # fmt: skip
     estimates, tails = _estimates(base, ours, groups, apart, assumed)
     d = estimates.log_ratio
-    ticks = np.array([*map(_tick, pairings)])
+    ticks = np.array([_tick(one, plain) for one in pairings])
     beyond = np.sign(d) * np.maximum(np.abs(d) - ticks, 0.0)
     p = replace(estimates, log_ratio=beyond, freedom=np.minimum(estimates.freedom, tails)).p
 
@@ -221,9 +224,46 @@ def _side(
     )
 
 
-def _tick(pairing: Pairing) -> float:
+def _tick(pairing: Pairing, plain: bool) -> float:
     """Return the tick of the clock as a log ratio, or 0 if no two processes of a session agree."""
     sides = [pairing.baseline.process_medians[session.key] for session in pairing.references]
     sides.append(pairing.candidate.process_medians[pairing.session.key])
     gaps = [math.log(b / a) for times in sides for a, b in pairwise(sorted(times))]
-    return min(filter(None, gaps), default=UNKNOWN_TICK) if 0.0 in gaps else 0.0
+    if 0.0 not in gaps:
+        return 0.0
+    unknown = _largest_tick(pairing) if plain else UNKNOWN_TICK
+    return min(filter(None, gaps), default=unknown)
+
+
+def _largest_tick(pairing: Pairing) -> float:
+    """Return the largest tick of plain rows: a time is the mean of iterations, and may be rounded.
+
+    Even a benchmark of nanoseconds thus has a small one.
+    """
+    ticks = []
+    for row in (pairing.baseline, pairing.candidate):
+        times = [*chain.from_iterable(row.process_medians.values())]
+        step = max(_ROUNDED, _COARSE / max(1.0, row.iterations / len(times)))
+        ticks.append(math.log1p(step / min(times)))
+    return min(UNKNOWN_TICK, max(ticks))
+
+
+def within(pairing: Pairing) -> tuple[float, float] | None:
+    """Return the log ratio of the repetitions of two processes, and p of no change between these.
+
+    It says nothing about other processes. None without repetitions.
+    """
+    sides = [
+        np.log(pairing.baseline.process_medians[pairing.references[-1].key]),
+        np.log(pairing.candidate.process_medians[pairing.session.key]),
+    ]
+    if min(map(len, sides)) < 2:
+        return None
+    variance, freedom = combined_freedom(
+        *(
+            (np.maximum(np.var(one, ddof=1), SMALLEST_SD**2) / len(one), np.array(len(one) - 1.0))
+            for one in sides
+        )
+    )
+    log_ratio = np.mean(sides[1]) - np.mean(sides[0])
+    return float(log_ratio), float(Estimates(log_ratio, np.sqrt(variance), freedom).p)

@@ -19,6 +19,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.format import Format
+from warpgauge.reports.plain_files import cpu_changes, geometric_mean
 from warpgauge.reports.view import (
     CONTROL,
     WITHIN,
@@ -119,9 +120,14 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     extras += ["of limit"] if any(row.numbers.limit for row in rows) else []
     extras = [extra for extra in extras if console.width >= _LEAST_WIDTHS[extra]]
     extras += ["at most"] if show_all else []
+    cpu = cpu_changes(view.comparison)
+    extras += ["CPU"] if any(row.name in cpu for row in rows) else []
     heading = Cells("benchmark", (*_HEADINGS, *extras))
-    cells = {row.name: _cells(row, extras) for row in rows}
-    columns = Columns.fitting([heading, *cells.values()], console.width, _DISPENSABLE)
+    cells = {row.name: _cells(row, extras, cpu.get(row.name, "")) for row in rows}
+    dispensable = [*_DISPENSABLE]
+    if "CPU" in extras:
+        dispensable.insert(0, heading.cells.index("CPU"))
+    columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
     if cells:
         print_text(console, columns.line(heading), style="dim")
     for group, members in shown:
@@ -133,6 +139,8 @@ def _table(view: View, console: Console, show_all: bool) -> None:
             causes = () if group.cause else row.causes
             if said := text.plain("; ".join((*causes, *row.reasons))):
                 print_text(console, said, indent=6, style="dim")
+    if words := geometric_mean(view.comparison):
+        print_text(console, words)
     for line in more:
         print_text(console, f"… and {line} (--format json=FILE lists all)")
     if not show_all:
@@ -165,10 +173,10 @@ def _listed(
     return shown, [f"{count} more {word}" for word, count in more.items() if count]
 
 
-def _cells(row: views.Row, extras: Sequence[str]) -> Cells:
+def _cells(row: views.Row, extras: Sequence[str], cpu: str) -> Cells:
     shown = row.numbers
     rate = speed(row.verdict.counters)
-    more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound}
+    more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound, "CPU": cpu}
     numbers = (shown.old, shown.new, shown.change, shown.interval)
     return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
 

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command lines of Google Benchmark's own compare.py, as `warpgauge compare` reads them.
+
+``benchmarks A B``, ``filters A REGEX REGEX`` and ``benchmarksfiltered A REGEX B REGEX``: A and B
+are results or programs, and what follows them is for the programs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpgauge.system.errors import UserError
+from warpgauge.system.text import inert, plural, quoted, typed
+
+if TYPE_CHECKING:
+    from warpgauge.commands.arguments import Parser
+    from warpgauge.records.model import Record
+
+REGEX = "REGEX"
+# Of each mode the words behind it.
+MODES = {
+    "benchmarks": ("A", "B"),
+    "filters": ("A", REGEX, REGEX),
+    "benchmarksfiltered": ("A", REGEX, "B", REGEX),
+}
+FOR_PROGRAMS, FILTER = "--benchmark_", "--benchmark_filter="
+
+_MAGIC = (b"\x7fELF", b"#!")  # of a program and of a script
+
+
+@dataclass(frozen=True)
+class Side:
+    path: Path
+    filter: str  # a regular expression, not yet checked; empty for all
+    arguments: tuple[str, ...]
+
+    @property
+    def is_program(self) -> bool:
+        if not self.path.is_file() or not os.access(self.path, os.X_OK):
+            return False
+        with self.path.open("rb") as file:
+            return file.read(4).startswith(_MAGIC)
+
+    @property
+    def command(self) -> list[str]:
+        """The command that runs a program; absolute, because a bare name is looked up in PATH."""
+        chosen = [f"{FILTER}{self.filter}"] if self.filter else []
+        return [str(self.path.absolute()), *self.arguments, *chosen]
+
+
+def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return our words, and those for the programs: --benchmark_…, and what follows a ``--``."""
+    ends = "--" in argv and not MODES.keys().isdisjoint(argv)
+    end = argv.index("--") if ends else len(argv)
+    ours = [word for word in argv[:end] if not word.startswith(FOR_PROGRAMS)]
+    theirs = [word for word in argv[:end] if word.startswith(FOR_PROGRAMS)]
+    return ours, [*theirs, *argv[end + 1 :]]
+
+
+def is_mode(words: Sequence[str]) -> bool:
+    """Return whether these are not the names of two results, one of which is called as a mode."""
+    return len(words) > 2 and words[0] in MODES
+
+
+def sides(words: Sequence[str], arguments: Sequence[str], parser: Parser) -> tuple[Side, Side]:
+    """Return both sides by the mode and its words. Raises UserError for too few of them."""
+    mode, *given = words
+    wanted = MODES[mode]
+    if len(given) < len(wanted):
+        parser.error(f"{mode} needs {' '.join(wanted)}")
+    for_programs = (*given[len(wanted) :], *arguments)
+    named = [*zip(wanted, given, strict=False)]
+    paths = [Path(word) for what, word in named if what != REGEX]
+    filters = [word for what, word in named if what == REGEX] or [""]
+    base, candidate = (Side(paths[at], filters[at], for_programs) for at in (0, -1))
+    return base, candidate
+
+
+def filter_of(both: tuple[Side, Side]) -> str:
+    """Return what --benchmark_filter asks of sides that are no programs; "" for all of them."""
+    asked = [word.removeprefix(FILTER) for word in both[0].arguments if word.startswith(FILTER)]
+    measured = all(side.is_program or side.filter for side in both)
+    return "" if measured or not asked else asked[-1]
+
+
+def load(both: tuple[Side, Side], processes: int) -> tuple[Record, Record]:
+    """Return the records of both sides; programs run so many processes each, in turns.
+
+    With filters, both sides' benchmarks get common names, as upstream makes them. Raises UserError.
+    """
+    from warpgauge.records.load import load as read
+
+    with tempfile.TemporaryDirectory(prefix="warpgauge-compare-") as scratch:
+        ran = _run(both, processes, Path(scratch))
+    found = [record or read(side.path) for side, record in zip(both, ran, strict=True)]
+    if all(side.filter for side in both):
+        common = f"[{both[0].filter} vs. {both[1].filter}]"
+        found = [_renamed(one, side.filter, common) for one, side in zip(found, both, strict=True)]
+    base, candidate = found
+    return base, candidate
+
+
+def remarks(both: tuple[Side, Side], processes: int) -> Iterator[str]:
+    """Yield a sentence on the programs that `load` runs, and on what has no effect."""
+    programs = [side for side in both if side.is_program]
+    if programs:
+        names = " and ".join(dict.fromkeys(inert(str(side.path)) for side in programs))
+        times = f"in {plural(processes, 'process', 'processes')} a side, in turns"
+        more = "warpgauge ab OLD_FOLDER NEW_FOLDER measures in pairs until every row is decided"
+        yield f"Running {names} {times}; {more}."
+    unused = [word for word in both[0].arguments if not word.startswith(FILTER)]
+    if unused and not programs:
+        yield f"{inert(' '.join(unused))}: no effect, because no side is a program."
+
+
+def _run(both: tuple[Side, Side], processes: int, scratch: Path) -> list[Record | None]:
+    """Return the record of each side that is a program. Raises UserError if one fails."""
+    from warpgauge.records.load import load_processes
+    from warpgauge.system import process
+
+    files: list[list[Path]] = [[], []]
+    programs = [(at, side) for at, side in enumerate(both) if side.is_program]
+    for turn in range(processes):
+        for at, side in programs:
+            file = scratch / f"{at}-{turn}.json"
+            out = [f"--benchmark_out={file}", "--benchmark_out_format=json"]
+            ending = process.run([*side.command, *out], math.inf, scratch)
+            if ending.status != 0:
+                raise UserError(f"{side.path}: {ending.described()}; run it by hand")
+            if not file.exists():
+                raise UserError(f"{side.path}: wrote no result; give a Google Benchmark program")
+            files[at].append(file)
+    return [
+        replace(load_processes(of), path=side.path) if of else None
+        for of, side in zip(files, both, strict=True)
+    ]
+
+
+def _renamed(record: Record, filter: str, common: str) -> Record:
+    """Return the benchmarks in whose name `filter` is found, with what it finds as `common`."""
+    import msgspec
+
+    from warpgauge.records.benchmark_filter import replaced
+    from warpgauge.records.model import Source
+    from warpgauge.records.row import Row
+
+    if record.source is not Source.GOOGLE_BENCHMARK:
+        raise UserError(
+            f"{record.path}: is a {record.source.value}, and filters compare benchmarks of Google "
+            "Benchmark's JSON only; leave the filters out"
+        )
+    names = replaced(filter, common, record.rows)
+    if not names:
+        raise UserError(f"{record.path}: no benchmark matches {typed(filter)}; correct it")
+    rows: dict[str, Row] = {}
+    for old, new in names.items():
+        row = msgspec.structs.replace(record.rows[old], name=new)
+        if new in rows:
+            error = f"{quoted(filter)} gives several benchmarks this name: use a narrower one"
+            row = Row(new, {}, row.clock, error=error)
+        rows[new] = row
+    return replace(record, rows=rows)
