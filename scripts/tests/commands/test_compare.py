@@ -176,8 +176,8 @@ def test_an_old_python_can_parse_the_script_and_is_told() -> None:
 
 def test_one_file_alone_is_compared_with_nothing(base: Path) -> None:
     said = command(base)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert "required: BASELINE CANDIDATE" in said.stderr
+    assert (said.returncode, said.stderr) == (3, "")  # it has no baseline
+    assert "a/b" in said.stdout
 
 
 def processes(folder: Path, factor: float, count: int = 7) -> list[str]:
@@ -226,7 +226,7 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
         (["x", "y", "--processes=a"], "--processes comes last"),
         (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
-        ([], "the following arguments are required: BASELINE"),
+        ([], "name a run"),
     ],
 )
 def test_bad_usage_of_processes_is_one_sentence_and_status_2(

@@ -102,7 +102,7 @@ Taken = tuple[object, object, object]
 OTHERWISE = {
     ("warpgauge compare", "--processes"),
     ("warpgauge bisect", "--resume"),
-    ("warpgauge report", "--history"),
+    ("warpgauge compare", "--history"),
     ("warpgauge ci gate", "--programs"),
 }
 

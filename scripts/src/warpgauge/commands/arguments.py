@@ -447,8 +447,8 @@ _SHARED = {
         "wait"),
     "--isolate": {"default": "", "choices": ("always", "auto"), "metavar": "auto",
         "help": "run the programs without network, with read-only files and without the secrets in "
-        "the environment (fixtures/process/isolation.hpp says what stays open), and fail if this machine "
-        "cannot; --isolate=auto: then run them as they are, and say so"},
+        "the environment (fixtures/process/isolation.hpp says what stays open), and fail if this "
+        "machine cannot; --isolate=auto: then run them as they are, and say so"},
     "--against": _valued("REF", str),
     "--fail-on": {"choices": ("resources",), "action": "append", "default": [],
         "help": "also fail on changes of registers, spills, occupancy, kernels and memory"},

@@ -37,7 +37,8 @@ _RUN = "--repository owner/name --run-id 1234"
 _TOKEN = "Reads the token from GH_TOKEN and the API's address from GITHUB_API_URL."
 
 _COMPARE = """\
-Compare two benchmark results: which benchmarks got slower or faster?
+Compare two benchmark results: which benchmarks got slower or faster? A single
+run is compared with the baseline of its GPU model in baselines/.
 
 BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
@@ -47,15 +48,6 @@ Plain files count as one process each, by the median of its repetitions. Give
 several either as a folder or with --processes. Seven files per side let a
 change of 10 % be found. With fewer, only large changes are
 reported (--process-scatter)."""
-
-_REPORT = """\
-Write a comparison as one self-contained HTML file: the verdict, the measurements
-of every benchmark and, with --history, its times over the last nights.
-
-A single RUN is compared with the baseline of its GPU model in baselines/. Of two,
-the first is the baseline and the second is judged. Each is a run file, a
-baseline's folder, or Google Benchmark JSON. Without a baseline the page shows
-only the times."""
 
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or
@@ -78,7 +70,7 @@ filters and benchmarksfiltered, of files or programs, with -a, -d and --no-color
 docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     what = group(parser, "what to compare", "%(prog)s baselines/nvidia-h200 run.json")
     what.add_argument("baseline", type=input_file, nargs="?", metavar="BASELINE", help="the "
-        "accepted times; - is standard input")
+        "accepted times, or the only run; - is standard input")
     what.add_argument("candidate", type=input_file, nargs="?", metavar="CANDIDATE", help="the "
         "times to judge; - is standard input")
     what.add_argument("more", nargs="*", help=argparse.SUPPRESS)
@@ -91,6 +83,8 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     output.add_argument("--all", action="store_true", help="list every benchmark, including "
         "those within tolerance")
     add_output(output)
+    output.add_argument("--history", metavar="BRANCH", help="with --format html: add the last "
+        "nights from this branch, e.g. origin/history, or from the folder of its checkout")
     _add_upstream(output)
     return parser
 
@@ -227,26 +221,6 @@ def history() -> Parser:
             f"last N nights; default {_NIGHTS}")
     for what in (shown, changed, exported):
         add(what, "--filter")
-    return parser
-
-
-def report() -> Parser:
-    parser = Parser(prog="warpgauge report", description=_REPORT, epilog="""\
-exit status:
-  0  the report was written, whatever its verdict
-  2  bad usage, or input that cannot be read
-  3  the report was written, but rows of a Google Benchmark file, or lines of the
-     history, cannot be read
-
-For an exit status that depends on the verdict, use `compare`.""")
-    what = group(parser, "what to show", "%(prog)s build/runs/2026-11-20-090507.json")
-    what.add_argument("runs", type=input_file, nargs="+", metavar="RUN", help="one run: the times "
-        "to show; two: the accepted times, then these; - is standard input")
-    what.add_argument("--history", metavar="BRANCH", help="add the last nights from this branch, "
-        "e.g. origin/history, or from the folder of its checkout")
-    add(what, "--out", help="write the report here; default: RUN with the suffix .html")
-    _add_rule(parser)
-    parser.set_defaults(filter="")
     return parser
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +17,13 @@ from warpgauge.commands.command_lines import compare as command_line
 from warpgauge.commands.main import STATISTICS
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.system import entry_point, environment, streams
+from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
 
 if TYPE_CHECKING:
     from warpgauge.records.model import Record
+    from warpgauge.reports.drawing.course import Course
     from warpgauge.verdict.comparison import Comparison
 
 
@@ -35,7 +37,8 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     options = parse(argv, prog)
     environment.ensure(STATISTICS)
 
-    from warpgauge.commands.output import Formats
+    from warpgauge.commands.output import Formats, unpaired_comparison
+    from warpgauge.history import show as history
     from warpgauge.records.load import load, load_processes
     from warpgauge.reports.formats.terminal import render
     from warpgauge.system.layout import Output
@@ -47,13 +50,21 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
     for sentence in _remarks(options):
         print(sentence, file=sys.stderr)
+    baseline: Record | None
     if options.sides:
         baseline, candidate = upstream.load(options.sides, FEWEST_PROCESSES)
     elif options.processes:
         baseline, candidate = map(load_processes, options.processes)
     else:
-        baseline, candidate = load(options.baseline), load(options.candidate)
-    comparison = judged(baseline, candidate, options, baselines)
+        candidate = load(options.candidate)
+        baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
+    if baseline is None:
+        comparison = unpaired_comparison(candidate, options.allow)
+    else:
+        comparison = judged(baseline, candidate, options, baselines)
+    faults: list[str] = []
+    if options.history is not None:
+        formats = formats.with_history(_history(candidate, options.history, root, faults))
 
     def show() -> None:
         console = Output(highlight=False, color_system="auto" if options.color else None)
@@ -61,7 +72,30 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
             render(comparison, console, show_all=options.all, verbose=options.verbose)
         streams.write(output.get())
 
-    return formats.deliver(comparison, exit_status(comparison), show)
+    status = formats.deliver(comparison, exit_status(comparison), show)
+    return status or history.left_out(faults)
+
+
+def _baseline(run: Record, baselines: Path) -> Record | None:
+    """Return the baseline of the run's GPU model; None if there is none."""
+    from warpgauge.baselines import store
+    from warpgauge.records.load import load
+    from warpgauge.records.model import Source
+    from warpgauge.reports.view import gpu_name
+
+    gpu = gpu_name(run)
+    path = store.find(baselines, gpu) if gpu and run.source is not Source.BASELINE else None
+    return load(path) if path else None
+
+
+def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[str, Course]:
+    from warpgauge.baselines import store
+    from warpgauge.history import courses
+    from warpgauge.reports.view import gpu_name
+
+    if not (gpu := gpu_name(run)):
+        raise UserError(f"{run.path} names no GPU, so it has no history: omit --history")
+    return courses.of_model(store.slug(gpu), given, root, faults)
 
 
 def _remarks(options: argparse.Namespace) -> Iterator[str]:
@@ -125,8 +159,10 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     elif unknown := [*options.more, *for_programs]:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if end == len(argv) and not options.processes:
+        if options.baseline is None:
+            parser.error("name a run, or the accepted times and the times to judge")
         if options.candidate is None:
-            parser.error("the following arguments are required: BASELINE CANDIDATE")
+            options.baseline, options.candidate = None, options.baseline
         if options.baseline == options.candidate == STANDARD_INPUT:
             parser.error("standard input can be read only once: give a file instead of one '-'")
         return options

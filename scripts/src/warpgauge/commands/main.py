@@ -48,7 +48,6 @@ COMMANDS = {
     "baseline": Command("show, prune and check baselines", "baseline.main", STATISTICS),
     "sweep": Command("measure benchmarks over an axis, and plot their variants side by side",
         "sweep.main", *_MEASURING),
-    "report": Command("write a comparison and its history as HTML", "report.main", STATISTICS),
     "profile": Command("run one benchmark under a profiler: calls, kernels, counters, machine code",
         "profile.main", *_MEASURING),
     "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),

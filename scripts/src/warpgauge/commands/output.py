@@ -8,14 +8,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
 from warpgauge.records.model import Record, Source
+from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
+from warpgauge.reports.formats import html
 from warpgauge.reports.formats import terminal as report
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
@@ -102,6 +105,16 @@ class Formats:
         files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
         exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
         return replace(self, files=files, exports=exports)
+
+    def with_history(self, courses: Mapping[str, Course]) -> Formats:
+        """Return the same formats; pages show how each benchmark went over the nights."""
+
+        def drawn(form: Format) -> Format:
+            render = partial(html.render, histories=courses)
+            return replace(form, render=render) if form.name == html.FORMAT.name else form
+
+        files = tuple((drawn(form), path) for form, path in self.files)
+        return replace(self, shown=drawn(self.shown), files=files)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""

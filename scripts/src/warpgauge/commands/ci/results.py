@@ -16,7 +16,6 @@ from pathlib import Path
 from warpgauge.commands import command_lines
 from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.output_file import require_empty
-from warpgauge.commands.report import courses
 from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
 from warpgauge.github import comment as comments
 from warpgauge.github.api import GitHub, Repository, address, number
@@ -25,6 +24,7 @@ from warpgauge.github.nights import Newest
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import Base, Pull, Run, recorded_run
 from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
+from warpgauge.history.courses import courses
 from warpgauge.history.lines import History, Night
 from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal

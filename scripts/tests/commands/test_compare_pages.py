@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge report: one page of one run or two, written whatever it says."""
+"""warpgauge compare writes a page of one run or two, with the history of its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from builders import Json, baseline, context, google, google_row, row, run, scaled, write
 from history_clone import HistoryClone
 from hosted_repository import git
-from warpgauge.commands import report
+from warpgauge.commands import compare
 from warpgauge.history.lines import Ratio
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -36,11 +36,10 @@ class Tree:
     def write(self, document: Json, name: str = "run.json") -> str:
         return str(write(self.root / name, document).relative_to(self.root))
 
-    def report(self, *argv: str, out: str = "run.html") -> str:
-        """The text of the page; what is printed names its path."""
-        assert report.main(argv, self.root) is ExitStatus.OK
-        assert self.capsys.readouterr().out == f"Report: {out}\n"
-        return (self.root / out).read_text(encoding="utf-8")
+    def page(self, *argv: str) -> str:
+        """The text of the page."""
+        compare.main([*argv, "--format=html=it.html"], self.root)
+        return (self.root / "it.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -59,45 +58,34 @@ def headline(page: str) -> str:
 
 def test_a_run_alone_is_held_against_the_baseline_of_its_gpu(tree: Tree) -> None:
     tree.baseline()
-    assert headline(tree.report(tree.write(SLOW))).startswith("FAIL 1 slower")
+    assert headline(tree.page(tree.write(SLOW))).startswith("FAIL 1 slower")
 
 
 def test_one_side_of_pairs_alone_has_nothing_to_compare_with(tree: Tree) -> None:
     document = run([row("memcpy/a", process_rounds=[*range(1, 8)])], pair_id="p")
-    assert headline(tree.report(tree.write(document))).startswith("NOT DECIDED")
+    assert headline(tree.page(tree.write(document))).startswith("NOT DECIDED")
 
 
 def test_two_runs_are_base_and_candidate(tree: Tree) -> None:
     tree.baseline()  # of neither
     base, slow = tree.write(SAME, "old.json"), tree.write(SLOW, "new.json")
-    page = tree.report(base, slow, "--out", "it.html", out="it.html")
+    page = tree.page(base, slow)
     assert headline(page).startswith("FAIL 1 slower")
-    assert "1 faster" in headline(tree.report(slow, base, out="old.html"))
-    assert "2 within tolerance" in headline(
-        tree.report(base, slow, "--min-effect=50", out="new.html")
-    )
+    assert "1 faster" in headline(tree.page(slow, base))
+    assert "2 within tolerance" in headline(tree.page(base, slow, "--min-effect=50"))
 
 
 @pytest.mark.parametrize("document", [SAME, run([row("a/b")], gpu_name=""), google([])])
 def test_without_a_baseline_the_times_stand_alone(tree: Tree, document: Json) -> None:
     rows = [google_row("a/b", time) for time in (10.0, 11.0)]
-    page = tree.report(tree.write(document if document["benchmarks"] else google(rows)))
+    page = tree.page(tree.write(document if document["benchmarks"] else google(rows)))
     assert "There is nothing to compare with" in page
     assert ">new</td>" in page
 
 
-def test_rows_of_google_benchmark_that_cannot_be_read_are_told_beside_the_page(tree: Tree) -> None:
-    rows = [google_row("a/b", 10.0), google_row("a/zero", 0.0)]
-    paths = [tree.write(google(rows), name) for name in ("old.json", "new.json")]
-    assert report.main(paths, tree.root) is ExitStatus.NOT_MEASURED
-    told = tree.capsys.readouterr().err
-    assert all(f"{path}, row 2 ('a/zero'): " in told for path in paths)
-    assert "1 failed" in headline((tree.root / "new.html").read_text(encoding="utf-8"))
-
-
 def test_a_baseline_can_be_shown_by_itself(tree: Tree) -> None:
     tree.baseline()
-    page = tree.report("baselines/nvidia-test", "--out", "it.html", out="it.html")
+    page = tree.page("baselines/nvidia-test")
     assert "There is nothing to compare with" in page
 
 
@@ -109,39 +97,40 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
         history.night(day, {"a/b": 1e-6, "z/z": 1e-6}, ratios=ratios)
     tree.baseline()
     name = tree.write(SLOW)
-    assert "2026-11-07" not in tree.report(name)
-    page = tree.report(name, "--history", "checkout")
+    assert "2026-11-07" not in tree.page(name)
+    page = tree.page(name, "--history", "checkout")
     assert "2026-11-07" in page
     assert "in pairs +6.2 % beside bababababa" in page
     assert "in pairs +7" not in page
     assert "z/z" not in page  # it is none of the run's
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "fetch", "--quiet", "checkout", "main:history")
-    assert tree.report(name, "--history", "history") == page
+    assert tree.page(name, "--history", "history") == page
     history.text("bad", "{")
-    told = [name, "--history=checkout", "--out=it.html"]
-    assert report.main(told, tmp_path) is ExitStatus.NOT_MEASURED
+    same = tree.write(run([row("a/b")]), "same.json")
+    told = [same, same, "--history=checkout", "--format=html=it.html"]
+    assert compare.main(told, tmp_path) == ExitStatus.NOT_MEASURED
     assert "2026-11-07" in (tmp_path / "it.html").read_text(encoding="utf-8")
     with pytest.raises(UserError, match="'nowhere' is not a branch of this clone"):
-        report.main([name, "--history=nowhere"], tmp_path)
+        compare.main([name, "--history=nowhere"], tmp_path)
     other = tree.write(run([row("a/b")], gpu_name="NVIDIA Other"), "other.json")
     with pytest.raises(UserError, match="no nights of 'nvidia-other'"):
-        report.main([other, "--history=history"], tmp_path)
+        compare.main([other, "--history=history"], tmp_path)
     with pytest.raises(UserError, match=r"run\.json names no GPU"):
-        report.main([tree.write(run([row("a/b")], gpu_name="")), "--history=history"], tmp_path)
+        compare.main([tree.write(run([row("a/b")], gpu_name="")), "--history=history"], tmp_path)
 
 
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["run.json", "run.json", "run.json"], "a report has at most two sides"),
+        (["run.json", "run.json", "run.json"], "unrecognized arguments: run.json"),
         (["-", "-"], "standard input"),
-        (["-"], "give --out"),
+        ([], "name a run"),
         (["nowhere.json"], r"nowhere\.json"),
         (["foreign.json"], r"foreign\.json"),
         (["foreign.json", "run.json"], r"foreign\.json"),
-        (["run.json", "--out=mine.html"], r"mine\.html: the file exists and is no page"),
-        (["baselines/nvidia-test"], "which only --record writes"),
+        (["run.json", "--format=html=mine.html"], r"mine\.html: the file exists and is no page"),
+        (["run.json", "--format=html=baselines/x.html"], "which only --record writes"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
@@ -153,7 +142,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     (tree.root / "mine.html").write_text("mine")
     before = sorted(tree.root.rglob("*"))
     with pytest.raises(UserError, match=told) as refused:
-        report.main(argv, tree.root)
+        compare.main(argv, tree.root)
     assert refused.value.status is ExitStatus.BAD_USAGE
     assert "\n" not in str(refused.value)
     assert sorted(tree.root.rglob("*")) == before
