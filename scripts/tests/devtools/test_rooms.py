@@ -27,9 +27,9 @@ MOST_LINES_OF = {
     "external": 1500,
     "why": 2670,
     "fleet": 800,
-    "history": 1345,
+    "history": 1394,
     "github": 2410,
-    "commands": 5347,
+    "commands": 5404,
 }
 
 # What each room may import, beside itself.
@@ -45,7 +45,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "external": {"measure", "records", "system"},
     "why": {"measure", "verdict", "records", "system"},
     "fleet": {"statistics", "verdict", "reports", "records", "system"},
-    "history": {"measure", "baselines", "verdict", "statistics", "records", "system"},
+    "history": {"measure", "baselines", "reports", "verdict", "statistics", "records", "system"},
 }
 _BELOW = {*MAY_IMPORT}
 MAY_IMPORT = {**MAY_IMPORT, "github": _BELOW, "commands": {*_BELOW, "github"}}

@@ -71,6 +71,7 @@ _RARE = {
     *("--allow", "--base-policy", "--baselines", "--commits", "--export", "--fail-on", "--inject"),
     *("--isolate", "--min-effect", "--no-confirm", "--no-wait", "--parallel", "--policy"),
     *("--process-scatter", "--processes", "--programs", "--quick", "--seed", "--self-check"),
+    *("--alpha", "--display_aggregates_only", "--dump_to_json", "--no-color", "--no-utest"),
     "--timeout",
 }
 HELP_ALL = "--help-all"

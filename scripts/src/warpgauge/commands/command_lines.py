@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from warpgauge.commands import upstream
 from warpgauge.commands.arguments import (
     EXIT_STATUS,
     Parser,
@@ -85,21 +86,8 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     add_output(output)
     output.add_argument("--history", metavar="BRANCH", help="with --format html: add the last "
         "nights from this branch, e.g. origin/history, or from the folder of its checkout")
-    _add_upstream(output)
+    upstream.add_options(output)
     return parser
-
-
-def _add_upstream(where: argparse._ActionsContainer) -> None:
-    """Add the options of Google Benchmark's compare.py, for those who are used to type them.
-
-    -a has no effect, because a benchmark is one row here, whatever its repetitions.
-    """
-    opt = where.add_argument
-    opt("-a", "--display_aggregates_only", action="store_true", help=argparse.SUPPRESS)
-    opt("-d", "--dump_to_json", type=file, help=argparse.SUPPRESS)
-    opt("--no-color", action="store_false", dest="color", help=argparse.SUPPRESS)
-    opt("-u", "--utest", "--no-utest", action="store_true", help=argparse.SUPPRESS)
-    opt("--alpha", type=float, help=argparse.SUPPRESS)
 
 
 def _add_rule(parser: Parser) -> None:

@@ -7,6 +7,7 @@ are results or programs, and what follows them is for the programs.
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import tempfile
@@ -52,6 +53,19 @@ class Side:
         """The command that runs a program; absolute, because a bare name is looked up in PATH."""
         chosen = [f"{FILTER}{self.filter}"] if self.filter else []
         return [str(self.path.absolute()), *self.arguments, *chosen]
+
+
+def add_options(where: argparse._ActionsContainer) -> None:
+    """Add the options of upstream's compare.py, for those who are used to typing them."""
+    # fmt: off
+    opt = where.add_argument
+    opt("-a", "--display_aggregates_only", action="store_true", help="no effect: a benchmark is "
+        "one row, whatever its repetitions")
+    opt("-d", "--dump_to_json", metavar="FILE", type=Path, help="as --format json=FILE")
+    opt("--no-color", action="store_false", dest="color", help="print without colours")
+    opt("-u", "--utest", "--no-utest", action="store_true", help="no effect")
+    opt("--alpha", metavar="P", type=float, help="no effect")
+    # fmt: on
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
