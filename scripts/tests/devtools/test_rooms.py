@@ -16,7 +16,7 @@ MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is no
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1820,
+    "system": 1840,
     "records": 1860,
     "callables": 2220,
     "statistics": 1283,
