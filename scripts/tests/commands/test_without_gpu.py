@@ -33,6 +33,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 
     monkeypatch.setattr(build, "build", begins)
     monkeypatch.setattr(process, "GPU_DEVICES", ())
+    monkeypatch.setattr(process, "_LOADED_DRIVER", "/nowhere")
     monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
     monkeypatch.setattr(toolkit, "tool", lambda name: name)
     monkeypatch.chdir(clone.root)
@@ -67,7 +68,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 def test_what_needs_a_gpu_is_refused_before_the_build(
     tree: GitRepository, main: Main, argv: str
 ) -> None:
-    with pytest.raises(UserError, match="there is no GPU here: no driver reports one") as caught:
+    with pytest.raises(UserError, match="no GPU was found: no NVIDIA driver is loaded") as caught:
         main(argv.split(), tree.root)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 

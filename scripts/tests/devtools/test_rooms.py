@@ -12,16 +12,16 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 165  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1840,
+    "system": 1855,
     "records": 1860,
     "callables": 2220,
     "statistics": 1283,
     "verdict": 2950,
-    "reports": 4440,
+    "reports": 4565,
     "measure": 4705,
     "baselines": 771,
     "external": 1500,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 800,
     "history": 1345,
     "github": 2410,
-    "commands": 5135,
+    "commands": 5190,
 }
 
 # What each room may import, beside itself.

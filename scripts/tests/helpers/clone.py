@@ -137,6 +137,7 @@ def empty_clone(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     root = folder / "clone"

@@ -14,7 +14,7 @@ import msgspec
 
 from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
-from warpgauge.measure.gpu_watch import joined
+from warpgauge.measure.gpu_watch import VARIABLE, joined
 from warpgauge.records import program_report
 from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
@@ -426,7 +426,9 @@ def probe(
         if ending.status == BAD_USAGE:
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
-            return Probe({}, ending.stderr_tail() or ending.how)
+            visible = None if environment else os.environ.get(VARIABLE)
+            hidden = f" ({VARIABLE}={visible})" if visible else ""
+            return Probe({}, (ending.stderr_tail() or ending.how) + hidden)
         report = program_report.parsed(ending.stdout.encode())
         if ending.status:
             faults.append(ending.described(report.context if report else ()))

@@ -339,8 +339,6 @@ class Measuring:
         binaries = selection.runnable(wanted, probe)
         if options.inject:
             selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
-        if probe.no_gpu:
-            self.note(f"GPU benchmarks are skipped: {probe.no_gpu}.")
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
@@ -364,7 +362,7 @@ class Measuring:
         probe = Probe({}, missing if not_built else "no selected program needs one")
         builds = self.options.build and self.options.build_dir is None
         if builds and not process.has_gpu():  # then no program that needs one was built
-            probe = Probe({}, "no driver reports a GPU")
+            probe = Probe({}, process.why_no_gpu())
         elif any(binary.needs_gpu for binary in everything):
             probe = discovery.probe(everything, *where, isolate=self.isolates)
         found = probe.context.get("gpu_uuid", "")
