@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from clone import TIMES, Repository
+from warpgauge.measure import build, gpu_watch
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -176,6 +177,17 @@ def test_bad_usage_is_told_before_anything_is_measured(
         repository.bench(*argv)
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert not repository.runs()
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_the_build(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-1": "H200", "GPU-2": "H200"})
+    monkeypatch.delattr(build, "build")
+    said = "there is no GPU 7 here: choose one of 0: H200 (GPU-1), 1: H200 (GPU-2)"
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        repository.bench("--device=7")
+    assert caught.value.status is ExitStatus.BAD_USAGE
 
 
 def test_a_fault_is_one_sentence_of_the_command_and_no_traceback() -> None:
