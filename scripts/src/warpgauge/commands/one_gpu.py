@@ -120,12 +120,11 @@ class Bench(MeasuringCommand):
         options = self.options
         is_check = options.own.self_check is not None
         needs_gpu = isinstance(options.device, str) or options.record or is_check
-        if (needs_gpu or self.kernels is not None) and not options.list:
+        if needs_gpu or self.kernels is not None:
             measuring.require_gpu()
         if self.kernels is not None:
             return self.kernels.built(measuring)
-        is_able = options.list or process.has_gpu()
-        return measuring.built(() if is_able else measuring.host_programs())
+        return measuring.built(() if process.has_gpu() else measuring.host_programs())
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:

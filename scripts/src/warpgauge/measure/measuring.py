@@ -31,7 +31,7 @@ from warpgauge.measure.gpu_watch import GpuWatch
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
-from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
+from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, NOT_BUILT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, ISOLATED
 from warpgauge.system import environment, git, process
@@ -291,7 +291,8 @@ class Measuring:
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""
-        self.provide_driver()
+        if any(one.path.exists() for one in manifest.read(folder).programs):
+            self.provide_driver()
         asked = (self.options.suite, self.options.programs)
         return discovery.find(folder, self.scratch, *asked, isolate=self.isolates)
 
@@ -336,7 +337,12 @@ class Measuring:
         probe = self._probe(everything)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-        binaries = selection.runnable(wanted, probe)
+        built = [one for one in wanted if one.is_built]
+        # Without a GPU, programs that need one are not built on purpose.
+        absent = discovery.not_built(selection.able(wanted, probe))
+        if absent and options.record:
+            raise UserError(f"nothing to record: not built: {inert(', '.join(absent))}")
+        binaries = selection.runnable(built, probe)
         if options.inject:
             selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
         known = machine_context.here(probe.context)
@@ -344,6 +350,10 @@ class Measuring:
             known[GPUS_AT_ONCE] = str(self.at_once)
         if families_left_out:
             known[FAMILIES_LEFT_OUT] = families_left_out
+        if absent:
+            known[NOT_BUILT] = "/".join(absent)
+            ours = options.build_dir is None
+            self.tell_not_built(absent, "omit --no-build" if ours and not options.build else "")
         left_out = discovery.left_out(everything) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
@@ -408,6 +418,11 @@ class Measuring:
         self.note(f"Disturbed, and measured again: {named(names)}")
         time.sleep(_COOLING_S)
         self.wait_for_gpu()
+
+    def tell_not_built(self, families: Sequence[str], remedy: str) -> None:
+        """Name, in one line, the families whose programs are not built."""
+        hint = f" ({remedy})" if remedy else ""
+        self.note(f"Not built: {inert(', '.join(families))}{hint}")
 
     def wait_for_gpu(self) -> None:
         """Wait until no other process uses the GPU, or the time limit is reached."""
