@@ -128,6 +128,17 @@ def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
+def test_without_a_build_it_is_the_gpu_that_is_missing_and_not_the_programs_for_it(
+    tree: GitRepository,
+) -> None:
+    tree.build(tree.root, "release", print)
+    (tree.built / "bench_sync").unlink()
+    assert tree.bench("--no-build", "--quick") is ExitStatus.NOT_MEASURED
+    err = tree.output()[1]
+    assert "No GPU was measured: no NVIDIA driver is loaded." in err
+    assert "Not built" not in err
+
+
 def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> None:
     with pytest.raises(BuildBegan) as caught:
         why.main(["sync/idle", "--against=HEAD~1"], tree.root)

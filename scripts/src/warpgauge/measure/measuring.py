@@ -371,9 +371,12 @@ class Measuring:
         missing = "the GPU benchmarks are not built, because nvcc is missing"
         probe = Probe({}, missing if not_built else "no selected program needs one")
         builds = self.options.build and self.options.build_dir is None
-        if builds and not process.has_gpu():  # then no program that needs one was built
+        needing = [binary for binary in everything if binary.needs_gpu]
+        cannot_tell = needing and not any(binary.is_built for binary in needing)
+        # Without a GPU, a build leaves out the programs that need one.
+        if (builds or cannot_tell) and not process.has_gpu():
             probe = Probe({}, process.why_no_gpu())
-        elif any(binary.needs_gpu for binary in everything):
+        elif needing:
             probe = discovery.probe(everything, *where, isolate=self.isolates)
         found = probe.context.get("gpu_uuid", "")
         if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):
