@@ -1,109 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the comparisons in .github/examples, which this repository wrote itself.
+"""The comparisons of .github/examples in all formats, and the one that `warpgauge demo` shows.
 
-Their run files were not kept. Nothing else reads a comparison: warpgauge judges run files.
-From scripts/, ``PYTHONPATH=src ../.venv/bin/python -m devtools.example_comparison`` makes all files
-of the examples anew.
+Their run files were not kept. From scripts/, ``PYTHONPATH=src ../.venv/bin/python -m
+devtools.example_comparison`` makes all files anew, after a change of a format.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-from dataclasses import fields
-from pathlib import Path
+import gzip
 
-from warpgauge.records.model import Record
-from warpgauge.records.row import Row
+from warpgauge.reports import recorded
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.formats import intervals, markdown, terminal
+from warpgauge.reports.formats import intervals, markdown
 from warpgauge.reports.formats import json as comparison_json
-from warpgauge.reports.formats.json import Side, State
-from warpgauge.system import contract, layout
 from warpgauge.system.environment import ROOT
-from warpgauge.system.location import Place
-from warpgauge.system.text import foreign
-from warpgauge.verdict.comparison import Change, Comparison, Verdict
-from warpgauge.verdict.note import Note
 
 EXAMPLES = ROOT / ".github" / "examples"
-WIDTH = 100  # columns of the text for a terminal
-
-_ERRORS = {State.FAILED: "failed", State.SKIPPED: "skipped"}
-
-
-def load(path: Path) -> Comparison:
-    """Return the comparison in a file that `reports.comparison_json` wrote."""
-    document = contract.decoded(
-        json.loads(path.read_text(encoding="utf-8")), comparison_json.Comparison, Place(path), ""
-    )
-    return Comparison(
-        _side(document.baseline, _rows(document, "baseline")),
-        _side(document.candidate, _rows(document, "candidate")),
-        tuple(map(_verdict, document.verdicts)),
-        notes=tuple(_note(one, document) for one in document.notes),
-        differences=document.differences,
-        refusal=document.refusal,
-        alpha=document.alpha or Comparison.alpha,
-        method=None if document.method is None else _note(document.method, document),
-    )
-
-
-def _note(note: comparison_json.Note, document: comparison_json.Comparison) -> Note:
-    """Return the note with marks (`text.foreign`) at names, sessions, commits and options."""
-    names = [one.name for one in document.verdicts]
-    names += [session.key for session in document.baseline.sessions]
-    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    found = rf"{known}|NVIDIA \w+|scripts/bench --\w+ COMMIT|--\w+|(?<=--filter )\S+(?=\.)"
-    found += r"|(?<=commit )[0-9a-f]+"
-    return Note(note.kind, re.sub(found, lambda one: foreign(one[0]), note.text))
-
-
-def _side(side: Side, rows: Mapping[str, Row]) -> Record:
-    sessions = {session.key: session for session in side.sessions}
-    return Record(Path(side.path), side.source, sessions, rows)
-
-
-def _rows(document: comparison_json.Comparison, side: str) -> dict[str, Row]:
-    rows = {}
-    for verdict in document.verdicts:
-        state: State = getattr(verdict.rows, side)
-        if state is not State.ABSENT:
-            ours = side == "candidate"
-            counters = _known(verdict.counters if ours else verdict.baseline_counters)
-            skipped, error = state is State.SKIPPED, _ERRORS.get(state)
-            row = Row(verdict.name, {}, verdict.clock, counters, error=error, skipped=skipped)
-            rows[row.name] = row
-    return rows
-
-
-def _verdict(one: comparison_json.Verdict) -> Verdict:
-    told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
-    change = one.change
-    if change is None or None in (change.ratio, change.low, change.high):
-        told["change"] = None
-    else:
-        told["change"] = Change(change.ratio or 0.0, change.low or 0.0, change.high or 0.0)
-    told["processes"] = one.processes and (one.processes.baseline, one.processes.candidate)
-    told |= {key: _known(told[key]) for key in ("counters", "baseline_counters")}
-    return Verdict(**told)
-
-
-def _known(counters: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in counters.items() if value is not None}
+# The comparisons by the names of the files that are made of them.
+FILES = {
+    "improvement": EXAMPLES / "improvement.json",
+    "inconclusive": EXAMPLES / "inconclusive.json",
+    "regression": recorded.FILE,
+}
 
 
 def make() -> None:
-    """Write the other formats of each comparison, and what bench shows without a GPU."""
-    for name in ("improvement", "inconclusive", "regression"):
-        found = load(EXAMPLES / f"{name}.json")
+    """Write each comparison in its file's format, as a comment and as a picture."""
+    for name, path in FILES.items():
+        found = recorded.load(path)
+        text = comparison_json.render(found).encode()
+        path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
         drawn = picture.document(intervals.drawn(found), intervals.MARK)
-        texts = {"json": comparison_json.render(found), "md": markdown.render(found), "svg": drawn}
-        for ending, text in texts.items():
-            (EXAMPLES / f"{name}.{ending}").write_text(text, encoding="utf-8")
-    shown = layout.plain(lambda console: terminal.render(found, console), WIDTH)
-    (EXAMPLES / "regression.txt").write_text(shown, encoding="utf-8")
+        for ending, shown in {"md": markdown.render(found), "svg": drawn}.items():
+            (EXAMPLES / f"{name}.{ending}").write_text(shown, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from devtools import example_comparison
+from warpgauge.reports import recorded
 from warpgauge.reports.formats import html as page
 from warpgauge.system.environment import ROOT
 
-EXAMPLE = ROOT / ".github" / "examples" / "regression.json"
 WIDTH, HEIGHT = 1280, 800
 MOST_BYTES = 150_000
 # Of prefers-color-scheme, and what Blink calls it.
@@ -25,7 +24,7 @@ SCHEMES = {"light": 1, "dark": 0}
 
 def make(folder: Path) -> list[Path]:
     """Write ``report-light.png`` and ``report-dark.png`` into `folder`; their paths."""
-    text = page.render(example_comparison.load(EXAMPLE))
+    text = page.render(recorded.load(recorded.FILE))
     made = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         file = Path(scratch, "report.html")

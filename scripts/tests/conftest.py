@@ -111,6 +111,8 @@ def repository(
 ) -> Repository:
     """A clone with a commit, on a machine with a GPU, whose build takes no time."""
     monkeypatch.setenv("WARPGAUGE_COMMIT", "0123456789" * 4)
+    monkeypatch.delenv(gpu_watch.VARIABLE, raising=False)
+    monkeypatch.setattr(gpu_watch, "all_gpus", dict)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     monkeypatch.setattr(build, "build", lambda *arguments: None)

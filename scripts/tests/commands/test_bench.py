@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from clone import TIMES, Repository
-from warpgauge.system.environment import ROOT
+from warpgauge.measure import build, gpu_watch
 from warpgauge.system.errors import ExitStatus, UserError
 
 SCRIPTS = Path(__file__).parents[2]
@@ -28,13 +28,24 @@ def test_without_a_baseline_it_shows_the_values_and_how_to_record(repository: Re
     assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
     shown, err = repository.output()
     assert "idle" in shown
-    assert "There is no baseline for NVIDIA Fake yet" in err
-    assert "--record" in err
+    assert "NVIDIA Fake: scripts/bench --record" in err
+    assert "scripts/bench --against main" in err
+    assert "demo" not in err
     context = json.loads(out.read_text())["context"]
     assert context["gpu_name"] == "NVIDIA Fake"
     assert (context["processes"], context["order_seed"]) == ("3", "1")
     assert (context["commit"], context["dirty"]) == ("0123456789" * 4, "false")
     assert context["inject"] == "sync=1.05"
+
+
+def test_times_without_a_baseline_are_fractions_of_the_ceilings_of_their_run(
+    repository: Repository,
+) -> None:
+    repository.binary("sync", TIMES, ceilings=True)
+    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
+    shown = repository.output()[0]
+    assert re.search(r"time .*of limit spread .* idle .* \d+ % ", shown)
+    assert "of limit: relative to the ceilings that the same run measured" in shown
 
 
 def test_a_recorded_run_is_the_baseline_of_the_next(repository: Repository) -> None:
@@ -96,21 +107,25 @@ def test_a_host_filter_on_a_gpu_machine_knows_its_gpu(repository: Repository) ->
     assert json.loads(out.read_text())["context"]["gpu_name"] == "NVIDIA Fake"
 
 
-def test_without_a_gpu_it_measures_the_host_and_shows_what_was_recorded(
-    repository: Repository,
+@pytest.mark.parametrize(("visible", "why"), [(None, NO_GPU), ("7", f"{NO_GPU} (CUDA_VISIBLE_")])
+def test_without_a_gpu_it_measures_the_host_and_says_why_and_what_a_gpu_shows(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, visible: str | None, why: str
 ) -> None:
     repository.record()
     repository.output()
-    example = repository.root / ".github" / "examples" / "regression.txt"
-    example.parent.mkdir(parents=True)
-    example.write_bytes((ROOT / example.relative_to(repository.root)).read_bytes())
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     repository.binary("sync", TIMES, no_gpu=NO_GPU)
     out = repository.root / "host.json"
     assert repository.bench("--quick", "--out", str(out)) is ExitStatus.NOT_MEASURED
-    shown, err = repository.output()
-    assert f"GPU benchmarks are skipped: {NO_GPU}." in err
-    assert "RECORDED on a GPU and not measured here" in shown
-    assert "1 slower" in shown
+    shown, err = repository.capsys.readouterr()
+    assert "copy" in shown
+    *_, reason, demo, _ = err.splitlines()  # the last one names the log
+    assert why in reason
+    assert "exit status 3" in reason
+    assert demo.endswith(": scripts/warpgauge demo")
+    assert err.count(NO_GPU) == 1
+    assert "--record" not in err
     assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]
 
 
@@ -162,6 +177,17 @@ def test_bad_usage_is_told_before_anything_is_measured(
         repository.bench(*argv)
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert not repository.runs()
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_the_build(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-1": "H200", "GPU-2": "H200"})
+    monkeypatch.delattr(build, "build")
+    said = "there is no GPU 7 here: choose one of 0: H200 (GPU-1), 1: H200 (GPU-2)"
+    with pytest.raises(UserError, match=re.escape(said)) as caught:
+        repository.bench("--device=7")
+    assert caught.value.status is ExitStatus.BAD_USAGE
 
 
 def test_a_fault_is_one_sentence_of_the_command_and_no_traceback() -> None:

@@ -92,7 +92,7 @@ def test_a_minimum_that_does_not_fit_is_measured_and_told(
 def test_without_a_baseline_nothing_is_open(repository: Repository) -> None:
     assert repository.bench("--budget", "1m") is ExitStatus.NOT_MEASURED
     assert set(rounds(repository.runs()[0]).values()) == {3}
-    assert "There is no baseline for NVIDIA Fake yet" in repository.output()[1]
+    assert "To record a baseline of NVIDIA Fake" in repository.output()[1]
 
 
 @pytest.mark.parametrize("against", [("--against", "HEAD"), ()])

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
 from two_folders import TwoFolders
+from warpgauge.measure import build, drive_lines
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -49,6 +52,38 @@ def test_a_program_that_cannot_list_its_benchmarks_is_told_and_no_success(
     out, err = repository.output()
     assert out == "host/copy"
     assert "bench_sync: cannot list its benchmarks" in err
+
+
+def test_a_list_builds_nothing_and_names_what_is_not_built_in_one_line(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(build, "build")
+    for family in ("cache", "gemm"):
+        repository.binary(family)
+        (repository.built / f"bench_{family}").unlink()
+    assert repository.bench("--list") is ExitStatus.NOT_MEASURED
+    out, err = repository.capsys.readouterr()
+    assert out.splitlines() == [*HOST_TIMES, *TIMES]
+    assert err.splitlines() == [
+        "Not built: cache, gemm (scripts/bench builds what this machine can run)"
+    ]
+    assert repository.bench("--list", "--filter=^gemm/") is ExitStatus.NOT_MEASURED
+    assert repository.output()[0] == ""
+
+
+def test_in_a_fresh_clone_a_list_names_the_families_by_their_sources(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(build, "build")
+    monkeypatch.setattr(drive_lines, "provide", None)  # which would build the driver
+    shutil.rmtree(repository.built)
+    (repository.root / "benchmarks").mkdir()
+    for name in ("sync.cu", "host.cpp", "sync_ways.hpp", "README.md"):
+        (repository.root / "benchmarks" / name).touch()
+    assert repository.bench("--list") is ExitStatus.NOT_MEASURED
+    out, err = repository.output()
+    assert out == ""
+    assert err.startswith("Not built: host, sync (")
 
 
 def test_two_folders_list_what_either_has_and_measure_nothing(folders: TwoFolders) -> None:

@@ -48,6 +48,26 @@ def test_help_imports_no_package_of_others_and_little_of_ours(argv: tuple[str, .
     assert len(ours) <= MOST_MODULES_OF_HELP
 
 
+@pytest.mark.parametrize("starter", ["test", "lint"])
+def test_help_for_developers_installs_nothing(starter: str) -> None:
+    done = run("--help", launcher=starter, python=("-S", "-E", "-X", "importtime"))
+    assert done.stdout.startswith(f"usage: {starter} ")
+    # In an environment with the packages, another interpreter would have parsed the options.
+    assert "devtools.checks" in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("argv", [("--help",), ("--version",), ("bench", "--help")], ids=" ".join)
+def test_a_reader_of_help_may_leave_at_once(argv: tuple[str, ...], unbuffered: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, str(SCRIPTS / "warpgauge"), *argv]
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with os.fdopen(writer, "w") as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, env=env, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 PARSERS = [*COMMANDS, *(f"ci.{name}" for name in CI)]
 
 

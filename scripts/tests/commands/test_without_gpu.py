@@ -33,6 +33,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 
     monkeypatch.setattr(build, "build", begins)
     monkeypatch.setattr(process, "GPU_DEVICES", ())
+    monkeypatch.setattr(process, "_LOADED_DRIVER", "/nowhere")
     monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
     monkeypatch.setattr(toolkit, "tool", lambda name: name)
     monkeypatch.chdir(clone.root)
@@ -67,7 +68,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 def test_what_needs_a_gpu_is_refused_before_the_build(
     tree: GitRepository, main: Main, argv: str
 ) -> None:
-    with pytest.raises(UserError, match="there is no GPU here: no driver reports one") as caught:
+    with pytest.raises(UserError, match="no GPU was found: no NVIDIA driver is loaded") as caught:
         main(argv.split(), tree.root)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
@@ -91,13 +92,10 @@ def test_what_can_do_something_without_a_gpu_builds(
         main(argv.split(), tree.root)
 
 
-@pytest.mark.parametrize(("argv", "programs"), [("", ["bench_host", TARGET]), ("--list", ())])
-def test_only_the_programs_that_can_run_are_built(
-    tree: GitRepository, argv: str, programs: Sequence[str]
-) -> None:
+def test_only_the_programs_that_can_run_are_built(tree: GitRepository) -> None:
     with pytest.raises(BuildBegan) as caught:
-        bench.main(argv.split(), tree.root)
-    assert caught.value.args == (programs,)
+        bench.main([], tree.root)
+    assert caught.value.args == (["bench_host", TARGET],)
 
 
 def test_of_a_base_its_own_programs_are_built(
@@ -128,6 +126,17 @@ def test_a_program_that_is_not_built_for_want_of_a_gpu_needs_one(
     with pytest.raises(UserError, match="measured: it needs a GPU: ") as caught:
         tree.bench("--filter", "^sync/")
     assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_without_a_build_it_is_the_gpu_that_is_missing_and_not_the_programs_for_it(
+    tree: GitRepository,
+) -> None:
+    tree.build(tree.root, "release", print)
+    (tree.built / "bench_sync").unlink()
+    assert tree.bench("--no-build", "--quick") is ExitStatus.NOT_MEASURED
+    err = tree.output()[1]
+    assert "No GPU was measured: no NVIDIA driver is loaded." in err
+    assert "Not built" not in err
 
 
 def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> None:

@@ -27,6 +27,8 @@ from warpgauge.commands.measuring_command import RunPaths
 from warpgauge.github import artifact, gpus, nights
 from warpgauge.github.artifact import MOST_ARTIFACTS
 from warpgauge.github.gpus import TOPIC
+from warpgauge.reports import recorded
+from warpgauge.reports.formats import json as comparison_json
 from warpgauge.system.environment import ROOT
 from workflows import Call, Job, Step, calls, files, jobs, run_steps
 
@@ -453,7 +455,7 @@ def test_one_can_have_a_commit_searched_for_and_no_word_of_it_is_another_command
 
 def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Path) -> None:
     name = "Name the command that finds the commit"
-    found = json.loads((ROOT / ".github" / "examples" / "regression.json").read_text())
+    found = json.loads(comparison_json.render(recorded.load(recorded.FILE)))
     (row,) = [one["name"] for one in found["verdicts"] if one["outcome"] == "REGRESSION"]
     summary = tree / "summary"
     (tree / "comparison.json").write_text(json.dumps(found))

@@ -256,6 +256,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(process, "GPU_DEVICES", (str(tmp_path / "nvidiactl"),))
+    monkeypatch.setattr(process, "_LOADED_DRIVER", tmp_path / "version")
     program = tmp_path / "nvidia-smi"
 
     def install(script: str) -> None:
@@ -302,12 +303,24 @@ def test_a_runner_without_a_driver_has_no_gpu(
     driver: Callable[[str], None], tmp_path: Path, script: str
 ) -> None:
     driver(script)
-    with pytest.raises(UserError, match="there is no GPU here: no driver reports one") as caught:
+    with pytest.raises(UserError, match="no GPU was found: no NVIDIA driver is load") as caught:
         process.require_gpu()
     assert caught.value.status is ExitStatus.NOT_MEASURED
+    (tmp_path / "version").touch()
+    assert process.why_no_gpu() == "the NVIDIA driver is loaded, but shows no GPU"
     device = tmp_path / "nvidiactl"
     device.touch()
     process.require_gpu()
     device.unlink()
     driver("echo NVIDIA L4")
     process.require_gpu()
+
+
+@pytest.mark.parametrize("visible", ["", "-1"])
+def test_gpus_that_are_hidden_from_programs_are_none(
+    driver: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, visible: str
+) -> None:
+    driver("echo NVIDIA L4")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(UserError, match=r"CUDA_VISIBLE_DEVICES=\S+ hides every GPU"):
+        process.require_gpu()

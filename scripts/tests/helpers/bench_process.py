@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forked import Forked
 from warpgauge.commands import bench
-from warpgauge.measure import build
+from warpgauge.measure import build, gpu_watch
 from warpgauge.system import entry_point, environment, locks
 
 
@@ -39,6 +39,7 @@ class BenchProcess:
         def work() -> int:
             os.chdir(self.root)
             os.environ |= {"COLUMNS": "200", "WARPGAUGE_COMMIT": "0123456789" * 4}
+            gpu_watch.all_gpus = dict
             locks._GPUS = self.root / "gpus"
             build.build = lambda *arguments: self.built
             environment.provide = lambda needs, say: None

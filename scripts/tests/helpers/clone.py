@@ -15,7 +15,7 @@ import pytest
 import fake_binary
 from hosted_repository import git
 from warpgauge.commands import bench
-from warpgauge.measure import build
+from warpgauge.measure import build, gpu_watch
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -137,6 +137,8 @@ def empty_clone(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.delenv("WARPGAUGE_COMMIT", raising=False)
+    monkeypatch.delenv(gpu_watch.VARIABLE, raising=False)
+    monkeypatch.setattr(gpu_watch, "all_gpus", dict)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(environment, "provide", lambda needs, say: None)
     root = folder / "clone"

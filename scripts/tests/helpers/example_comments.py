@@ -8,27 +8,27 @@ Made from the comparisons beside them:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from devtools import example_comparison
+from devtools.example_comparison import EXAMPLES, FILES
 from warpgauge.github import comment
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import Base, Run
+from warpgauge.reports import recorded
 
 _HOME = "https://github.com/OWNER/NAME"
 _RUN = f"{_HOME}/actions/runs/1002"
 _WORST = "gemm/register_2d/f32/n:2048"
 
 
-def made(folder: Path) -> Mapping[str, str]:
-    """The comments' texts by the names of their files, from the comparisons in `folder`."""
+def made() -> Mapping[str, str]:
+    """The comments' texts by the names of their files, from the comparisons of the examples."""
     head, base = "e5" * 20, Base("main", "b4" * 20)
     run = Run("OWNER/NAME", 1002, 7, 1, True, head, "faster-gemm", "OWNER/NAME", _RUN)
     source = {_WORST: f"{_HOME}/blob/{head}/benchmarks/gemm.cu#L80"}
 
     def part(name: str, example: str, job: int) -> Part:
-        found = example_comparison.load(folder / f"{example}.json")
+        found = recorded.load(FILES[example])
         history = f"https://owner.github.io/NAME/{_gpu(name).slug}/"
         report = f"{_HOME}/actions/runs/1003/artifacts/14"
         urls = (f"{_RUN}/job/{job}", f"{_RUN}/artifacts/{job}", history, report)
@@ -52,6 +52,5 @@ def _gpu(name: str) -> Gpu:
 
 
 if __name__ == "__main__":
-    examples = Path(__file__).parents[3] / ".github" / "examples"
-    for file, text in made(examples).items():
-        (examples / file).write_text(text, encoding="utf-8")
+    for file, text in made().items():
+        (EXAMPLES / file).write_text(text, encoding="utf-8")

@@ -72,17 +72,28 @@ def test_a_driver_that_does_not_say_knows_of_nobody(
     assert calls.count("nvmlShutdown") == (call != "nvmlInit")
 
 
-def test_the_one_asked_for_is_chosen_and_one_that_is_not_there_not_measured(
+def test_the_one_asked_for_is_chosen_and_one_that_is_not_there_refused_with_what_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine(monkeypatch, TWO)
     for device in (1, "GPU-2"):
         assert gpu_watch.chosen(device) == {"gpu_uuid": "GPU-2", "gpu_name": "H200"}
-    for device in (2, "GPU-3"):
-        fault = f"^there is no GPU {device} here: the driver shows 2 GPUs"
-        with pytest.raises(UserError, match=fault) as caught:
-            gpu_watch.chosen(device)
-        assert caught.value.status is ExitStatus.NOT_MEASURED
+    there = "choose one of 0: H200 (GPU-1), 1: H200 (GPU-2)"
+    for device, missing in ((2, "2"), ("GPU-3", "GPU-3"), ("0,7", "7")):
+        for ask in (gpu_watch.chosen, gpu_watch.require):
+            with pytest.raises(UserError) as caught:
+                ask(device)
+            assert str(caught.value) == f"there is no GPU {missing} here: {there}"
+            assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_an_index_among_visible_gpus_is_for_the_programs_to_judge_and_a_uuid_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine(monkeypatch, TWO, visible="1")
+    gpu_watch.require(5)
+    with pytest.raises(UserError, match="no GPU GPU-3 here"):
+        gpu_watch.require("GPU-3")
 
 
 ONE = {"GPU-1": "H200"}
@@ -107,5 +118,5 @@ def test_the_only_one_is_known_without_asking_and_of_several_none(
 def test_without_a_driver_there_is_none(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, TWO, fails=call)
     assert gpu_watch.chosen(None) == {}
-    with pytest.raises(UserError, match="the driver shows 0 GPUs"):
+    with pytest.raises(UserError, match="no driver reports a GPU"):
         gpu_watch.chosen(0)

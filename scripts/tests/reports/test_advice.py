@@ -12,7 +12,7 @@ import pytest
 from comparisons import comparison, record, verdict
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Source
-from warpgauge.reports.advice import again, next_step
+from warpgauge.reports.advice import again, first_steps, next_step
 from warpgauge.reports.formats import markdown
 from warpgauge.reports.formats.github import render as annotated
 from warpgauge.reports.markdown_text import code
@@ -47,6 +47,34 @@ def commands(found: Comparison) -> list[str]:
 def test_a_pair_is_measured_beside_its_own_base() -> None:
     told = ["scripts/bench --against aaaaaaaaaa --filter '^gemm/a$'"]
     assert commands(pair_of(slower(Evidence.PAIRED))) == told
+
+
+@pytest.mark.parametrize(
+    ("where", "record_it", "compare_it"),
+    [
+        ({}, "scripts/bench --record", "scripts/bench --against main"),
+        (
+            {"build_dir": "out", "baselines": "b"},
+            "scripts/bench --build-dir out --baselines b --record",
+            "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER",
+        ),
+        (
+            {"manifest": "k.toml", "baselines": "b"},
+            "scripts/bench --kernels k.toml --baselines b --record",
+            "scripts/warpgauge evaluate BASE CANDIDATE",
+        ),
+        (
+            {"file": "mine.py", "baselines": "b"},
+            "scripts/bench mine.py --baselines b --record",
+            "scripts/bench mine.py --baselines b --against main",
+        ),
+    ],
+)
+def test_a_run_without_a_baseline_has_a_command_to_record_and_one_to_compare(
+    where: dict[str, str], record_it: str, compare_it: str
+) -> None:
+    steps = first_steps(record("run.json", Source.RUN, **where))
+    assert [step.command for step in steps] == [record_it, compare_it]
 
 
 def test_the_first_rows_have_a_command_and_the_worst_an_entry_of_a_policy(tmp_path: Path) -> None:

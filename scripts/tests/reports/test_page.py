@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Sequence
@@ -14,15 +15,15 @@ import pytest
 
 import example_comments
 from comparisons import comparison, of_every_kind, verdict, with_text
-from devtools import example_comparison
+from devtools.example_comparison import EXAMPLES, FILES
 from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
+from warpgauge.reports import recorded
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.formats import intervals, terminal
+from warpgauge.reports.formats import intervals
 from warpgauge.reports.formats import json as comparison_json
 from warpgauge.reports.formats.markdown import render
-from warpgauge.system import layout
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import (
     Comparison,
@@ -200,27 +201,23 @@ def test_the_worst_of_five_hundred_changed_rows_is_the_first_and_all_tables_are_
     assert "family5/a/n:500" in seen["rows"][0]["text"]
 
 
-EXAMPLES = ROOT / ".github" / "examples"
-COMPARED = ("improvement", "inconclusive", "regression")
-
-
 def test_the_examples_are_made_from_their_comparisons() -> None:
     files = filter(Path.is_file, EXAMPLES.iterdir())
     texts = {file.name: file.read_text(encoding="utf-8") for file in files}
-    comments = example_comments.made(EXAMPLES)
-    made = {f"{name}.{end}" for name in COMPARED for end in ("json", "md", "svg")}
-    assert texts.keys() == {"README.md", "regression.txt"} | made | comments.keys()
-    for name in COMPARED:
-        found = example_comparison.load(EXAMPLES / f"{name}.json")
-        assert texts[f"{name}.json"] == comparison_json.render(found), name
+    comments = example_comments.made()
+    made = {f"{name}.{end}" for name in FILES for end in ("md", "svg")}
+    kept = {path.name for path in FILES.values() if path.parent == EXAMPLES}
+    assert texts.keys() == {"README.md"} | kept | made | comments.keys()
+    for name, path in FILES.items():
+        content = path.read_bytes()
+        plain = gzip.decompress(content) if path.suffix == ".gz" else content
+        found = recorded.load(path)
+        assert plain.decode() == comparison_json.render(found), name
         assert texts[f"{name}.md"] == render(found), name
         drawn = picture.document(intervals.drawn(found), intervals.MARK)
         assert texts[f"{name}.svg"] == drawn, name
     for name, text in comments.items():
         assert texts[name] == text, name
-    slower = example_comparison.load(EXAMPLES / "regression.json")
-    shown = layout.plain(lambda console: terminal.render(slower, console), example_comparison.WIDTH)
-    assert texts["regression.txt"] == shown
 
 
 @needs_browser

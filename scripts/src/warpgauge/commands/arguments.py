@@ -454,7 +454,8 @@ _SHARED = {
     "--fail-on": {"choices": ("resources",), "action": "append", "default": [],
         "help": "also fail on changes of registers, spills, occupancy, kernels and memory"},
     "--policy": _valued("FILE", Path),
-    "--list": _flag("list the benchmarks that would run, one per line, and exit"),
+    "--list": _flag("list the benchmarks that would run, one per line, as far as their "
+        "programs are built, and exit"),
     "--out": _valued("FILE", file, "write the run file here; default build/runs/<time>.json"),
     "--why": _flag("investigate benchmarks that pairs found slower, for at most 3 minutes; adds "
         "the reason to the report, and traces and machine code next to the run file"),

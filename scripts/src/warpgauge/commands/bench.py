@@ -14,7 +14,7 @@ from warpgauge.commands.arguments import EVERY_GPU, FILE, contradiction, refuse_
 from warpgauge.commands.measuring_command import Options, options_of, print_names
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
 from warpgauge.commands.worker_processes import Ended, Work
-from warpgauge.measure import discovery, journal, selection
+from warpgauge.measure import discovery, journal, manifest, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
@@ -125,15 +125,28 @@ def _resumed(asked: Bench, root: Path) -> Bench:
 
 
 def _listed(one: Bench) -> ExitStatus:
-    """Print the names that `one` would measure; build first unless --no-build. Raises UserError."""
+    """Print the names that `one` would measure, without a build. Raises UserError."""
     options = one.options
     if one.kernels is not None:  # known without a build
         print_names(selection.required(options.filter, [case.name for case in one.kernels.cases]))
         return ExitStatus.OK
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
-        everything = measuring.found(one.built(measuring).programs)
-        return one.print_names(selection.wanted(everything, options.filter, suites=True))
+        folder = options.build_dir or one.root / "build" / "release"
+        remedy = "scripts/bench builds what this machine can run"
+        if options.build_dir is None and not manifest.read(folder).programs:
+            sources = [*one.root.glob("benchmarks/*.cu"), *one.root.glob("benchmarks/*.cpp")]
+            measuring.tell_not_built(sorted(path.stem for path in sources), remedy)
+            return ExitStatus.NOT_MEASURED
+        everything = measuring.found(folder)
+        absent = discovery.not_built(everything)
+        if absent:
+            measuring.tell_not_built(absent, remedy if options.build_dir is None else "")
+        built = [binary for binary in everything if binary.is_built]
+        if absent and not any(one.names for one in selection.chosen(built, options.filter)):
+            return ExitStatus.NOT_MEASURED
+        status = one.print_names(selection.wanted(built, options.filter, suites=True))
+        return ExitStatus.NOT_MEASURED if absent else status
 
 
 def on_every_gpu(one: Bench) -> ExitStatus:

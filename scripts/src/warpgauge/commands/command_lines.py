@@ -27,6 +27,7 @@ from warpgauge.commands.arguments import (
     positive,
     revision,
 )
+from warpgauge.reports.format import FORMATS
 from warpgauge.system import environment
 from warpgauge.system.errors import UserError
 
@@ -98,6 +99,19 @@ def _add_rule(parser: Parser) -> None:
         "standard deviation between two processes of the same code, used if a side has fewer than "
         "three plain files; default: 15")
     add_comparison_options(rule)
+
+
+def demo() -> Parser:
+    parser = Parser(
+        prog="warpgauge demo",
+        description="Show a comparison that was recorded on a GPU: what scripts/bench --against "
+        "shows there. Needs no GPU, no compiler and no build.",
+        epilog="Exit status: 0 shown, whatever its verdict; 2 bad usage.",
+    )
+    output = group(parser, "output", "%(prog)s --format html=demo.html")
+    add_formats(output, "comparison", FORMATS)
+    add(output, "--verbose", help="show longer notes and the decision rule, too")
+    return parser
 
 
 def baseline() -> Parser:

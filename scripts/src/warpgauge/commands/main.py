@@ -55,6 +55,8 @@ COMMANDS = {
     "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),
     "why": Command("find the reason why a benchmark is slower than in another build",
         "why.main", *_MEASURING),
+    "demo": Command("show a recorded comparison: what a run on a GPU looks like", "demo.main",
+        STATISTICS),
     "fidelity": Command("compare device times with CUPTI's",
         "command_lines.run_fidelity", STATISTICS),
 }

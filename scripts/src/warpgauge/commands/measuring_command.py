@@ -18,10 +18,10 @@ from typing import ClassVar
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import FILE, contradiction
+from warpgauge.commands.arguments import EVERY_GPU, FILE, contradiction
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
-from warpgauge.measure import python_file, run_file
+from warpgauge.measure import gpu_watch, python_file, run_file
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
@@ -68,6 +68,8 @@ def options_of(
     values = {**vars(measuring_lines.bench().parse_args([])), **vars(given), **fixed}
     for regex in ("filter", "programs"):
         matches(values[regex], "", f"--{regex}")
+    if values["device"] not in (None, EVERY_GPU):
+        gpu_watch.require(values["device"])
     if (file := values["file"]) is not None:
         if values["build_dir"] is not None or not values["build"]:
             raise contradiction(FILE, "--build-dir or --no-build")

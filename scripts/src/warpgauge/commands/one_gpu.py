@@ -28,6 +28,7 @@ from warpgauge.records import load
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.reports.advice import first_steps
 from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -119,12 +120,11 @@ class Bench(MeasuringCommand):
         options = self.options
         is_check = options.own.self_check is not None
         needs_gpu = isinstance(options.device, str) or options.record or is_check
-        if (needs_gpu or self.kernels is not None) and not options.list:
+        if needs_gpu or self.kernels is not None:
             measuring.require_gpu()
         if self.kernels is not None:
             return self.kernels.built(measuring)
-        is_able = options.list or process.has_gpu()
-        return measuring.built(() if is_able else measuring.host_programs())
+        return measuring.built(() if process.has_gpu() else measuring.host_programs())
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:
@@ -270,14 +270,8 @@ class Bench(MeasuringCommand):
                 print_line(self.results, line)
             return ExitStatus.OK
         if base is None:
-            note(without_baseline(probe))
-            for line in self.options.formats.unwritten:
+            for line in (*self.options.formats.unwritten, *without_baseline(probe, run)):
                 note(line)
-        if probe.no_gpu:
-            if self.options.build_dir is None:
-                show.recorded(self.root / ".github" / "examples" / "regression.txt")
-            status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
-            note(f"No GPU was measured, so this run cannot pass: exit status {status:d}.")
         return status
 
     def _against(
@@ -388,14 +382,17 @@ def _goes_on(there: Journal, measuring: Measuring) -> Iterator[None]:
     there.remove()
 
 
-def without_baseline(probe: Probe) -> str:
-    """Return why there is no baseline, and what to do."""
-    if probe.no_gpu:
-        return "Nothing to compare with: a baseline belongs to a GPU model. ab compares two builds."
-    name = probe.context.get("gpu_name")
-    if name is None:
-        return "Nothing to compare with: no benchmark ran long enough to report its GPU."
-    return f"There is no baseline for {name} yet: run the same command with --record to make one"
+def without_baseline(probe: Probe, run: Record) -> tuple[str, ...]:
+    """Return what to do about a run that has no baseline to be compared with, line by line."""
+    if probe.no_gpu:  # a baseline belongs to a GPU model
+        status = f"exit status {ExitStatus.NOT_MEASURED:d}"
+        return (
+            f"No GPU was measured: {probe.no_gpu}. So this run cannot pass ({status}).",
+            "To see what a run on a GPU looks like: scripts/warpgauge demo",
+        )
+    if "gpu_name" not in probe.context:
+        return ("Nothing to compare with: no benchmark ran long enough to report its GPU.",)
+    return tuple(f"{step.words} {step.command}" for step in first_steps(run))
 
 
 def _used_up(measuring: Measuring, commit: str, rules: Policy | None) -> list[Expected]:

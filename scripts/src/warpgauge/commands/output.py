@@ -206,13 +206,6 @@ class Conclusion:
         Formats(exports=self.formats.exports).deliver(alone, exit_status(alone), lambda: None)
         return ExitStatus.NOT_MEASURED
 
-    def recorded(self, example: Path) -> None:
-        """Print the recorded comparison of GPU times in `example`, if the file exists."""
-        if example.exists():
-            self.console.print()
-            self.console.rule("An example, RECORDED on a GPU and not measured here", characters="=")
-            print_line(self.console, example.read_text(encoding="utf-8"))
-
     def _write_page(self, found: Comparison) -> None:
         """Write the automatic HTML page: it replaces no other file, and its failure only shows."""
         if self.page is None:

@@ -134,6 +134,8 @@ class _SweepCommand(MeasuringCommand):
                 why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
                 raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
             suite = measuring.suite_of(programs)
+            if suite.probe.no_gpu:
+                measuring.note(f"GPU benchmarks are skipped: {suite.probe.no_gpu}.")
             held.enter_context(self.alone_in(self.runs))
             measuring = self.watched(measuring, suite.known.get("gpu_uuid", ""), held)
             processes = options.processes or QUICK_PROCESSES

@@ -14,7 +14,7 @@ import msgspec
 
 from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
-from warpgauge.measure.gpu_watch import joined
+from warpgauge.measure.gpu_watch import VARIABLE, joined
 from warpgauge.records import program_report
 from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
@@ -47,6 +47,7 @@ class Binary:
 
     path: Path
     names: tuple[str, ...] = ()
+    is_built: bool = True
     fault: str | None = None  # why its benchmarks could not be listed
     not_driven: str = ""  # why not, if it uses another warpgauge; part of `fault`
     driven: bool = False  # speaks the protocol of the driver, as programs that use warpgauge do
@@ -136,8 +137,8 @@ def find(
 ) -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
-    Each has its benchmarks of the suite, possibly none; a missing program carries a fault. Programs
-    that `asked`, the REGEX of --programs, does not select are not started.
+    Each has its benchmarks of the suite, possibly none. Programs that `asked`, the REGEX of
+    --programs, does not select are not started.
     """
     programs = manifest.read(build).programs
     if not programs:
@@ -147,7 +148,12 @@ def find(
         )
     names = manifest.named([one.path.name for one in programs], asked, build)
     chosen = [unlisted(one) for one in programs if one.path.name in names]
-    return with_own_names(listed(chosen, scratch, suite, isolate=isolate))
+    there = [one for one in chosen if one.path.exists()]
+    absent = [
+        replace(one, is_built=False, fault="is not built") for one in chosen if one not in there
+    ]
+    everything = [*listed(there, scratch, suite, isolate=isolate), *absent]
+    return with_own_names(sorted(everything, key=lambda one: one.path.name))
 
 
 def unlisted(program: manifest.Program) -> Binary:
@@ -266,6 +272,11 @@ def _checked(program: Binary, names: Sequence[str]) -> Binary:
 def _is_name(name: str) -> bool:
     """Return whether a filter can select a benchmark of this name, and a run file can hold it."""
     return is_name(name) and name.isprintable() and "\N{REPLACEMENT CHARACTER}" not in name
+
+
+def not_built(binaries: Iterable[Binary]) -> list[str]:
+    """Return the families of the programs that are not built."""
+    return [one.family for one in binaries if not one.is_built]
 
 
 def families_left_out(build: Path, found: Iterable[Binary]) -> str:
@@ -426,7 +437,9 @@ def probe(
         if ending.status == BAD_USAGE:
             raise UserError(ending.stderr_tail() or ending.how)
         if ending.status == NOT_MEASURABLE:
-            return Probe({}, ending.stderr_tail() or ending.how)
+            visible = None if environment else os.environ.get(VARIABLE)
+            hidden = f" ({VARIABLE}={visible})" if visible else ""
+            return Probe({}, (ending.stderr_tail() or ending.how) + hidden)
         report = program_report.parsed(ending.stdout.encode())
         if ending.status:
             faults.append(ending.described(report.context if report else ()))

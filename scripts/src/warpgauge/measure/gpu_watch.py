@@ -16,7 +16,7 @@ import pynvml
 
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
-from warpgauge.system.text import inert, plural
+from warpgauge.system.text import inert
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _PATIENCE_S, _POLL_S = 60.0, 0.5
@@ -130,13 +130,32 @@ def chosen(device: int | str | None) -> Mapping[str, str]:
         if len(seen) != 1:
             return {}
         (device,) = seen
+    if not gpus:
+        fault = f"there is no GPU {device} here: no driver reports a GPU"
+        raise UserError(fault, ExitStatus.NOT_MEASURED)
+    return joined([(uuid, gpus[uuid]) for uuid in _named(device, gpus)])
+
+
+def require(device: int | str) -> None:
+    """Raise UserError for a device of --device (CUDA's index or a UUID) that is not there.
+
+    Nothing is refused that the driver cannot tell.
+    """
+    # An index counts the GPUs that CUDA shows, whose order the driver does not know.
+    by_index = any(one.isdigit() for one in str(device).split(","))
+    if not (by_index and VARIABLE in os.environ) and (gpus := all_gpus()):
+        _named(device, gpus)
+
+
+def _named(device: int | str, gpus: Mapping[str, str]) -> list[str]:
+    """Return the UUIDs of `device`. Raises UserError if `gpus` lack one."""
     by_index = dict(enumerate(gpus))
     named = str(device).split(",")
     uuids = [by_index.get(int(one), one) if one.isdigit() else one for one in named]
-    if missing := sorted({*uuids} - gpus.keys()):
-        fault = f"there is no GPU {inert(missing[0])} here: the driver shows "
-        raise UserError(fault + plural(len(gpus), "GPU"), ExitStatus.NOT_MEASURED)
-    return joined([(uuid, gpus[uuid]) for uuid in uuids])
+    if missing := next((one for one in uuids if one not in gpus), ""):
+        known = [f"{index}: {inert(gpus[uuid])} ({uuid})" for index, uuid in by_index.items()]
+        raise UserError(f"there is no GPU {missing} here: choose one of {', '.join(known)}")
+    return uuids
 
 
 def joined(gpus: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -31,7 +31,7 @@ from warpgauge.measure.gpu_watch import GpuWatch
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
-from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT
+from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, NOT_BUILT
 from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, ISOLATED
 from warpgauge.system import environment, git, process
@@ -291,7 +291,8 @@ class Measuring:
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""
-        self.provide_driver()
+        if any(one.path.exists() for one in manifest.read(folder).programs):
+            self.provide_driver()
         asked = (self.options.suite, self.options.programs)
         return discovery.find(folder, self.scratch, *asked, isolate=self.isolates)
 
@@ -336,16 +337,23 @@ class Measuring:
         probe = self._probe(everything)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-        binaries = selection.runnable(wanted, probe)
+        built = [one for one in wanted if one.is_built]
+        # Without a GPU, programs that need one are not built on purpose.
+        absent = discovery.not_built(selection.able(wanted, probe))
+        if absent and options.record:
+            raise UserError(f"nothing to record: not built: {inert(', '.join(absent))}")
+        binaries = selection.runnable(built, probe)
         if options.inject:
             selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
-        if probe.no_gpu:
-            self.note(f"GPU benchmarks are skipped: {probe.no_gpu}.")
         known = machine_context.here(probe.context)
         if self.at_once > 1:
             known[GPUS_AT_ONCE] = str(self.at_once)
         if families_left_out:
             known[FAMILIES_LEFT_OUT] = families_left_out
+        if absent:
+            known[NOT_BUILT] = "/".join(absent)
+            ours = options.build_dir is None
+            self.tell_not_built(absent, "omit --no-build" if ours and not options.build else "")
         left_out = discovery.left_out(everything) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
@@ -363,9 +371,12 @@ class Measuring:
         missing = "the GPU benchmarks are not built, because nvcc is missing"
         probe = Probe({}, missing if not_built else "no selected program needs one")
         builds = self.options.build and self.options.build_dir is None
-        if builds and not process.has_gpu():  # then no program that needs one was built
-            probe = Probe({}, "no driver reports a GPU")
-        elif any(binary.needs_gpu for binary in everything):
+        needing = [binary for binary in everything if binary.needs_gpu]
+        cannot_tell = needing and not any(binary.is_built for binary in needing)
+        # Without a GPU, a build leaves out the programs that need one.
+        if (builds or cannot_tell) and not process.has_gpu():
+            probe = Probe({}, process.why_no_gpu())
+        elif needing:
             probe = discovery.probe(everything, *where, isolate=self.isolates)
         found = probe.context.get("gpu_uuid", "")
         if isinstance(device, str) and (probe.no_gpu or found not in ("", device)):
@@ -410,6 +421,11 @@ class Measuring:
         self.note(f"Disturbed, and measured again: {named(names)}")
         time.sleep(_COOLING_S)
         self.wait_for_gpu()
+
+    def tell_not_built(self, families: Sequence[str], remedy: str) -> None:
+        """Name, in one line, the families whose programs are not built."""
+        hint = f" ({remedy})" if remedy else ""
+        self.note(f"Not built: {inert(', '.join(families))}{hint}")
 
     def wait_for_gpu(self) -> None:
         """Wait until no other process uses the GPU, or the time limit is reached."""

@@ -58,7 +58,9 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
         # Without a GPU, programs that need one are not built.
         first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
         why = (
-            f"{first.path.name} {first.fault}" if first else "it needs a GPU: no driver reports one"
+            f"{first.path.name} {first.fault}"
+            if first
+            else f"it needs a GPU: {process.why_no_gpu()}"
         )
         fault = f"nothing{asked} can be measured: {why}"
         raise UserError(fault, ExitStatus.NOT_MEASURED)

@@ -15,8 +15,9 @@ from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, MANIFEST, PROGRA
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown_text import prose
-from warpgauge.reports.view import is_other_project, worst
+from warpgauge.reports.view import is_other_project, is_recorded, worst
 from warpgauge.system.git import is_full, short
+from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
@@ -44,9 +45,9 @@ class Step:
 
 
 def next_step(comparison: Comparison) -> tuple[Step, ...]:
-    """Return the next steps; none if the candidate is itself a baseline."""
+    """Return the next steps; none if the candidate is itself a baseline, or of a recording."""
     source, slowest = comparison.candidate.source, worst(comparison)
-    if source is Source.BASELINE:
+    if source is Source.BASELINE or is_recorded(comparison):
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
@@ -74,12 +75,28 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if undecided := _of(comparison, Outcome.INCONCLUSIVE):
         return (_bound(comparison, undecided),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
-        return (Step("To keep the gain as the baseline:", f"{_bench(comparison)} --record"),)
+        return (
+            Step("To keep the gain as the baseline:", f"{_bench(comparison.candidate)} --record"),
+        )
     return ()
 
 
 def _of(comparison: Comparison, outcome: Outcome) -> list[Verdict]:
     return [one for one in comparison.verdicts if one.outcome is outcome]
+
+
+def first_steps(run: Record) -> tuple[Step, ...]:
+    """Return how to record a run of a GPU that has no baseline, and how to do without one."""
+    context = newest(run).context
+    words = f"To record a baseline of {inert(context['gpu_name'])}:"
+    record = Step(words, f"{_bench(run)} --record")
+    if MANIFEST in context:
+        pair = Step("To compare two kernels:", "scripts/warpgauge evaluate BASE CANDIDATE")
+    elif BUILD_DIR in context:
+        pair = Step("To compare two builds:", "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER")
+    else:
+        pair = Step("To compare with another commit:", f"{_bench(run)} --against main")
+    return record, pair
 
 
 def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
@@ -98,10 +115,10 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     commit = _base(comparison)
     if commit is None:
         commit = _commit(comparison.baseline) or "COMMIT"
-    bench = _bench(comparison) + (f" --against {commit}" if commit else "")
+    bench = _bench(comparison.candidate) + (f" --against {commit}" if commit else "")
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
-        bench = f"{_bench(comparison)} --budget 5m"
+        bench = f"{_bench(comparison.candidate)} --budget 5m"
     elif is_other_project(comparison) or BUILD_DIR in context:
         folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
         bench = shlex.join(["scripts/warpgauge", "ab", *folders])
@@ -113,7 +130,7 @@ def _accept(comparison: Comparison) -> tuple[Step, ...]:
     if _base(comparison) is not None:
         return ()
     words = "If the change is intended, commit it and record its times:"
-    return (Step(words, f"{_bench(comparison)} --record"),)
+    return (Step(words, f"{_bench(comparison.candidate)} --record"),)
 
 
 def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
@@ -125,7 +142,7 @@ def _measured(comparison: Comparison) -> str:
     base, folders = _base(comparison), _folders(comparison)
     if folders:
         return shlex.join(["scripts/warpgauge", "ab", *folders])
-    return _bench(comparison) + (f" --against {base}" if base else "")
+    return _bench(comparison.candidate) + (f" --against {base}" if base else "")
 
 
 def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
@@ -145,9 +162,9 @@ def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
     return f"{suite} --filter '{pattern}{controls}'"
 
 
-def _bench(comparison: Comparison) -> str:
-    """Return the command that measured the candidate, also for another project's programs."""
-    context = newest(comparison.candidate).context
+def _bench(run: Record) -> str:
+    """Return the command that measured a run, also for another project's programs."""
+    context = newest(run).context
     words = ["scripts/bench"]
     for options, key in ((["--build-dir"], BUILD_DIR), (["--kernels"], MANIFEST), ([], FILE)):
         if key in context and BASELINES in context:

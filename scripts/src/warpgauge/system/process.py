@@ -37,6 +37,7 @@ _KEPT_OUTPUT = 1 << 24  # last bytes of the output; room for 100,000 benchmark n
 _TAIL_LINES, _LONGEST_LINE = 3, 200
 # Device files of the driver on Linux and on WSL.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
+_LOADED_DRIVER = "/proc/driver/nvidia/version"
 # Google Benchmark's output before its first row, and the head of its table.
 _PREAMBLE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:]+[-+Z]|Running \S|Run on \(\d+ X |CPU Caches:$|  L\d \w+ \d+ KiB"
@@ -265,17 +266,29 @@ def nvidia_smi(*arguments: str) -> str:
 
 
 def has_gpu() -> bool:
-    """Return whether a driver shows a GPU."""
+    """Return whether a driver shows a GPU, which programs may use."""
+    return not why_no_gpu()
+
+
+def why_no_gpu() -> str:
+    """Return why there is no GPU that programs could use; "" if there is one."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None and visible.strip() in ("", "-1"):
+        return f"CUDA_VISIBLE_DEVICES={visible.strip() or repr('')} hides every GPU"
     # If only the device file exists, nvidia-smi is missing or broken.
-    return any(Path(one).exists() for one in GPU_DEVICES) or bool(nvidia_smi("--list-gpus"))
+    if any(Path(one).exists() for one in GPU_DEVICES) or nvidia_smi("--list-gpus"):
+        return ""
+    if Path(_LOADED_DRIVER).exists():
+        return "the NVIDIA driver is loaded, but shows no GPU"
+    return "no NVIDIA driver is loaded"
 
 
 def require_gpu() -> None:
     """Raise UserError if no driver shows a GPU. Call it before a build that takes minutes."""
-    if has_gpu():
+    if not (why := why_no_gpu()):
         return
     raise UserError(
-        "there is no GPU here: no driver reports one, and nothing was built. To measure what needs "
-        "no GPU, use scripts/bench",
+        f"no GPU was found: {why}; nothing was built. To measure what needs no GPU, use "
+        "scripts/bench",
         ExitStatus.NOT_MEASURED,
     )

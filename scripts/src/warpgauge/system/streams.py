@@ -16,6 +16,23 @@ from typing import TextIO
 _ESCAPED = "backslashreplace"  # for encodings that lack a character
 
 
+class _Results(io.TextIOWrapper):
+    """A standard output whose reader may leave early, as ``| head`` does; the rest is discarded."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            abandon()
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            abandon()
+
+
 class _Remarks(io.TextIOWrapper):
     """A standard error that ignores a full disk: lost messages must not change the exit status."""
 
@@ -32,7 +49,12 @@ class _Remarks(io.TextIOWrapper):
 def forgive() -> None:
     """Make printing ignore closed streams, and characters that the encoding lacks."""
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    if type(sys.stderr) is io.TextIOWrapper:  # not replaced by a test or an earlier call
+    # Not replaced by a test or an earlier call.
+    if type(sys.stdout) is io.TextIOWrapper:
+        out, encoding = sys.stdout, sys.stdout.encoding
+        flushed = out.line_buffering, out.write_through
+        sys.stdout = _Results(out.detach(), encoding, _ESCAPED, None, *flushed)
+    if type(sys.stderr) is io.TextIOWrapper:
         encoding = sys.stderr.encoding
         sys.stderr = _Remarks(sys.stderr.detach(), encoding, _ESCAPED, None, True, True)
     for name in ("COLUMNS", "LINES"):  # 0 means that the size is unknown

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import RESOURCES, Clock
 from warpgauge.records.model import Record, Source
 from warpgauge.statistics.error_rates import ALPHA
@@ -286,6 +287,7 @@ def exit_status(comparison: Comparison) -> ExitStatus:
     """Return the exit status. A regression outranks anything that was not measured."""
     if comparison.count(Outcome.REGRESSION):
         return ExitStatus.REGRESSION
-    if comparison.refusal is not None or comparison.count(*UNMEASURED):
+    not_built = any(note.kind == NOT_BUILT for note in comparison.notes)
+    if comparison.refusal is not None or not_built or comparison.count(*UNMEASURED):
         return ExitStatus.NOT_MEASURED
     return ExitStatus.OK

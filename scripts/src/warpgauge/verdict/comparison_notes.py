@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from warpgauge.records.benchmark_filter import Request
+from warpgauge.records.benchmark_filter import NOT_BUILT, Request
 from warpgauge.records.counters import (
     CANARY,
     LEFT_OUT,
@@ -89,6 +89,10 @@ def of(
     if request.of_full_suite:
         count = plural(len(request.of_full_suite), "benchmark")
         yield Note("of_full_suite", f"{count} of the full suite skipped.")
+    for said in sorted({one.context.get(NOT_BUILT, "") for one in candidate.sessions.values()}):
+        if said:
+            count = plural(len(request.not_built), "benchmark")
+            yield Note(NOT_BUILT, f"Not built: {foreign(said.replace('/', ', '))} ({count}).")
     if request.of_programs:
         count = plural(len(request.of_programs), "benchmark")
         yield Note("of_programs", f"{count} skipped by {foreign('--programs')}.")

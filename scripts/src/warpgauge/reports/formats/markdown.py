@@ -39,6 +39,7 @@ from warpgauge.reports.view import (
     gpu_name,
     headline,
     how_found,
+    is_recorded,
     rule,
     side,
     size,
@@ -298,6 +299,8 @@ def _compared(comparison: Comparison) -> Section:
 def _next(view: View) -> str:
     """Return the next step, and how to reproduce the changes."""
     comparison, changed = view.comparison, view.of("slower", "faster")
+    if is_recorded(comparison):
+        return ""
     slower = worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # For regressions the folded part has the next steps.

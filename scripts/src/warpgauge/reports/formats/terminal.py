@@ -202,8 +202,9 @@ def render_values(record: Record, console: Console) -> None:
                 print_text(console, fault, indent=6, style="yellow")
     for line in skips(record.rows.values()):
         print_text(console, f"\n{inert(line)}")
-    spread = "standard deviation between processes"
-    print_text(console, f"\nspread: {spread}, relative to the time", style="dim")
+    facts = ["spread: standard deviation between processes, relative to the time"]
+    facts += ["of limit: relative to the ceilings that the same run measured"] if limited else []
+    print_text(console, "\n" + "; ".join(facts), style="dim")
 
 
 def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) -> Cells:

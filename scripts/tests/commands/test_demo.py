@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge demo: a recording that nobody can take for a measurement of this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from warpgauge.commands import demo
+from warpgauge.measure import build
+from warpgauge.reports.format import FORMATS
+from warpgauge.system import process
+from warpgauge.system.errors import ExitStatus, UserError
+
+MARK = "Recorded on an NVIDIA H200 on 2026-11-22: this is not your machine."
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without a GPU or a build, in whose folder nothing is."""
+    monkeypatch.setattr(process, "GPU_DEVICES", ())
+    monkeypatch.setattr(process, "nvidia_smi", lambda *_: "")
+    monkeypatch.delattr(build, "build")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_recording_is_marked_at_both_ends_and_shows_the_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert demo.main([], tmp_path) is ExitStatus.OK
+    first, *lines, last, advice = capsys.readouterr().out.splitlines()
+    assert first.startswith(MARK)
+    assert last.startswith(MARK)
+    assert "scripts/bench" in advice
+    shown = "\n".join(lines)
+    assert "FAIL  1 slower" in shown
+    assert "gemm/register_2d/f32/n:2048" in shown
+    assert not [*tmp_path.iterdir()]
+
+
+def test_no_format_advises_to_reproduce_what_was_recorded_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {name: Path(f"demo.{name}") for name in FORMATS}
+    options = [f"--format={name}={file}" for name, file in files.items()]
+    assert demo.main(["--verbose", *options], tmp_path) is ExitStatus.OK
+    texts = [capsys.readouterr().out, *(file.read_text() for file in files.values())]
+    assert [text for text in texts if "--filter '^gemm" in text or "bench --record" in text] == []
+
+
+@pytest.mark.parametrize("name", ["html", "json", "markdown"])
+def test_a_document_carries_the_mark_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert demo.main([f"--format={name}"], tmp_path) is ExitStatus.OK
+    out, err = capsys.readouterr()
+    assert "this is not your machine" in out
+    assert err.count("this is not your machine") == 2
+    if name == "json":
+        assert json.loads(out)["exit_status"] == ExitStatus.REGRESSION
+
+
+def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--format 'pdf' is not NAME"):
+        demo.main(["--format=pdf"], tmp_path)
