@@ -19,7 +19,7 @@ from warpgauge.measure import self_check
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
-MOST_WORDS = 1900  # of the page
+MOST_WORDS = 1950  # of the page
 
 
 def drawn(size: Size) -> Sequence[float | str]:
