@@ -23,6 +23,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import (
     LONGEST_TEXT,
+    MINUS,
     cut,
     duration,
     foreign,
@@ -80,12 +81,16 @@ def word(verdict: Verdict) -> str:
 
 
 def rank(verdict: Verdict) -> tuple[int, bool, float]:
-    """Return a sort key: changed rows by the size of the change, others in the order of the file.
+    """Return a sort key: changed rows by the size of the change, undecided ones by how far their
+    bound exceeds the tolerance, others in the order of the file.
 
     Rows that fail on their resources alone come after slower rows.
     """
-    changed = verdict.is_changed
-    size = abs(verdict.change.ratio) if changed and verdict.change is not None else 0.0
+    changed, size = verdict.is_changed, 0.0
+    if changed and verdict.change is not None:
+        size = abs(verdict.change.ratio)
+    elif verdict.outcome is Outcome.INCONCLUSIVE and verdict.bound and verdict.tolerance:
+        size = verdict.bound / verdict.tolerance
     return _ORDER.index(word(verdict)), changed and verdict.by_time is not None, -size
 
 
@@ -375,8 +380,14 @@ def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float]])
 
 
 def at_most(bound: float, words: str = "at most") -> str:
-    """Return the bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``."""
-    return f"{words} {rounded_up(bound)}" if bound <= _NO_BOUND else rounded_up(bound)
+    """Return the bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``.
+
+    Of one below zero: ``at least 5.4 % faster``.
+    """
+    shown = rounded_up(bound)
+    if shown.startswith(MINUS):
+        return f"at least {shown.removeprefix(MINUS)} faster"
+    return f"{words} {shown}" if bound <= _NO_BOUND else shown
 
 
 def rounded_up(bound: float) -> str:
@@ -392,7 +403,7 @@ def bound_words(verdict: Verdict) -> str:
     if verdict.bound is None or verdict.is_changed or verdict.is_accepted:
         return ""
     if verdict.outcome is Outcome.PASS:
-        return f"{WITHIN}, {at_most(verdict.bound)}"
+        return f"{'not slower' if verdict.bound < 0.0 else WITHIN}, {at_most(verdict.bound)}"
     tolerance = verdict.tolerance
     known = "" if tolerance is None else f", tolerance {percent(tolerance, sign=False)}"
     return f"{at_most(verdict.bound)}{known}"

@@ -24,7 +24,7 @@ LONGEST_NAME, LONGEST_TEXT = 400, 4000
 # Number of names that a list shows before it counts the rest, and characters of each.
 _NAMED, _LONGEST_NAMED = 3, 120
 
-_MINUS = "\N{MINUS SIGN}"
+MINUS = "\N{MINUS SIGN}"
 
 
 def inert(text: str) -> str:
@@ -120,7 +120,7 @@ def duration(seconds: float) -> str:
 
 def signed_duration(seconds: float) -> str:
     """Format a difference of times: ``+12.30 ns``."""
-    sign = "" if seconds == 0.0 else _MINUS if seconds < 0 else "+"
+    sign = "" if seconds == 0.0 else MINUS if seconds < 0 else "+"
     return f"{sign}{duration(abs(seconds))}"
 
 
@@ -166,7 +166,7 @@ def percent_number(fraction: float, sign: bool = True) -> str:
     text = f"{abs(value):.{places}f}"
     if float(text) == 0.0:
         return text
-    return f"{_MINUS if value < 0 else '+'}{text}"
+    return f"{MINUS if value < 0 else '+'}{text}"
 
 
 def span(low: float, high: float) -> str:
