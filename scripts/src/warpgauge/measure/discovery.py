@@ -112,7 +112,7 @@ class Suite:
 
 
 class _Head(msgspec.Struct):
-    """The part of a program's description (fixtures/README.md) that all protocols have."""
+    """The part of a program's description that all protocols have."""
 
     warpgauge: str
     protocol: int
