@@ -423,7 +423,8 @@ def side(record: Record) -> str:
         facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
     if context.get("gpu_name"):
         facts.append(context["gpu_name"])
-    several = f"{len(record.sessions)} sessions, newest " if len(record.sessions) > 1 else ""
+    of = "programs" if record.source is Source.GOOGLE_BENCHMARK else "sessions"
+    several = f"{len(record.sessions)} {of}, newest " if len(record.sessions) > 1 else ""
     if context.get("date"):
         facts.append(f"{several}{context['date'][:10]}")
     if context.get("commit"):
