@@ -7,6 +7,8 @@ import json
 import os
 import re
 import sys
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -17,6 +19,7 @@ sys.path[:0] = [str(ROOT / "scripts" / "src"), str(ROOT / "scripts")]
 
 from devtools.simulations import run  # noqa: E402 - found by the line above
 from warpgauge.commands import main  # noqa: E402
+from warpgauge.commands.arguments import Parser  # noqa: E402
 
 ENGINE = ROOT / "fixtures"
 REPOSITORY = "https://github.com/warpgauge/warpgauge"
@@ -45,11 +48,18 @@ def commands() -> str:
     """Return the help of each command."""
     os.environ["COLUMNS"] = "88"
     named = [*main.COMMANDS, *(f"ci.{name}" for name in main.CI)]
-    parts = [
-        f"## {name.replace('.', ' ')}\n\n```\n{main.command_line(name).format_help()}```\n"
-        for name in named
-    ]
-    return "\n".join(["# Commands\n", "As `warpgauge COMMAND --help` prints them.\n", *parts])
+    shown = [help for name in named for help in helps(main.command_line(name))]
+    parts = [f"## {prog.partition(' ')[2]}\n\n```\n{text}```\n" for prog, text in shown]
+    return "\n".join(["# Commands\n", "As `warpgauge COMMAND --help-all` prints them.\n", *parts])
+
+
+def helps(parser: ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Yield the name and the whole help of a command, and of the commands within it."""
+    yield parser.prog, parser.full_help() if isinstance(parser, Parser) else parser.format_help()
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            for within in action.choices.values():
+                yield from helps(within)
 
 
 def counters() -> str:

@@ -158,6 +158,7 @@ def test_the_gate_and_the_gpus_need_no_package() -> None:
     [
         ([], "warpgauge: a command is missing: choose one of bench, compare, ab, evaluate,"),
         (["gate"], "warpgauge: 'gate' is not a command: choose one of bench, "),
+        (["help", "bnech"], "warpgauge: 'bnech' is not a command"),
         (["bnech"], "warpgauge: 'bnech' is not a command: did you mean bench?"),
         (["ci"], "warpgauge ci: a command is missing: choose one of gate, comment, propose,"),
         (["ci", "bench"], "warpgauge ci: 'bench' is not a command: choose one of gate, "),
@@ -196,3 +197,13 @@ def test_a_token_is_needed_and_an_address_which_are_asked_for_in_a_sentence(
     assert without.stderr.startswith(f"{command[0]}: GH_TOKEN is empty")
     assert "GITHUB_API_URL" in wrong.stderr
     assert "ghs_secret" not in wrong.stderr
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_names_no_option_that_it_does_not_explain(name: str) -> None:
+    for parser in parsers(name):
+        shown = parser.format_help()
+        explained = {*re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE), "--help-all"}
+        examples = re.findall(r"example: .*", shown)
+        named = {option for line in examples for option in re.findall(r"--[\w-]+", line)}
+        assert named <= explained

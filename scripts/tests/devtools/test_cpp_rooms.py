@@ -159,7 +159,7 @@ def _arguments(code: str) -> list[str]:
 
 
 # A use of the default stream slows what follows.
-def test_only_the_blocking_copies_that_are_timed_use_the_default_stream() -> None:
+def test_the_default_stream_is_used_where_it_must_be_alone() -> None:
     """All C++ but the tests, which time nothing. The engine for Python uses no other stream."""
     files = [path for top in (KERNELS, FIXTURES, ROOT / "benchmarks") for path in sources(top)]
     read = {str(path.relative_to(ROOT)): path.read_text() for path in files if not is_test(path)}

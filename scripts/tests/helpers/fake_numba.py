@@ -100,7 +100,7 @@ class Cuda:
 
     external_stream = OnStream
 
-    def default_stream(self) -> OnStream:
+    def legacy_default_stream(self) -> OnStream:
         return OnStream(0)
 
     def device_array(self, shape: Shape, dtype: Type, stream: Stream = 0) -> DeviceNDArray:

@@ -270,6 +270,14 @@ def test_what_cannot_be_read_costs_its_own_benchmark_alone(tmp_path: Path, case:
     assert fault == f"{tmp_path}/{found['bad'].error}"
 
 
+def test_a_bad_aggregate_of_an_old_version_is_its_benchmarks(tmp_path: Path) -> None:
+    told = [measured("first", 5.0), measured("bad", 7.0), measured("bad_mean", 0.0)]
+    for row in told:
+        del row["run_type"], row["run_name"]
+    found = rows(tmp_path, told)
+    assert {name: row.error is None for name, row in found.items()} == {"first": True, "bad": False}
+
+
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_a_file_in_which_nothing_can_be_read_is_refused(tmp_path: Path, case: str) -> None:
     with pytest.raises(UserError, match="'bad"):

@@ -7,14 +7,22 @@ import xml.etree.ElementTree as ElementTree
 
 from hypothesis import example, given
 
-from comparisons import comparison, of_every_kind, with_text
+from comparisons import comparison, of_every_kind, verdict, with_text
 from hostile_text import HOSTILE
+from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.reports.formats.junit import render
 from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.note import Note
 
 
 def parsed(found: Comparison) -> ElementTree.Element:
     return ElementTree.fromstring(render(found))
+
+
+def test_programs_that_were_not_built_are_an_error() -> None:
+    note = Note(NOT_BUILT, "Not built: gemm (3 benchmarks).")
+    root = parsed(comparison([verdict("sync/a", Outcome.PASS)], notes=[note]))
+    assert root.get("errors") == "1"
 
 
 def test_families_are_suites_and_what_regressed_or_was_not_measured_is_no_pass() -> None:

@@ -389,7 +389,7 @@ class Numba(Framework):
         kernels, config = self._cuda.dispatcher.CUDADispatcher, self._cuda.api.config
         configure, waits = kernels.configure, config.CUDA_ARRAY_INTERFACE_SYNC
         before, cuda = (self._stream, self._number), self._cuda
-        own = cuda.default_stream() if stream == _DEFAULT else cuda.external_stream(stream)
+        own = cuda.legacy_default_stream() if stream == _DEFAULT else cuda.external_stream(stream)
 
         def configured(
             kernel: Kernel, grid: Shape, block: Shape, stream: Stream = 0, sharedmem: int = 0

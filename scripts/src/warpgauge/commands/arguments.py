@@ -41,7 +41,7 @@ exit status:
   0  nothing regressed, and every benchmark is bounded
   1  at least one benchmark regressed
   2  bad usage or unreadable input
-  3  nothing regressed, but something is inconclusive, not measured or not comparable"""
+  3  nothing regressed, but something is undecided, not measured or not comparable"""
 
 EVERY_GPU = "all"
 MANIFEST = ".toml"  # suffix of a manifest of kernels
@@ -87,10 +87,17 @@ class _HelpAll(argparse.Action):
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError and does not accept abbreviated options.
 
-    Descriptions and epilogs with line breaks keep them. --help leaves rare options out.
+    Descriptions and epilogs with line breaks keep them. --help leaves rare options out, but not
+    those that are `usual` for this command.
     """
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own keywords
+    def __init__(
+        self,
+        *,
+        usual: Collection[str] = (),
+        **keywords: Any,  # noqa: ANN401 - argparse's own keywords
+    ) -> None:
+        self._rare = _RARE - {*usual}
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
@@ -107,7 +114,9 @@ class Parser(argparse.ArgumentParser):
         return self._without_rare_options(super().format_usage)
 
     def _without_rare_options(self, formatted: Callable[[], str]) -> str:
-        rare = [action for action in self._actions if _RARE.intersection(action.option_strings)]
+        rare = [
+            action for action in self._actions if self._rare.intersection(action.option_strings)
+        ]
         texts, groups = [action.help for action in rare], self._action_groups
         for action in rare:
             action.help = argparse.SUPPRESS

@@ -48,7 +48,7 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 
 Plain files count as one process each, by the median of its repetitions. Give
 several either as a folder or with --processes. Seven files per side let a
-change of 10 % be found. With fewer, only large changes are
+change of 5 to 10 % be found. With fewer, only large changes are
 reported (--process-scatter)."""
 
 _FLEET = """\
@@ -60,7 +60,8 @@ counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 # fmt: off
 def compare(prog: str = "warpgauge compare") -> Parser:
-    parser = Parser(prog=prog, description=_COMPARE, epilog=f"""\
+    usual = (PROCESSES, "--process-scatter", "--min-effect")
+    parser = Parser(prog=prog, usual=usual, description=_COMPARE, epilog=f"""\
 example, for a program that was run in five processes per side:
   compare.py --processes old-*.json -- new-*.json
 
@@ -104,8 +105,8 @@ def _add_rule(parser: Parser) -> None:
 def demo() -> Parser:
     parser = Parser(
         prog="warpgauge demo",
-        description="Show a comparison that was recorded on a GPU: what scripts/bench --against "
-        "shows there. Needs no GPU, no compiler and no build.",
+        description="Show a comparison with a baseline that was recorded on a GPU. Needs no GPU, "
+        "no compiler and no build.",
         epilog="Exit status: 0 shown, whatever its verdict; 2 bad usage.",
     )
     output = group(parser, "output", "%(prog)s --format html=demo.html")

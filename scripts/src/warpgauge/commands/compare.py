@@ -7,6 +7,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from warpgauge.commands import upstream
 from warpgauge.commands.command_lines import PROCESSES
 from warpgauge.commands.command_lines import compare as command_line
 from warpgauge.commands.main import STATISTICS
-from warpgauge.records.benchmark_filter import normal
+from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
@@ -46,6 +47,8 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 
     formats, baselines = Formats.parse(options.format, options.export), root / "baselines"
+    if options.history is not None and not formats.have_a_page:
+        raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
     for sentence in _remarks(options):
@@ -58,8 +61,12 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     else:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
+        if baseline and not options.baseline:
+            print(f"Compared with {inert(str(baseline.path))}, its baseline.", file=sys.stderr)
     if baseline is None:
-        comparison = unpaired_comparison(candidate, options.allow)
+        require_match(options.filter, candidate, candidate)
+        rows = {name: candidate.rows[name] for name in matching(options.filter, candidate.rows)}
+        comparison = unpaired_comparison(replace(candidate, rows=rows), options.allow)
     else:
         comparison = judged(baseline, candidate, options, baselines)
     faults: list[str] = []
@@ -118,7 +125,6 @@ def judged(
 
     `options` are those of compare that say what counts, and `filter`. Raises UserError.
     """
-    from warpgauge.records.benchmark_filter import require_match
     from warpgauge.verdict import policy
     from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
     from warpgauge.verdict.judge import judge

@@ -84,11 +84,11 @@ CI = {
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
     """Run the command that `argv` names, and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     ci = words[:1] == ["ci"]
     commands, prog = (CI, "warpgauge ci") if ci else (COMMANDS, "warpgauge")
     name, *rest = (words[1:] if ci else words) or [""]
-    if name == "help":
-        name, *rest = [*rest[:1], "--help"]
     if name in commands:
         whole = f"ci.{name}" if ci else name
         return entry_point.run(name, lambda: _run(whole, commands[name], rest))

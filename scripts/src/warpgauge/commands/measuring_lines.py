@@ -139,7 +139,7 @@ def ab() -> Parser:
         "counts) or UUID, or several, e.g. 0,1; default: all")
     add(what, "--isolate", "--list")
 
-    how_long = group(parser, "how long", "%(prog)s old/build new/build --processes 14")
+    how_long = group(parser, "how long", "%(prog)s old/build new/build --budget 5m")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")

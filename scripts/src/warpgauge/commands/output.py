@@ -106,6 +106,10 @@ class Formats:
         exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
         return replace(self, files=files, exports=exports)
 
+    @property
+    def have_a_page(self) -> bool:
+        return html.FORMAT.name in (self.shown.name, *(form.name for form, _ in self.files))
+
     def with_history(self, courses: Mapping[str, Course]) -> Formats:
         """Return the same formats; pages show how each benchmark went over the nights."""
 

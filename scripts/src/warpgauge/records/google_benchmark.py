@@ -209,9 +209,10 @@ def _name_of_bad(raw: object, fault: UserError) -> str:
     try:
         members = msgspec.json.decode(raw) if isinstance(raw, msgspec.Raw) else raw
         row = as_object(members, "row", NO_FILE)
-        return name_of(row, NO_FILE, _key_of_name(row))
+        name = name_of(row, NO_FILE, _key_of_name(row))
     except (ValueError, UserError):
         raise fault from None
+    return name if "run_type" in row else _without_suffix(name)[0]
 
 
 def _key_of_name(row: Object) -> str:
@@ -229,8 +230,13 @@ def _identity(row: Object, place: Place) -> tuple[str, str | None]:
         return run_name, aggregate if isinstance(aggregate, str) else ""
     if "run_type" in row:
         raise place.error("'run_type' is neither iteration nor aggregate")
-    base, _, suffix = run_name.rpartition("_")
-    return (base, suffix) if base and suffix in _OLD_SUFFIXES else (run_name, None)
+    return _without_suffix(run_name)
+
+
+def _without_suffix(name: str) -> tuple[str, str | None]:
+    """Return the parts of an old file's name: its benchmark, and the name of its aggregate."""
+    base, _, suffix = name.rpartition("_")
+    return (base, suffix) if base and suffix in _OLD_SUFFIXES else (name, None)
 
 
 def _add(benchmark: _Benchmark, row: Object, aggregate: str | None, place: Place) -> None:

@@ -292,6 +292,7 @@ def headline(comparison: Comparison) -> str:
     bounds = {WITHIN: _bounds(comparison)}
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
     parts = [f"{counts[one]} {one}{bounds.get(one, '')}" for one in order if counts[one]]
+    parts += ["not built" for _ in comparison.not_built[:1]]
     controls = f"{plural(counts[CONTROL], 'control')} of the host"
     return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")
 

@@ -259,6 +259,11 @@ class Comparison:
         return (self.method, *self.notes) if self.method else self.notes
 
     @property
+    def not_built(self) -> tuple[Note, ...]:
+        """What names the programs that were not built, and so measured nothing."""
+        return tuple(note for note in self.notes if note.kind == NOT_BUILT)
+
+    @property
     def is_of_plain_files(self) -> bool:
         """Whether a side is a Google Benchmark file that warpgauge did not write."""
         return Source.GOOGLE_BENCHMARK in (self.baseline.source, self.candidate.source)
@@ -287,7 +292,7 @@ def exit_status(comparison: Comparison) -> ExitStatus:
     """Return the exit status. A regression outranks anything that was not measured."""
     if comparison.count(Outcome.REGRESSION):
         return ExitStatus.REGRESSION
-    not_built = any(note.kind == NOT_BUILT for note in comparison.notes)
-    if comparison.refusal is not None or not_built or comparison.count(*UNMEASURED):
+    gaps = comparison.refusal is not None or bool(comparison.not_built)
+    if gaps or comparison.count(*UNMEASURED):
         return ExitStatus.NOT_MEASURED
     return ExitStatus.OK

@@ -73,6 +73,8 @@ def render(comparison: Comparison) -> str:
         ]
         if kind == "error" and comparison.refusal is not None:
             found.insert(0, command(kind, _PLAIN, plain(headline(comparison))))
+        if kind == "error":
+            found = [command(kind, _PLAIN, str(note)) for note in comparison.not_built] + found
         if kind == "notice":
             skips = (note for note in comparison.notes if note.kind == SKIPPED)
             found += [command(kind, _PLAIN, str(note)) for note in skips]

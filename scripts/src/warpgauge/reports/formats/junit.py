@@ -30,6 +30,9 @@ def render(comparison: Comparison) -> str:
     if comparison.refusal is not None:
         case = ElementTree.Element("testcase", classname=_NAME, name="comparison")
         families[_NAME] = [_tell(case, "error", "REFUSED", plain(headline(comparison)))]
+    for note in comparison.not_built:
+        case = ElementTree.Element("testcase", classname=_NAME, name="programs")
+        families.setdefault(_NAME, []).append(_tell(case, "error", "NOT BUILT", str(note)))
     for row in View(comparison).every_row:
         families.setdefault(row.verdict.family, []).append(_case(row))
     for family, cases in families.items():
