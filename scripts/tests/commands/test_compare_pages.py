@@ -112,12 +112,13 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
     assert compare.main(told, tmp_path) == ExitStatus.NOT_MEASURED
     assert "2026-11-07" in (tmp_path / "it.html").read_text(encoding="utf-8")
     with pytest.raises(UserError, match="'nowhere' is not a branch of this clone"):
-        compare.main([name, "--history=nowhere"], tmp_path)
+        compare.main([name, "--history=nowhere", "--format=html=x.html"], tmp_path)
     other = tree.write(run([row("a/b")], gpu_name="NVIDIA Other"), "other.json")
     with pytest.raises(UserError, match="no nights of 'nvidia-other'"):
-        compare.main([other, "--history=history"], tmp_path)
+        compare.main([other, "--history=history", "--format=html=x.html"], tmp_path)
+    unnamed = tree.write(run([row("a/b")], gpu_name=""))
     with pytest.raises(UserError, match=r"run\.json names no GPU"):
-        compare.main([tree.write(run([row("a/b")], gpu_name="")), "--history=history"], tmp_path)
+        compare.main([unnamed, "--history=history", "--format=html=x.html"], tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,7 @@ class Parser(argparse.ArgumentParser):
     those that are `usual` for this command.
     """
 
-    def __init__(
-        self,
-        *,
-        usual: Collection[str] = (),
-        **keywords: Any,  # noqa: ANN401 - argparse's own keywords
-    ) -> None:
+    def __init__(self, *, usual: Collection[str] = (), **keywords: Any) -> None:  # noqa: ANN401
         self._rare = _RARE - {*usual}
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
@@ -114,9 +109,7 @@ class Parser(argparse.ArgumentParser):
         return self._without_rare_options(super().format_usage)
 
     def _without_rare_options(self, formatted: Callable[[], str]) -> str:
-        rare = [
-            action for action in self._actions if self._rare.intersection(action.option_strings)
-        ]
+        rare = [one for one in self._actions if self._rare.intersection(one.option_strings)]
         texts, groups = [action.help for action in rare], self._action_groups
         for action in rare:
             action.help = argparse.SUPPRESS
