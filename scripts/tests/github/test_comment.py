@@ -70,7 +70,7 @@ def test_of_one_gpu_the_verdict_and_the_worst_row_come_first_then_the_base_and_t
     one = replace(one, sources={"gemm/tiled": source})
     body = comment.body(THE_RUN, BASE, [one])
     assert body.startswith(f"{MARK}**FAIL** · slower: [`gemm/tiled`]({source})")
-    assert body.index("**1 slower · 1 within tolerance") < body.index("**Slower")
+    assert body.index("**1 slower · 1 within tolerance") < body.index("| benchmark |")
     assert (
         f"Commit `{HEAD[:10]}` on **NVIDIA H200** against `cdcdcdcdcd`, its merge base with "
         "`release/2`. "
@@ -100,10 +100,12 @@ def test_a_gpu_without_a_result_is_not_decided_and_the_others_are_shown() -> Non
     b200 = part(sentence, "nvidia-b200", "NVIDIA B200")
     beside = comment.body(THE_RUN, BASE, [part(passing()), b200])
     assert beside.startswith(f"{MARK}**NOT DECIDED** · **NVIDIA B200**: {sentence}\n")
-    assert f"- **NVIDIA B200: NOT DECIDED** · {sentence} [job]({RUN_URL}/job/5)" in beside
+    assert f"- **NVIDIA B200: NOT DECIDED** · [job]({RUN_URL}/job/5)" in beside
+    assert beside.count(sentence) == 1
     assert "- **NVIDIA H200: PASS** · **2 within" in beside
     worse = comment.body(THE_RUN, BASE, [b200, part(slower())])
     assert worse.startswith(f"{MARK}**FAIL** · **NVIDIA H200**: slower: `gemm/tiled`")
+    assert f"- **NVIDIA B200: NOT DECIDED** · {sentence} · [job]({RUN_URL}/job/5)" in worse
     assert comment.body(THE_RUN, BASE, []).startswith(f"{MARK}**NOT DECIDED**")
 
 
@@ -118,10 +120,12 @@ def test_of_several_gpus_the_worst_comes_first_then_each_verdict_then_a_column_f
              "<summary>NVIDIA A100")  # fmt: skip
     assert [*order] == sorted(order, key=body.index)
     table = body[body.index("| benchmark |") : body.index("<summary>")]
-    assert "| `gemm/naive/n:64` |  | **slower** (+30.0\xa0%) |" in table
-    assert "| `gemm/tiled` | **slower** (+5.0\xa0%) |  |" in table
-    assert "| undecided, at\xa0most\xa0+10.2\xa0% |" in table
+    assert "| `gemm/naive/n:64` |  | **slower** +30.0\xa0% |" in table
+    assert "| `gemm/tiled` | **slower** +5.0\xa0% |  |" in table
+    assert "| undecided, at most +10.2\xa0% |" in table
     assert "sync/new" not in table  # neither changed nor undecided
+    # Each GPU's results begin with the row that decides it.
+    assert "all results</summary>\n\nslower: `gemm/tiled` **+5.0\xa0%**\n" in body
     assert body.count(MARK) == 1
 
 

@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 1000, 800
 # others would be a stranger's.
 _ELEMENTS = frozenset(
     "p br hr h1 h2 h3 h4 h5 h6 strong em del code pre a img ul ol li blockquote input"
-    " table thead tbody tr th td details summary wbr".split()
+    " table thead tbody tr th td details summary".split()
 )
 _ATTRIBUTES = frozenset("href src alt align title open type checked disabled".split())
 _SWALLOWED = ("script", "style", "textarea", "iframe")
@@ -81,6 +81,8 @@ const measure = comment => {
     loose: texts(comment).filter(one => !one.parentElement.closest('code'))
       .map(one => one.data).join(' '),
     folds: comment.querySelectorAll('details').length,
+    first_screen: [...comment.querySelectorAll('p, li, tr, summary')].map(box)
+      .filter(one => one.seen && one.bottom <= innerHeight).map(one => one.text).join('\\n'),
   };
   comment.querySelectorAll('details').forEach(one => one.open = true);
   found.wide_unfolded = wide('table');

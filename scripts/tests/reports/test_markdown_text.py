@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import html
-import re
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
-from warpgauge.reports.markdown_text import breakable, code, prose, summary, table_head, table_row
+from warpgauge.reports.markdown_text import code, prose, summary, table_head, table_row
 from warpgauge.system.text import inert
 
 
@@ -36,7 +35,7 @@ def test_code_shows_exactly_the_inert_text(text: str) -> None:
 def test_prose_is_words_and_code_and_nothing_else(text: str) -> None:
     for document in (prose(text), f"- {prose(text)}", f"x\n{prose(text)}"):
         rendered = RENDERER.render(document)
-        assert set(TAG.findall(rendered)) <= {"p", "code", "wbr", "ul", "li"}
+        assert set(TAG.findall(rendered)) <= {"p", "code", "ul", "li"}
         assert rendered.count("<li>") == document.startswith("- ")
         assert not ALIVE.search(outside_code(rendered))
 
@@ -48,31 +47,6 @@ def test_prose_leaves_a_sentence_as_it_is() -> None:
     assert prose("at commit 0123456789, then /a/b.") == "at commit `0123456789`, then `/a/b`."
 
 
-@given(HOSTILE)
-@example("gemm/cublas/f32/n:1024")
-@example("a" * 50)
-def test_a_long_name_breaks_behind_its_slashes_and_is_whole_without_the_breaks(text: str) -> None:
-    shown = RENDERER.renderInline(f"a {breakable(text)} b")
-    pieces = re.findall(r"<code>(.*?)</code>", shown, flags=re.DOTALL)
-    assert html.unescape("".join(pieces)) == inert(text)
-    assert set(TAG.findall(shown)) <= {"code", "wbr"}
-    assert shown.count("<wbr>") == max(len(pieces) - 1, 0)
-
-
-def test_a_name_of_a_usual_length_is_one_piece_and_a_longer_one_is_not() -> None:
-    assert breakable("sync/stream_idle") == "`sync/stream_idle`"
-    assert breakable("gemm/cublas/f32/n:1024") == "`gemm/cublas/`<wbr>`f32/n:1024`"
-
-
-@given(HOSTILE)
-@example("x" * 50)
-@example("\u202e" * 9)
-@example("a" * 15 + " " + "b" * 17)
-def test_no_word_of_a_name_is_longer_than_a_column(text: str) -> None:
-    pieces = re.findall(r"<code>(.*?)</code>", RENDERER.renderInline(f"a {breakable(text)} b"))
-    assert all(len(word) <= 16 for piece in pieces for word in html.unescape(piece).split(" "))
-
-
 @given(st.lists(HOSTILE, min_size=3, max_size=3))
 @example(["a|b", "\\|", "`|"])
 def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:
@@ -80,7 +54,7 @@ def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:
     rendered = RENDERER.render(table_head(("a", "b", "c")) + table_row(cells))
     assert rendered.count("<td") == 3
     assert rendered.count("<tr>") == 2
-    assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code wbr".split())
+    assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code".split())
     assert not ALIVE.search(outside_code(rendered))
 
 

@@ -46,15 +46,18 @@ USUAL = sorted(
 )
 
 # What our Markdown makes; anything else would be somebody else's.
-OURS = set("p strong code pre table thead tbody tr th td details summary ul li wbr br a".split())
+OURS = set("p strong code pre table thead tbody tr th td details summary ul li br a".split())
 
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="Chromium is not installed (Debian's package chromium)"
 )
 
 
-def looked_at(*found: Comparison) -> list[Any]:
-    """Comparisons, rendered; what is always so holds."""
+def looked_at(*found: Comparison, may_scroll: bool = False) -> list[Any]:
+    """Comparisons, rendered; what is always so holds.
+
+    A table whose names are longer than all of ours scrolls for itself, but the page never does.
+    """
     texts = [*map(render, found)]
     for text, seen in zip(texts, measured(*texts), strict=True):
         assert set(seen["elements"]) <= OURS
@@ -62,16 +65,14 @@ def looked_at(*found: Comparison) -> list[Any]:
         for rows in seen["tables"]:
             assert len(set(rows)) == 1
         assert seen["folds"] == text.count("<details>")
-        assert not ALIVE.search(
-            seen["loose"].replace("p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001", "")
-        )
-        assert seen["wide"] == seen["wide_unfolded"] == []
+        assert not ALIVE.search(seen["loose"])
+        assert {*seen["wide"], *seen["wide_unfolded"]} <= ({"table"} if may_scroll else set())
     return list(measured(*texts))
 
 
 def row_of(seen: Any, name: str) -> Any:  # noqa: ANN401
-    """The first row of a table that begins with this name."""
-    return next(one for one in seen["rows"] if re.sub(r"\s", "", one["text"]).startswith(name))
+    """The first row of a table that has this name."""
+    return next(row for row in seen["rows"] if name in row["text"])
 
 
 def assert_at_a_glance(seen: Any, name: str, *words: str) -> None:  # noqa: ANN401
@@ -96,26 +97,38 @@ def unchanged(names: Sequence[str]) -> list[Any]:
 
 
 @needs_browser
-def test_a_regression_says_at_a_glance_what_how_much_how_sure_and_why() -> None:
+def test_a_regression_says_at_a_glance_what_how_much_and_why() -> None:
     spills = ResourceChange("local_bytes", "local bytes (spills)", "0", "96", worse=True)
-    slower = [confirmed("gemm/own/f32/n:1024", 0.05),
-              confirmed("gemm/own/f32/n:512", 0.3, resources=[spills])]  # fmt: skip
-    (seen,) = looked_at(comparison([*slower, *unchanged(USUAL)]))
+    worst = confirmed("gemm/own/f32/n:512", 0.3, resources=[spills])
+    slower = [confirmed("gemm/own/f32/n:1024", 0.05), worst]
+    alone, several = looked_at(
+        comparison([worst, *unchanged(USUAL)]), comparison([*slower, *unchanged(USUAL)])
+    )
+    for seen in (alone, several):
+        first = seen["first"]["text"]
+        assert "gemm/own/f32/n:512" in first
+        assert "+30.0\N{NO-BREAK SPACE}%" in first
+        assert "local bytes (spills) 0 → 96" in first
+        assert not row_of(seen, "launch/")["seen"]  # what is within tolerance is folded
     assert_at_a_glance(
-        seen, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "alternating, 7 pairs",
-        "p < 0.001", "local bytes (spills) 0 → 96", "10.00 µs → 13.00 µs", "60 % → 50 %",
-    )  # fmt: skip
-    assert_at_a_glance(seen, "gemm/own/f32/n:1024", "+5.0 %")
-    assert not row_of(seen, "launch/")["seen"]  # what has not changed is folded
+        alone, "gemm/own/f32/n:512", "+30.0 % (+29.9 … +30.1)", "10.00 µs → 13.00 µs"
+    )
+    assert_at_a_glance(several, "gemm/own/f32/n:512", "local bytes (spills) 0 → 96", "+30.0 %")
+    assert_at_a_glance(several, "gemm/own/f32/n:1024", "+5.0 %", "no cause found")
 
 
 @needs_browser
-def test_the_longest_name_fits_beside_the_environment_that_may_be_the_cause() -> None:
+def test_the_longest_names_fit_each_on_one_line_beside_the_longest_causes() -> None:
     driver = ContextDifference("driver_version", "575.57.08", "580.65.06")
     name = max(USUAL, key=len)
-    slower = verdict(name, Outcome.REGRESSION, 0.2, kernels=1.0)
-    (seen,) = looked_at(comparison([slower], differences=[driver]))
-    assert_at_a_glance(seen, name, "screened only", "perhaps driver 575.57.08 → 580.65.06")
+    kernel = ResourceChange("kernel", "kernel", "a_kernel" * 9, "b_kernel" * 9, worse=True)
+    rows = [confirmed(name, 0.2, resources=[kernel])]
+    rows += [verdict(f"{letter}{name[1:]}", Outcome.REGRESSION, 0.1) for letter in "xy"]
+    (seen,) = looked_at(comparison([*rows, *unchanged(USUAL)], differences=[driver]))
+    assert_at_a_glance(seen, name, "kernel a_kernel")
+    assert_at_a_glance(seen, f"x{name[1:]}", "and 1 more", "perhaps driver 575.57.08 → 580.65.06")
+    (folded,) = looked_at(comparison(rows[:1]))
+    assert row_of(folded, name)["cells"][0]["lines"] == 1
 
 
 @needs_browser
@@ -130,48 +143,43 @@ def test_no_cause_takes_more_than_a_few_lines() -> None:
     changes += [
         ResourceChange("kernel", "kernel", "a_kernel" * n, "b" * 5 * n, True) for n in (1, 9)
     ]
-    causes = [[one, *changes[at + 1 : at + 5 : 2]] for at, one in enumerate(changes)]
-    sentences = [
-        "wrong result at element 7",
-        "x" * 300,
-        "a b " * 99,
-        "fails: 1/3 of /usr/lib/x.so " * 9,
-    ]
-    rows = [confirmed(f"{name}{n}", 0.3, resources=one) for n, one in enumerate(causes)]
-    rows += [confirmed(f"{name}/r{n}", 0.2, reason=one) for n, one in enumerate(sentences)]
-    rows += [verdict(f"{name}/o{n}", Outcome.INCONCLUSIVE, 0.1, reason=one)
-             for n, one in enumerate(sentences)]  # fmt: skip
-    rows += [verdict(f"{name}/a{n}", accepted=one) for n, one in enumerate(sentences)]
+    causes = [[change, *changes[at + 1 : at + 5 : 2]] for at, change in enumerate(changes)]
+    sentences = ["wrong result at element 7", "a b " * 99, "fails: 1/3 of /usr/lib/x.so " * 9]
+    rows = [confirmed(f"{name[:-2]}{n}", 0.3, resources=some) for n, some in enumerate(causes)]
+    rows += [confirmed(f"{name[:-2]}r{n}", 0.2, reason=why) for n, why in enumerate(sentences)]
     (seen,) = looked_at(comparison(rows))
-    why = [
-        (one["cells"][1 if "undecided" in one["text"] else 2]) for one in seen["rows"][: len(rows)]
-    ]
-    assert [(one["lines"], one["text"]) for one in why if not 1 <= one["lines"] <= 9] == []
+    why = [row["cells"][0] for row in seen["rows"] if row["seen"]]
+    assert len(why) > 10
+    assert [(cell["lines"], cell["text"]) for cell in why if not 1 <= cell["lines"] <= 7] == []
 
 
 @needs_browser
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (confirmed("sync/a", -0.2), ["−20.0 %", "alternating"]),
+        (confirmed("sync/a", -0.2), ["faster", "−20.0 %"]),
         (verdict("sync/a", Outcome.INCONCLUSIVE, 0.1, reason="too noisy"),
-         ["undecided", "too noisy", "+10.0 %"]),
+         ["undecided", "too noisy", "+10.2 %"]),
         (verdict("sync/a", Outcome.ERROR, reason="wrong result"), ["failed", "wrong result"]),
         (verdict("sync/a", ratio=0.1, accepted="known, until 2027-01-31"),
-         ["+10.0 %", "known, until 2027-01-31"]),
+         ["accepted", "+10.0 %", "known, until 2027-01-31"]),
     ],
     ids=["improvement", "inconclusive", "errored", "accepted"],
 )  # fmt: skip
 def test_whatever_is_not_a_pass_is_on_the_first_screen(row: Verdict, words: list[str]) -> None:
-    (seen,) = looked_at(comparison([row, *unchanged(USUAL)]))
-    assert_at_a_glance(seen, "sync/a", *words)
+    alone, beside = (
+        comparison([*rows, *unchanged(USUAL)])
+        for rows in ([row], [confirmed("gemm/own", 0.3), row])
+    )
+    for seen in looked_at(alone, beside):
+        text = seen["first_screen"].replace("\N{NO-BREAK SPACE}", " ")
+        assert [word for word in ("sync/a", *words) if word not in text] == []
 
 
 @needs_browser
 def test_every_kind_of_row_at_once_fits_in_the_width() -> None:
     (seen,) = looked_at(of_every_kind())
     assert_at_a_glance(seen, "gemm/naive/n:64", "registers 40 → 72")
-    assert_at_a_glance(seen, "memcpy/h2d/bytes:4096", "undecided")
 
 
 HOSTILE = (
@@ -186,8 +194,10 @@ HOSTILE = (
 @needs_browser
 def test_a_hostile_name_is_read_and_does_nothing() -> None:
     """`looked_at` holds the rest."""
-    seen = looked_at(*map(with_text, HOSTILE))
-    plain = looked_at(*(with_text(re.sub(r"\S", "x", inert(text))) for text in HOSTILE))
+    seen = looked_at(*map(with_text, HOSTILE), may_scroll=True)
+    plain = looked_at(
+        *(with_text(re.sub(r"\S", "x", inert(text))) for text in HOSTILE), may_scroll=True
+    )
     for one, other in zip(seen, plain, strict=True):
         assert (one["tables"], one["folds"]) == (other["tables"], other["folds"])
         assert one["links"] == []
@@ -241,5 +251,4 @@ def test_the_examples_read_at_a_glance() -> None:
         shown = [one for one in seen["rows"] if one["seen"]]
         for row in shown:
             assert row["bottom"] <= HEIGHT
-            assert all(cell["lines"] <= 4 for cell in row["cells"])
-        assert shown
+            assert all(cell["lines"] <= 2 for cell in row["cells"])

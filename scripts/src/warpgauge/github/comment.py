@@ -17,9 +17,7 @@ from warpgauge.github.pull_request import Base, Run
 from warpgauge.reports.formats import markdown as report
 from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.markdown_text import (
-    breakable,
     code,
-    in_sentence,
     link,
     name,
     prose,
@@ -28,7 +26,7 @@ from warpgauge.reports.markdown_text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.view import at_most, check_word, rank, size, word, worst
+from warpgauge.reports.view import Row, View, check_word, rank, worst
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, cut, plural
@@ -151,7 +149,7 @@ def _is_fault(verdict: Verdict) -> bool:
 
 
 def _short(text: str) -> str:
-    return in_sentence(cut(text, _LONGEST_LISTED))
+    return code(cut(text, _LONGEST_LISTED))
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -178,7 +176,8 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
         _origin(run, base, parts),
     ]
     if several:
-        head += ["\n".join(map(_line, parts)), *_beside_each_other(parts)]
+        said = [] if numbers else [row]  # a sentence in the first line is not repeated
+        head += ["\n".join(_line(part, said) for part in parts), *_beside_each_other(parts)]
     text = "\n\n".join([*head, ""])
     compared = [(part, part.found) for part in parts if isinstance(part.found, Comparison)]
     # Reserve room for the links that replace tables.
@@ -187,6 +186,7 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
     for part, found in compared:
         title = summary("", f"{part.gpu.name}: all results")
         begin, end = (f"<details>{title}\n\n", "\n</details>\n\n") if several else ("", "")
+        begin += "".join(f"{line}\n\n" for line in part.top[:-1]) if several else ""
         tables = report.tables(found, share - len(begin) - len(end), part.sources)
         section = f"{begin}{tables}{end}"
         text += section if len(section) <= share else _elsewhere(run, part)
@@ -199,42 +199,41 @@ def _gravity(part: Part) -> tuple[int, float]:
     return _GRAVITY.index(part.word), row.change.ratio if row and row.change else 0.0
 
 
-def _line(part: Part) -> str:
-    """Return the verdict of one of several GPUs."""
+def _line(part: Part, said: Sequence[str]) -> str:
+    """Return the verdict of one of several GPUs, without what was `said` before."""
     verdict = f"**{prose(part.gpu.name)}: {part.word}**"
-    return f"- {verdict} · {part.top[-1]} {' · '.join(part.links)}".rstrip()
+    words = [part.top[-1]] if part.top != said else []
+    return f"- {' · '.join([verdict, *words, *part.links])}"
 
 
 def _beside_each_other(parts: Sequence[Part]) -> list[str]:
     """Return a table with a column per GPU, of rows that any GPU found changed or undecided."""
-    found = {
-        part.gpu.name: {one.name: one for one in report.ranked(part.found)}
+    of_gpus = {
+        part.gpu.name: {row.name: row for row in View(part.found).rows}
         for part in parts
         if isinstance(part.found, Comparison)
     }
-    shown = [one for rows in found.values() for one in rows.values() if one.outcome in _SHOWN]
-    names = [*dict.fromkeys(one.name for one in sorted(shown, key=rank))]
-    sources = {benchmark: url for part in parts for benchmark, url in part.sources.items()}
-    head = table_head(["benchmark", *map(prose, found)], range(1, 1 + len(found)))
+    verdicts = [row.verdict for rows in of_gpus.values() for row in rows.values()]
+    shown = [verdict for verdict in verdicts if verdict.outcome in (*CHANGED, *UNMEASURED)]
+    names = [*dict.fromkeys(verdict.name for verdict in sorted(shown, key=rank))]
+    urls = {benchmark: url for part in parts for benchmark, url in part.sources.items()}
+    head = table_head(["benchmark", *map(prose, of_gpus)], range(1, 1 + len(of_gpus)))
     lines = (
-        table_row([name(one, sources.get(one, "")), *(_cell(of.get(one)) for of in found.values())])
-        for one in names[:_ROWS]
+        table_row([name(key, urls.get(key, "")), *(_cell(of.get(key)) for of in of_gpus.values())])
+        for key in names[:_ROWS]
     )
     more = [f"and {plural(len(names) - _ROWS, 'row')} more"] if len(names) > _ROWS else []
     return [head + "\n".join(lines), *more] if names else []
 
 
-_SHOWN = (*CHANGED, *UNMEASURED)
-
-
-def _cell(verdict: Verdict | None) -> str:
-    """Return the change, or the verdict and its bound, or "" if this GPU has no such row."""
-    if verdict is None:
+def _cell(row: Row | None) -> str:
+    """Return the verdict and the change or bound, or "" if this GPU has no such row."""
+    if row is None:
         return ""
-    if verdict.is_changed:
-        return f"**{word(verdict)}** {unbroken(size(verdict).strip())}"
-    bound = f", {unbroken(at_most(verdict.bound))}" if verdict.bound is not None else ""
-    return f"{word(verdict)}{bound}"
+    if row.verdict.is_changed:
+        return f"**{row.word}** {unbroken(row.size)}"
+    words = ", ".join(dict.fromkeys((row.word, row.size)))
+    return words.replace(" %", unbroken(" %"))
 
 
 def to_be_measured(run: Run) -> str:
@@ -257,7 +256,7 @@ def _origin(run: Run, base: Base, parts: Sequence[Part]) -> str:
     """Return what was measured against what, and where to find more."""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     on, links = (f" on {_name(parts[0])}", parts[0].links) if len(parts) == 1 else ("", [])
-    against = f"{code(short(base.commit))}, its merge base with {breakable(base.branch)}"
+    against = f"{code(short(base.commit))}, its merge base with {code(base.branch)}"
     places = " · ".join([f"{link('run', run.url)}{attempt}", *links])
     return f"Commit {code(short(run.head))}{on} against {against}. {places}"
 

@@ -104,7 +104,7 @@ def render(evaluation: judged.Evaluation, console: Console) -> None:
 def markdown(evaluation: judged.Evaluation) -> str:
     """Return the report as Markdown, with names and reasons as code."""
     lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
-    facts = [f"- {key}: {markdown_text.in_sentence(value)}" for key, value in _facts(evaluation)]
+    facts = [f"- {key}: {markdown_text.code(value)}" for key, value in _facts(evaluation)]
     lines += ["\n".join(facts) + "\n"]
     if evaluation.points:
         table = markdown_text.table_head(("point", *_HEADING), range(1, len(_HEADING)))

@@ -20,12 +20,6 @@ _LONGEST_PROSE = 600
 # For our own sentences, which may contain names.
 OUR_OWN = LONGEST_TEXT
 
-# The longest names that are not broken, in a narrow table and in a paragraph, whose lines break
-# before them; and the characters after which longer names break, the preferred ones first.
-IN_CELL = 16
-IN_PARAGRAPH = 40
-_BREAKS = ("/", ":_<,(")
-
 # What reads as a word or a number. Any other token is put into a code span.
 _WORD = re.compile(
     r"[(\"“‘]*[−+±]?[^\W_]+(?:[.,'’–−-][^\W_]+)*%?[)\"”’.,;:!?…%]*"
@@ -41,12 +35,12 @@ ADDRESS = re.compile(r"https://[A-Za-z0-9./:_~#-]+")
 _BEGINS_BLOCK = re.compile(r"\d+[.)]|=+")
 
 
-def code(text: str) -> str:
-    """Return `text` as a code span, with control characters escaped, and cut if long.
+def code(text: str, longest: int = _LONGEST_CODE) -> str:
+    """Return `text` as one code span, with control characters escaped, and cut if long.
 
     Return "" for empty text.
     """
-    shown = cut(inert(text), _LONGEST_CODE)
+    shown = cut(inert(text), longest)
     if not shown:
         return ""
     fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
@@ -56,39 +50,18 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def breakable(text: str, whole: int = IN_CELL) -> str:
-    """Return `text` as `code` that a narrow column may break: at spaces, and within long words.
-
-    Words longer than `whole` characters are broken after slashes first, near the middle, because a
-    table would otherwise not fit on a page. Copying and searching still see the whole text.
-    """
-    text = inert(text)
-    if max(map(len, text.split(" "))) <= whole:
-        return code(text)
-    places = ([at + 1 for at, char in enumerate(text[:-1]) if char in signs] for signs in _BREAKS)
-    ends = next(filter(None, places), range(1, len(text)))
-    middle = min(ends, key=lambda at: abs(2 * at - len(text)))
-    return f"{breakable(text[:middle], whole)}<wbr>{breakable(text[middle:], whole)}"
-
-
-def in_sentence(text: str) -> str:
-    """Return `text` for use within our own words: a code span that may break across lines."""
-    return breakable(text, IN_PARAGRAPH)
-
-
 def link(shown: str, url: str) -> str:
     """Return `shown`, which is Markdown, as a link, or "" if `url` is not a plain address."""
     return f"[{shown}]({url})" if ADDRESS.fullmatch(url) else ""
 
 
-def name(text: str, url: str = "", whole: int = IN_CELL) -> str:
-    """Return a benchmark's name, linked to `url` if that is an address."""
-    shown = breakable(cut(inert(text), _LONGEST_CODE), whole)
-    return link(shown, url) or shown
+def name(text: str, url: str = "") -> str:
+    """Return a benchmark's name, whole, linked to `url` if that is an address."""
+    return link(code(text), url) or code(text)
 
 
 def prose(text: str, longest: int = _LONGEST_PROSE) -> str:
-    """Return a sentence: its words as they are, anything else in code spans (`breakable`)."""
+    """Return a sentence: its words as they are, anything else in code spans."""
     words = cut(inert(" ".join(text.split())), longest).split()
     tokens = [cut(word, _LONGEST_CODE) for word in words]
     parts = []
@@ -96,7 +69,7 @@ def prose(text: str, longest: int = _LONGEST_PROSE) -> str:
         part = " ".join(token for _, token in group)
         if not is_word:  # without the sentence's punctuation after it
             end = len(part) - (len(part) > 1 and part[-1] in ",.;")
-            part = f"{in_sentence(part[:end])}{part[end:]}"
+            part = f"{code(part[:end], longest)}{part[end:]}"
         parts.append(part)
     return " ".join(parts)
 

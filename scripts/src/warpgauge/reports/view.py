@@ -316,13 +316,6 @@ def worst(comparison: Comparison) -> Verdict | None:
     return min(slower, key=rank, default=None)
 
 
-def size(verdict: Verdict) -> str:
-    """Return `` (+5.0 %)``, `` (by its resources)``, or "" if there is no change."""
-    if verdict.by_time is not None:
-        return " (by its resources)"
-    return f" ({percent(verdict.change.ratio)})" if verdict.change is not None else ""
-
-
 def interval(change: Change) -> str:
     """Return the ends of the interval in percent: ``+29.9 … +30.1``."""
     return f"{percent_number(change.low)} … {percent_number(change.high)}"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +17,8 @@ from warpgauge.records.sessions import newest
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
-    IN_CELL,
-    IN_PARAGRAPH,
     OUR_OWN,
-    breakable,
     code,
-    in_sentence,
     name,
     prose,
     summary,
@@ -32,6 +27,8 @@ from warpgauge.reports.markdown_text import (
     unbroken,
 )
 from warpgauge.reports.view import (
+    ACCEPTED,
+    NO_CAUSE,
     WITHIN,
     Row,
     View,
@@ -42,30 +39,25 @@ from warpgauge.reports.view import (
     is_recorded,
     rule,
     side,
-    size,
     worst,
 )
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as, typed
-from warpgauge.verdict.comparison import Comparison, Verdict
+from warpgauge.verdict.comparison import Comparison
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
 LIMIT = 60_000
 _RESERVE = 600  # for the sentence about what was left out
-_NOTES_SHOWN, _REASONS_SHOWN = 3, 3  # more are folded
+_SHOWN = 3  # rows, of a list or of the changed ones; more are folded
 
 # The last line, by which a program recognises its own comment.
 MARK = "<!-- warpgauge comparison -->\n"
 
 _BETWEEN = "\n\n"
-_NEXT_LINE = "<br>"  # in number cells, which leaves more width to columns of words
 _OPEN, _CLOSE = "<details>", "\n</details>\n\n"
 
-# Characters of a cause in its column and in the first line, and of why a row was not measured.
-_CAUSE, _CAUSE_AT_THE_TOP, _REASON = 46, 90, 150
-_WIDER = 1.4  # the width of a code span's letters relative to plain text
-_LONGEST_REASON, _WIDEST_CELL = 1500, 200  # characters of an investigation
-_SPAN = 250  # characters of a code span, which is cut if longer
+_BRIEF = 150  # characters of the causes and reasons in a line
+_LONGEST_REASON = 1500  # characters of an investigation
 
 Sources = Mapping[str, str]
 _NO_LINKS: Sources = {}
@@ -86,30 +78,29 @@ def unmarked(comparison: Comparison, limit: int) -> str:
 
 def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
     """Return the decisive row and its cause, if there is one, then the verdict in numbers."""
-    numbers = f"**{headline(comparison)}**. {how_found(comparison)}".rstrip()
     if comparison.refusal is not None and worst(comparison) is None:
-        return [shown_as(headline(comparison), in_sentence)]
+        return [shown_as(headline(comparison), code)]
     row = View(comparison).decisive
-    if row is None:
-        return [numbers]
-    why = _brief((*row.causes, *row.reasons), _CAUSE_AT_THE_TOP, in_sentence)
-    what = name(row.name, sources.get(row.name, ""), IN_PARAGRAPH)
-    change = unbroken(size(row.verdict)) if row.verdict.is_changed else ""
-    return [f"{row.word}: {what}{change}{f': {why}' if why else ''}", numbers]
+    numbers = f"**{headline(comparison)}**. {how_found(comparison)}".rstrip()
+    return [*([_in_a_line(row, sources)] if row else []), numbers]
 
 
-def _brief(parts: Sequence[str], room: int, quote: Callable[[str], str] = breakable) -> str:
-    """Return the `parts` that fit in `room` characters, the first one cut, and count the others."""
-    first = parts[0] if parts else ""
-    ours = len(shown_as(first, lambda text: ""))
-    left = max(int((room - ours) / _WIDER), IN_CELL)
-    shown = [shown_as(first, lambda text: quote(cut(text, left)))]
-    room -= len(plain(first))
-    for part in parts[1:]:
-        room -= len(plain(part)) + 2
-        if room < 0:
+def _in_a_line(row: Row, sources: Sources) -> str:
+    """Return ``slower: `name` **+5.0 %**: cause``."""
+    is_accepted = row.verdict.is_accepted  # which its reason says, too
+    change = f" **{unbroken(row.size)}**" if row.verdict.is_changed or is_accepted else ""
+    shown = f"{name(row.name, sources.get(row.name, ''))}{change}"
+    return ": ".join(filter(None, ("" if is_accepted else row.word, shown, _brief(row))))
+
+
+def _brief(row: Row) -> str:
+    """Return the first causes and reasons, and count the others."""
+    parts, shown, room = (*row.causes, *row.reasons), list[str](), _BRIEF
+    for part in parts:
+        room -= len(plain(part))
+        if shown and room < 0:
             return f"{'; '.join(shown)}; {unbroken(f'and {len(parts) - len(shown)} more')}"
-        shown.append(shown_as(part, quote))
+        shown.append(shown_as(part, lambda text: code(cut(text, _BRIEF))))
     return "; ".join(shown)
 
 
@@ -162,138 +153,100 @@ def tables(
 
 
 def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]:
-    def table(noun: str, title: str, columns: _Columns, rows: Sequence[Row]) -> Section:
-        return _table(noun, rows, columns, f"**{title}**{_BETWEEN}", sources)
-
-    title = "Undecided or not measured"
-    yield table("slower benchmark{s}", "Slower", _CHANGED, view.of("slower"))
-    yield table("benchmark{s} not measured", title, _UNMEASURED, view.unmeasured)
-    if method := view.comparison.method:
-        yield Section("", "", [f"**How it was measured:** {method.words(in_sentence)}"])
-    yield table("faster benchmark{s}", "Faster", _CHANGED, view.of("faster"))
-    yield table("accepted change{s}", "Accepted", _ACCEPTED, view.of("accepted"))
+    slower, changed = view.of("slower"), view.of("slower", "faster")
+    others = [row for row in (*view.unmeasured, *view.of(ACCEPTED)) if row is not view.decisive]
+    new, within = view.of("new"), view.of(WITHIN)
+    if len(slower) > 1:  # the top says all of one
+        yield _by_cause(slower, sources)
+    lines = [f"- {_in_a_line(row, sources)}" for row in others]
+    noun = "benchmark{s} not measured or accepted"
+    yield _shown_or_folded(Section(noun, "", lines), _counted(others))
+    rows = _table("changed benchmark{s}", changed, _CHANGED, sources)
+    is_long = len(slower) > 1 or len(changed) > _SHOWN
+    title = summary("", f"{_counted(changed)}: each with its interval")
+    yield rows.folded(title) if is_long else rows
     yield from _why(view, moved=moved)
-    yield _notes(view.comparison)
-    yield table("new benchmark{s}", "New", _NEW, view.of("new"))
-    yield _compared(view.comparison)
-    within = view.of(WITHIN)
-    folded = summary("", f"{len(within)} {WITHIN}")
-    yield _table("benchmark{s} " + WITHIN, within, _WITHIN).folded(folded)
+    yield _measured(view.comparison)
+    yield _table("new benchmark{s}", new, _NEW).folded(summary("", _counted(new)))
+    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary("", _counted(within)))
 
 
-def ranked(comparison: Comparison) -> list[Verdict]:
-    """Return the verdicts in order; none if all were refused, which the top already says."""
-    return [row.verdict for row in View(comparison).rows]
+def _counted(rows: Sequence[Row]) -> str:
+    counts = Counter(row.word for row in rows)
+    return " · ".join(f"{count} {word}" for word, count in counts.items())
 
 
-def _change(row: Row) -> str:
-    shown = row.numbers
-    return unbroken(f"{shown.change} ({shown.interval})") if shown.change else ""
+def _shown_or_folded(section: Section, title: str) -> Section:
+    is_long = len(section.lines) > _SHOWN
+    return section.folded(summary("", title)) if is_long else section
 
 
-def _change_and_confidence(row: Row) -> str:
-    shown = row.numbers
-    change = (shown.change, f"({shown.interval})") if shown.change else ()
-    lines = (*change, ",\n".join(row.confidence))
-    return unbroken("\n".join(filter(None, lines))).replace("\n", _NEXT_LINE)
+def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
+    groups: dict[str, list[Row]] = {}
+    for row in slower:
+        groups.setdefault(_brief(row) or NO_CAUSE, []).append(row)
+    lines = []
+    for cause, (first, *more) in groups.items():
+        rest = f" and {len(more)} more" if more else ""
+        which = name(first.name, sources.get(first.name, "")) + rest
+        lines.append(table_row((f"{cause}<br>{which}", f"**{unbroken(first.size)}**")))
+    return Section("cause{s}", table_head(("slower because", "worst"), numbers=(1,)), lines)
 
 
-def _times_and_limit(row: Row) -> str:
-    """Return both times, and the shares of the limit.
-
-    The base's share is shown only for pairs, because a baseline's is of other sessions.
-    """
-    shown = row.numbers
-    before = of_limit(row.verdict.baseline_counters.get("limit_fraction"))
-    limits = (before if row.verdict.in_pairs and before != shown.limit else "", shown.limit)
-    both = ([*map(unbroken, filter(None, one))] for one in ((shown.old, shown.new), limits))
-    return _NEXT_LINE.join(filter(None, map(" →\N{NO-BREAK SPACE}".join, both)))
-
-
-def _why_in_cell(row: Row) -> str:
-    is_wide = row.verdict.is_unmeasured or row.reasons
-    return _brief((*row.reasons, *row.causes), _REASON if is_wide else _CAUSE)
-
-
-def _verdict_in_cell(row: Row) -> str:
-    return ": ".join(filter(None, (row.word, _why_in_cell(row))))
-
-
-# A reader first asks which benchmark, how much, how certain, and why. All columns fit in the width
-# that GitHub gives a comment in a window of 1000 pixels.
+# A name is one code span, which no column breaks. The longest of ours still fit in the width that
+# GitHub gives a comment in a window of 1000 pixels, so a table has two columns of numbers at most.
 _Columns = Mapping[str, Callable[[Row], str]]
-_TIMES, _INTERVAL = f"old → new,{_NEXT_LINE}of limit", "change (95 % interval)"
-_BOUND = "at most"
 _CHANGED: _Columns = {
-    f"change{_NEXT_LINE}(95 % interval)": _change_and_confidence,
-    "likely cause": _why_in_cell,
-    _TIMES: _times_and_limit,
+    "change (95 % interval)": lambda row: (
+        f"{unbroken(row.numbers.change)} ({row.numbers.interval})"
+    ),
+    "old → new": lambda row: f"{unbroken(row.numbers.old)} → {unbroken(row.numbers.new)}",
 }
-_UNMEASURED: _Columns = {"verdict": _verdict_in_cell, _INTERVAL: _change}
-_ACCEPTED: _Columns = {_INTERVAL: _change, "why": _why_in_cell, _TIMES: _times_and_limit}
-_NEW: _Columns = {_TIMES: _times_and_limit}
-_WITHIN: _Columns = {
-    _BOUND: lambda row: unbroken(row.numbers.bound),
-    _INTERVAL: _change,
-    _TIMES: _times_and_limit,
-}
-_OF_NUMBERS = (_TIMES, _INTERVAL, _BOUND)
+_WITHIN = {"at most": lambda row: unbroken(row.numbers.bound), "old → new": _CHANGED["old → new"]}
+_NEW: _Columns = {"time": lambda row: unbroken(row.numbers.new)}
 
 
 def _table(
-    noun: str, rows: Sequence[Row], columns: _Columns, above: str = "", sources: Sources = _NO_LINKS
+    noun: str, rows: Sequence[Row], columns: _Columns, sources: Sources = _NO_LINKS
 ) -> Section:
     """Return a section of a table without columns that are empty."""
     cells = {heading: [*map(cell, rows)] for heading, cell in columns.items()}
-    kept = {heading: column for heading, column in cells.items() if any(column)}
-    headings = ("benchmark", *kept)
-    numbers = [at for at, heading in enumerate(headings) if heading in _OF_NUMBERS]
+    filled = {heading: column for heading, column in cells.items() if any(column)}
     names = [name(row.name, sources.get(row.name, "")) for row in rows]
-    lines = [*map(table_row, zip(names, *kept.values(), strict=True))]
-    return Section(noun, above + table_head(headings, numbers), lines)
+    lines = [*map(table_row, zip(names, *filled.values(), strict=True))]
+    head = table_head(("benchmark", *filled), numbers=range(1, 1 + len(filled)))
+    return Section(noun, head, lines)
 
 
 def _why(view: View, *, moved: bool) -> Iterator[Section]:
-    """Yield the paragraphs on slowdowns, and with `moved` the tables of what moved."""
-    found = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
-    texts = (cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in found)
-    spans = (textwrap.wrap(text, _SPAN, break_on_hyphens=False) for text in texts)
-    lines = [f"- {' '.join(map(in_sentence, parts))}" for parts in spans]
-    title, noun = "Why it is slower", "reason{s} of slowdowns"
-    if len(found) > _REASONS_SHOWN:
-        yield Section(noun, "", lines).folded(summary("", f"{title}: {len(found)} benchmarks"))
-    else:
-        yield Section(noun, f"**{title}**\n\n", lines)
-    head = table_head(("cause", "what moved", "baseline", "candidate"), numbers=(2, 3))
-    for row, why in found if moved else ():
-        cells = ((one.cause, one.what, one.before, one.after) for one in why.moved)
-        lines = [
-            table_row(breakable(cut(inert(cell), _WIDEST_CELL)) for cell in line) for line in cells
-        ]
-        table = Section("line{s} on what moved", head, lines)
-        yield table.folded(summary(row, ": what moved"))
+    """Yield the paragraphs on slowdowns, and with `moved` what moved."""
+    reasons = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
+    texts = [cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in reasons]
+    lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
+    title = f"Why it is slower: {plural(len(lines), 'benchmark')}"
+    yield _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
+    for row, why in reasons if moved else ():
+        lines = []
+        for line in why.moved:
+            words = (line.cause, line.what, f"{line.before} → {line.after}")
+            lines.append(f"- {' '.join(filter(None, map(code, words)))}")
+        yield Section("line{s} on what moved", "", lines).folded(summary(row, ": what moved"))
 
 
-def _notes(comparison: Comparison) -> Section:
-    notes = comparison.notes
-    found = Section("note{s}", "", [f"- {note.words(in_sentence)}" for note in notes])
-    folds = len(notes) > _NOTES_SHOWN
-    return found.folded(summary("", plural(len(notes), "note"))) if folds else found
-
-
-def _compared(comparison: Comparison) -> Section:
-    """Return both sides, the differences between them, and the decision rule."""
-    differences = differences_beside(comparison)
-    sides = (comparison.baseline, comparison.candidate)
-    cells = [["compared", *(breakable(side(record)) for record in sides)]]
-    cells += [[*map(breakable, one)] for one in differences]
-    head = table_head(("", "baseline", "candidate"))
-    inner = Section("difference{s} of the environment", head, [*map(table_row, cells)])
+def _measured(comparison: Comparison) -> Section:
+    """Return both sides, what differs between them, the notes, and the decision rule."""
+    notes, differences = comparison.every_note, differences_beside(comparison)
+    sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+    lines = [f"- {what}: {code(side(record))}" for what, record in sides.items()]
+    lines += [f"- {note.words(code)}" for note in notes]
+    lines += [f"- {code(key)}: {code(old)} → {code(new)}" for key, old, new in differences]
+    title = "How it was measured"
+    for count, noun in ((len(notes), "note"), (len(differences), "difference")):
+        title += f" · {plural(count, noun)}" if count else ""
     decision = rule(comparison)
-    title = "What was compared" + (", and by which rule" if decision else "")
-    if differences:
-        title += f" · {plural(len(differences), 'difference')} of the environment"
-    return inner.folded(summary("", title), decision and f"\n{prose(decision, longest=OUR_OWN)}\n")
+    below = decision and f"\n{prose(decision, longest=OUR_OWN)}\n"
+    section = Section("line{s} on how it was measured", "", lines)
+    return section.folded(summary("", title), below)
 
 
 def _next(view: View) -> str:
