@@ -93,15 +93,29 @@ def on_another_stream(x: Tensor) -> Tensor:
     return y
 
 
+def on_the_default_stream(x: Tensor) -> Tensor:
+    y = torch.empty_like(x)
+    with torch.cuda.stream(torch.cuda.default_stream()):
+        torch.mul(x, x, out=y)
+    return y
+
+
 def changing_its_input(x: Tensor) -> Tensor:
     y = x * x
     x.zero_()
     return y
 
 
-@pytest.mark.parametrize(
-    "trick", [of_the_first_call, of_the_same_memory, on_another_stream, changing_its_input]
-)
+TRICKS = [
+    of_the_first_call,
+    of_the_same_memory,
+    on_another_stream,
+    on_the_default_stream,
+    changing_its_input,
+]
+
+
+@pytest.mark.parametrize("trick", TRICKS)
 def test_a_trick_is_an_error(trick: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises((UserError, RuntimeError)) as caught:
         timed(trick, normal(2**16), reference=torch.square)
