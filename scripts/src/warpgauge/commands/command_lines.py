@@ -47,9 +47,9 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 - reads standard input, for one of the files.
 
 Plain files count as one process each, by the median of its repetitions. Give
-several either as a folder or with --processes. Seven files per side let a
-change of 5 to 10 % be found. With fewer, only large changes are
-reported (--process-scatter)."""
+several either as a folder or with --processes. Seven files per side find changes
+of 5 % where processes scatter by 1 % or less. With fewer, only large changes
+are reported (--process-scatter)."""
 
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or

@@ -121,6 +121,7 @@ class _Why:
         flagged = [one.name for one in verdicts if one.outcome is Outcome.REGRESSION]
         names = flagged if options.own.name is None else [options.own.name]
         if not names:
+            measuring.note("The newest run of pairs found nothing slower: name a benchmark.")
             return ()
         commit = self._commit(given)
         if self.kernels is not None:
