@@ -20,6 +20,7 @@ from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
+from warpgauge.verdict.note import MOVED_ALIKE
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
@@ -106,6 +107,9 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
         words = "Measure at least three processes per side, and give all their files:"
         files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
         return Step(words, f"compare.py --processes {files}")
+    if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not _base(comparison):
+        programs = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER"
+        return Step("Measure both sides in turns:", programs)
     if comparison.candidate.source is not Source.RUN:
         words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
         return Step(words)

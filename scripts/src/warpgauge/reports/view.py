@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ from warpgauge.verdict.comparison import (
 from warpgauge.verdict.note import RECORDED
 
 ACCEPTED, CONTROL, WITHIN = "accepted", "control", Outcome.PASS.word
+NOT_SLOWER = "not slower"  # within tolerance, and the bound is below zero
 
 # Unmeasured outcomes, the most serious first.
 _GRAVEST = UNMEASURED[::-1]
@@ -289,20 +290,26 @@ def headline(comparison: Comparison) -> str:
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return f"Not compared: {foreign(comparison.refusal, LONGEST_TEXT)}"
     counts = Counter(map(word, comparison.verdicts))
-    bounds = {WITHIN: _bounds(comparison)}
+    bounds = _largest_bounds(comparison)
+    is_faster = bool(bounds) and max(bounds.values()) < 0.0
+    shown = {WITHIN: f"{NOT_SLOWER if is_faster else WITHIN}{_bounds(comparison, bounds)}"}
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
-    parts = [f"{counts[one]} {one}{bounds.get(one, '')}" for one in order if counts[one]]
+    parts = [f"{counts[one]} {shown.get(one, one)}" for one in order if counts[one]]
     parts += ["not built" for _ in comparison.not_built[:1]]
     controls = f"{plural(counts[CONTROL], 'control')} of the host"
     return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")
 
 
-def _bounds(comparison: Comparison) -> str:
-    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
+def _largest_bounds(comparison: Comparison) -> dict[Clock, float]:
     found: dict[Clock, float] = {}
     for one in comparison.verdicts:
         if one.is_unchanged and one.bound is not None and not one.is_quiet:
             found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
+    return found
+
+
+def _bounds(comparison: Comparison, found: Mapping[Clock, float]) -> str:
+    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
     if not found:
         return ""
     if comparison.is_of_plain_files or len(found) == 1:
@@ -397,7 +404,7 @@ def bound_words(verdict: Verdict) -> str:
     if verdict.bound is None or verdict.is_changed or verdict.is_accepted:
         return ""
     if verdict.outcome is Outcome.PASS:
-        return f"{'not slower' if verdict.bound < 0.0 else WITHIN}, {at_most(verdict.bound)}"
+        return f"{NOT_SLOWER if verdict.bound < 0.0 else WITHIN}, {at_most(verdict.bound)}"
     tolerance = verdict.tolerance
     known = "" if tolerance is None else f", tolerance {percent(tolerance, sign=False)}"
     return f"{at_most(verdict.bound)}{known}"

@@ -25,7 +25,7 @@ from warpgauge.verdict.comparability import Comparability
 from warpgauge.verdict.comparison import KERNEL, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
-from warpgauge.verdict.note import SIBLINGS, Note, and_more, listed, sentence
+from warpgauge.verdict.note import MOVED_ALIKE, SIBLINGS, Note, and_more, listed, sentence
 from warpgauge.verdict.pairing import Pairing
 from warpgauge.verdict.rule import Movement
 from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
@@ -193,7 +193,7 @@ def _moved_alike(judged: Judged, *, is_ours: bool) -> Iterator[Note]:
             of = f" of {clock.value} time" if is_ours else ""
             command = "scripts/bench --against COMMIT" if is_ours else "warpgauge ab"
             yield Note(
-                "moved_alike",
+                MOVED_ALIKE,
                 f"{len(alike)} of {plural(len(logs), 'benchmark')}{of} moved by about {size}: the "
                 "machine or the build changed, not single benchmarks. Measure both sides in turns "
                 f"({foreign(command)}).",

@@ -15,6 +15,7 @@ from warpgauge.system.text import LONGEST_TEXT, clause, duration, foreign, plain
 
 # Kinds that programs select; any other kind is only shown.
 SKIPPED, SIBLINGS, ENTRY_UNUSED, HELD_BACK = "skipped", "siblings", "entry_unused", "held_back"
+MOVED_ALIKE = "moved_alike"  # most rows of a clock
 RECORDED = "recorded"  # not measured on the reader's machine
 
 # How many names a note lists before it counts the rest, and how many characters of each.
