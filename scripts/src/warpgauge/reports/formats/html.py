@@ -50,6 +50,7 @@ from warpgauge.reports.view import (
 )
 from warpgauge.system import text
 from warpgauge.verdict.comparison import KERNEL, Comparison, exit_status
+from warpgauge.verdict.note import RECORDED
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
@@ -129,7 +130,8 @@ def _words(words: str) -> str:
 def _top(view: View) -> str:
     comparison, kind = view.comparison, view.check.split()[0].lower()
     status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
-    found = " ".join(filter(None, (gpu and f"On {gpu}.", how_found(comparison))))
+    marks = [str(note) for note in comparison.notes if note.kind == RECORDED]
+    found = " ".join(filter(None, (*marks, gpu and f"On {gpu}.", how_found(comparison))))
     return (
         f'<header>\n<h1><span class="badge {kind}">{view.check}</span> '
         f"{_words(headline(comparison))}</h1>\n<p>{shown(found)}</p>\n"
