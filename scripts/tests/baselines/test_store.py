@@ -214,7 +214,6 @@ REFUSED: list[tuple[Json, str]] = [
     (run(ROWS, build_type="Debug"), "build type is 'Debug'; build Release"),
     (run(ROWS, inject="a=2"), "extra work was injected; measure again without"),
     (run(ROWS, not_built="gemm"), "programs were not built; measure again without"),
-    (run(ROWS, families_left_out="gemm"), "programs were left out; measure again without"),
     (run(ROWS, filter="a"), "only part of the suite was measured; measure again without"),
     (run(ROWS, date="yesterday"), "date 'yesterday' is not an ISO 8601 date"),
     (run(ROWS, gpu_name=""), "its context has no gpu_name"),

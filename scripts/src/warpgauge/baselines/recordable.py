@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.measure.discovery import Binary
 from warpgauge.records import counters
-from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, NOT_BUILT
+from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import OTHER_PROCESSES
 from warpgauge.records.load import json_files
 from warpgauge.records.model import Record, Session, Source
@@ -116,8 +116,6 @@ def spoilt(context: Mapping[str, str]) -> _Faults:
         yield "extra work was injected", "measure again without --inject"
     if context.get("filter"):
         yield "only part of the suite was measured", "measure again without --filter"
-    if context.get(FAMILIES_LEFT_OUT):
-        yield "programs were left out", "measure again without --programs"
     if context.get(NOT_BUILT):
         yield "programs were not built", "measure again without --no-build"
 
