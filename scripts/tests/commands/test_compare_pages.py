@@ -108,8 +108,8 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
     assert tree.page(name, "--history", "history") == page
     history.text("bad", "{")
     same = tree.write(run([row("a/b")]), "same.json")
-    told = [same, same, "--history=checkout", "--format=html=it.html"]
-    assert compare.main(told, tmp_path) == ExitStatus.NOT_MEASURED
+    argv = [same, same, "--history=checkout", "--format=html=it.html"]
+    assert compare.main(argv, tmp_path) == ExitStatus.NOT_MEASURED
     assert "2026-11-07" in (tmp_path / "it.html").read_text(encoding="utf-8")
     with pytest.raises(UserError, match="'nowhere' is not a branch of this clone"):
         compare.main([name, "--history=nowhere", "--format=html=x.html"], tmp_path)

@@ -156,7 +156,7 @@ def test_bad_usage_is_one_sentence(
 
 def test_the_changes_are_those_that_upstream_prints() -> None:
     """As in its tools/gbench/Inputs/test1_run1.json: rows without run_type, in several units."""
-    told = [
+    expected = [
         ("same", (10.0, "ns"), (10.0, "ns"), 0.0),
         ("twice as fast", (50.0, "ns"), (25.0, "ns"), -0.5),
         ("1 % slower", (100.0, "ns"), (101.0, "ns"), 0.01),
@@ -164,7 +164,10 @@ def test_the_changes_are_those_that_upstream_prints() -> None:
         ("a tenth of a second", (0.4, "s"), (0.04, "s"), -0.9),
         ("of another unit", (1.0, "us"), (1.0, "ms"), 999.0),
     ]
-    sides = {"old.json": [row[:2] for row in told], "new.json": [row[0:3:2] for row in told]}
+    sides = {
+        "old.json": [row[:2] for row in expected],
+        "new.json": [row[0:3:2] for row in expected],
+    }
     for path, rows in sides.items():
         plain: list[Json] = [
             {"name": name, "real_time": time, "cpu_time": time, "time_unit": unit, "iterations": 10}
@@ -173,4 +176,4 @@ def test_the_changes_are_those_that_upstream_prints() -> None:
         write(Path(path), google(plain))
     found = compared(["benchmarks", "old.json", "new.json"])
     changes = {name: row["change"]["ratio"] for name, row in found.items()}  # type: ignore[index]
-    assert changes == {name: pytest.approx(change) for name, _, _, change in told}
+    assert changes == {name: pytest.approx(change) for name, _, _, change in expected}

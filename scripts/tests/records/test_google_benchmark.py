@@ -83,9 +83,9 @@ def old(row: Mapping[str, object]) -> Json:
     return {key: value for key, value in row.items() if key not in newer}
 
 
-def rows(folder: Path, told: Sequence[Json], context: str = NEWER_CONTEXT) -> Mapping[str, Row]:
+def rows(folder: Path, entries: Sequence[Json], context: str = NEWER_CONTEXT) -> Mapping[str, Row]:
     """What is loaded of a file that is laid out as Google Benchmark does it."""
-    lines = ",\n".join(json.dumps(row, indent=6) for row in told)
+    lines = ",\n".join(json.dumps(row, indent=6) for row in entries)
     path = folder / "google.json"
     path.write_text(f"{{{context}{lines}\n  ]\n}}\n")
     return load(path).rows
@@ -100,11 +100,11 @@ def times_ns(row: Row) -> list[float]:
 def test_repetitions_with_their_statistics_are_the_repetitions(
     tmp_path: Path, context: str
 ) -> None:
-    told = [measured("f/8", time, i, 3) for i, time in enumerate((50.0, 49.0, 57.0))]
-    told += statistics_of("f/8")
+    entries = [measured("f/8", time, i, 3) for i, time in enumerate((50.0, 49.0, 57.0))]
+    entries += statistics_of("f/8")
     if context is OLDER_CONTEXT:
-        told = [old(row) for row in told]
-    found = rows(tmp_path, told, context)
+        entries = [old(row) for row in entries]
+    found = rows(tmp_path, entries, context)
     assert list(found) == ["f/8"]
     assert times_ns(found["f/8"]) == pytest.approx([50.0, 49.0, 57.0])
 
@@ -121,9 +121,9 @@ def test_a_report_of_aggregates_only_is_its_medians(tmp_path: Path) -> None:
 def test_aggregates_alone_stand_for_repetitions_that_scatter_as_they_tell(
     tmp_path: Path, count: int, stddev: float
 ) -> None:
-    told = [aggregate("f", "median", 50.0, repetitions=count)]
-    told += [aggregate("f", "stddev", stddev, repetitions=count)]
-    logs = [math.log(time / 50.0) for time in times_ns(rows(tmp_path, told)["f"])]
+    entries = [aggregate("f", "median", 50.0, repetitions=count)]
+    entries += [aggregate("f", "stddev", stddev, repetitions=count)]
+    logs = [math.log(time / 50.0) for time in times_ns(rows(tmp_path, entries)["f"])]
     assert len(logs) == min(count, 100)
     assert median(logs) == pytest.approx(0.0, abs=1e-9)
     least, most = {0.0: (0.0, 1e-9), 5.0: (0.099, 0.1)}.get(stddev, (1.0, 10.0))
@@ -132,16 +132,22 @@ def test_aggregates_alone_stand_for_repetitions_that_scatter_as_they_tell(
 
 @pytest.mark.parametrize("stddev", [-1.0, math.nan, math.inf, "5", None])
 def test_a_standard_deviation_that_is_none_is_refused(tmp_path: Path, stddev: object) -> None:
-    told = [aggregate("f", "median", 50.0), {**aggregate("f", "stddev", 5.0), "real_time": stddev}]
+    entries = [
+        aggregate("f", "median", 50.0),
+        {**aggregate("f", "stddev", 5.0), "real_time": stddev},
+    ]
     with pytest.raises(UserError, match=r"row 2 \('f_stddev'\)"):
-        rows(tmp_path, told)
+        rows(tmp_path, entries)
 
 
 def test_a_typical_time_is_a_median_or_mean_in_time_and_nothing_else(tmp_path: Path) -> None:
-    told = [aggregate("f", "p99", 99.0), aggregate("f", "median", 50.0)]
-    told += [aggregate("g", "median", 0.5, aggregate_unit="percentage"), aggregate("g", "mean", 52)]
-    told += [aggregate("h", "p99", 99.0), aggregate("h", "cv", 0.1)]
-    found = rows(tmp_path, told)
+    entries = [aggregate("f", "p99", 99.0), aggregate("f", "median", 50.0)]
+    entries += [
+        aggregate("g", "median", 0.5, aggregate_unit="percentage"),
+        aggregate("g", "mean", 52),
+    ]
+    entries += [aggregate("h", "p99", 99.0), aggregate("h", "cv", 0.1)]
+    found = rows(tmp_path, entries)
     assert times_ns(found["f"]) == pytest.approx([50.0])
     assert times_ns(found["g"]) == pytest.approx([52.0])
     assert found["h"].error == "its only aggregates are not typical times ('p99', 'cv')"
@@ -153,15 +159,20 @@ def test_fitted_complexities_are_no_benchmarks(tmp_path: Path) -> None:
     about: Json = {"run_name": "f", "run_type": "aggregate", "repetitions": 1, "threads": 1}
     big_o = {"name": "f_BigO", **about, "aggregate_name": "BigO", "aggregate_unit": "time"}
     rms = {"name": "f_RMS", **about, "aggregate_name": "RMS", "aggregate_unit": "percentage"}
-    told = [measured("f/8", 5.0), measured("f/64", 40.0), {**big_o, **fitted}, {**rms, "rms": 0.02}]
-    assert list(rows(tmp_path, told)) == ["f/8", "f/64"]
-    assert list(rows(tmp_path, [old(row) for row in told], OLDER_CONTEXT)) == ["f/8", "f/64"]
+    entries = [
+        measured("f/8", 5.0),
+        measured("f/64", 40.0),
+        {**big_o, **fitted},
+        {**rms, "rms": 0.02},
+    ]
+    assert list(rows(tmp_path, entries)) == ["f/8", "f/64"]
+    assert list(rows(tmp_path, [old(row) for row in entries], OLDER_CONTEXT)) == ["f/8", "f/64"]
 
 
 def test_repetitions_may_be_unequal_out_of_turn_and_of_several_units(tmp_path: Path) -> None:
-    told = [measured("f", 5000.0, 1, 2), measured("g", 2.0, time_unit="ms")]
-    told += [measured("f", 5.1, 0, 2, time_unit="us"), measured("h", 2.0, time_unit="s")]
-    found = rows(tmp_path, told)
+    entries = [measured("f", 5000.0, 1, 2), measured("g", 2.0, time_unit="ms")]
+    entries += [measured("f", 5.1, 0, 2, time_unit="us"), measured("h", 2.0, time_unit="s")]
+    found = rows(tmp_path, entries)
     assert times_ns(found["f"]) == pytest.approx([5000.0, 5100.0])
     assert times_ns(found["g"]) == pytest.approx([2e6])
     assert times_ns(found["h"]) == pytest.approx([2e9])
@@ -179,9 +190,9 @@ def test_repetitions_may_be_unequal_out_of_turn_and_of_several_units(tmp_path: P
 def test_a_benchmark_of_which_some_repetition_failed_has_failed(
     tmp_path: Path, failed: Json, when: int
 ) -> None:
-    told = [measured("f", 5.0, index, 3) for index in range(3)]
-    told[when].update(failed, iterations=0, real_time=0.0)
-    found = rows(tmp_path, [*told, *statistics_of("f")])["f"]
+    entries = [measured("f", 5.0, index, 3) for index in range(3)]
+    entries[when].update(failed, iterations=0, real_time=0.0)
+    found = rows(tmp_path, [*entries, *statistics_of("f")])["f"]
     assert found.error is not None
     assert found.error.endswith("no memory")
     assert found.process_medians == {}
@@ -189,15 +200,15 @@ def test_a_benchmark_of_which_some_repetition_failed_has_failed(
 
 def test_an_old_failure_is_known_without_repetitions(tmp_path: Path) -> None:
     failed: Json = {"name": "f", "run_name": "f", "run_type": "iteration", "error_occurred": True}
-    told = [{**failed, "error_message": "boom"}, old(measured("g", 1.0))]
-    assert rows(tmp_path, told, OLDER_CONTEXT)["f"].error == "boom"
+    entries = [{**failed, "error_message": "boom"}, old(measured("g", 1.0))]
+    assert rows(tmp_path, entries, OLDER_CONTEXT)["f"].error == "boom"
 
 
 def test_counters_are_the_users_finite_numbers_and_a_label_is_kept(tmp_path: Path) -> None:
     lost = {"threads": 4, "nan": math.nan, "endless": -math.inf}
     kept = {"items_per_second": 2e8, "allocs_per_iter": 1.5, "whole": 3}
-    told = [measured("f/threads:4", 5.0, 0, 1, label="3 GB/s \u00b5", **lost, **kept)]
-    found = rows(tmp_path, told)["f/threads:4"]
+    entries = [measured("f/threads:4", 5.0, 0, 1, label="3 GB/s \u00b5", **lost, **kept)]
+    found = rows(tmp_path, entries)["f/threads:4"]
     assert found.counters == kept
     assert found.label == "3 GB/s \u00b5"
 
@@ -205,8 +216,8 @@ def test_counters_are_the_users_finite_numbers_and_a_label_is_kept(tmp_path: Pat
 @pytest.mark.parametrize("suffix", ["manual_time", "real_time", "process_time/real_time"])
 def test_a_name_tells_how_the_time_was_taken_and_stays_whole(tmp_path: Path, suffix: str) -> None:
     name = f"f/8/iterations:5/repeats:2/{suffix}/threads:2"
-    told = [measured(name, 5.0, 0, 2), measured(name, 6.0, 1, 2)]
-    found = rows(tmp_path, told)
+    entries = [measured(name, 5.0, 0, 2), measured(name, 6.0, 1, 2)]
+    found = rows(tmp_path, entries)
     assert list(found) == [name]
     assert times_ns(found[name]) == pytest.approx([5.0, 6.0])  # and never the CPU's
 
@@ -219,10 +230,10 @@ def test_runs_without_a_number_are_repetitions(loaded: Loader) -> None:
 
 def test_old_versions_tell_aggregates_by_the_end_of_the_name(loaded: Loader) -> None:
     names = ("f", "f", "f_mean", "f_median", "f_stddev", "g_median", "f_BigO", "f_RMS")
-    told: list[Json] = [
+    entries: list[Json] = [
         {"name": name, "real_time": float(i + 1), "time_unit": "ns"} for i, name in enumerate(names)
     ]
-    found = loaded(google(told)).rows
+    found = loaded(google(entries)).rows
     assert list(found) == ["f", "g"]
     assert times_ns(found["f"]) == pytest.approx([1.0, 2.0])
     assert times_ns(found["g"]) == pytest.approx([6.0])
@@ -230,18 +241,20 @@ def test_old_versions_tell_aggregates_by_the_end_of_the_name(loaded: Loader) -> 
 
 def test_aggregates_without_a_name_are_times_if_there_are_no_others(tmp_path: Path) -> None:
     """As in Google Benchmark's own tools/gbench/Inputs/test3_run0.json."""
-    told: list[Json] = [
+    entries: list[Json] = [
         {"name": name, "run_type": "aggregate", "real_time": time, "time_unit": "ns"}
         for name, time in (("f", 8.0), ("f", 6.0), ("g", 9.0))
     ]
-    found = rows(tmp_path, [*told, measured("g", 7.0)])
+    found = rows(tmp_path, [*entries, measured("g", 7.0)])
     assert times_ns(found["f"]) == pytest.approx([8.0, 6.0])
     assert times_ns(found["g"]) == pytest.approx([7.0])
 
 
 def test_counters_are_those_of_the_middle_repetition(tmp_path: Path) -> None:
-    told = [measured("f", 5.0, i, 3, bytes_per_second=b) for i, b in enumerate((30.0, 10.0, 20.0))]
-    assert rows(tmp_path, told)["f"].counters == {"bytes_per_second": 20.0}
+    entries = [
+        measured("f", 5.0, i, 3, bytes_per_second=b) for i, b in enumerate((30.0, 10.0, 20.0))
+    ]
+    assert rows(tmp_path, entries)["f"].counters == {"bytes_per_second": 20.0}
 
 
 UNREADABLE: dict[str, Sequence[Json]] = {
@@ -258,8 +271,8 @@ UNREADABLE: dict[str, Sequence[Json]] = {
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_what_cannot_be_read_costs_its_own_benchmark_alone(tmp_path: Path, case: str) -> None:
-    told = [measured("first", 5.0), *UNREADABLE[case], measured("last", 7.0)]
-    found = rows(tmp_path, told)
+    entries = [measured("first", 5.0), *UNREADABLE[case], measured("last", 7.0)]
+    found = rows(tmp_path, entries)
     assert {name: row.error is None for name, row in found.items()} == {
         "first": True, "bad": False, "last": True,
     }  # fmt: skip
@@ -271,10 +284,10 @@ def test_what_cannot_be_read_costs_its_own_benchmark_alone(tmp_path: Path, case:
 
 
 def test_a_bad_aggregate_of_an_old_version_is_its_benchmarks(tmp_path: Path) -> None:
-    told = [measured("first", 5.0), measured("bad", 7.0), measured("bad_mean", 0.0)]
-    for row in told:
+    entries = [measured("first", 5.0), measured("bad", 7.0), measured("bad_mean", 0.0)]
+    for row in entries:
         del row["run_type"], row["run_name"]
-    found = rows(tmp_path, told)
+    found = rows(tmp_path, entries)
     assert {name: row.error is None for name, row in found.items()} == {"first": True, "bad": False}
 
 

@@ -121,11 +121,11 @@ def test_a_file_given_twice_or_of_a_run_is_no_process(tmp_path: Path) -> None:
     )
 
 
-def of_programs(folder: Path, *told: tuple[str, Sequence[str]]) -> Path:
+def of_programs(folder: Path, *processes: tuple[str, Sequence[str]]) -> Path:
     """A folder of a file for each program and the names that it measured."""
     documents = [
         google([google_row(name, 10.0 + at) for name in names], executable=program)
-        for at, (program, names) in enumerate(told)
+        for at, (program, names) in enumerate(processes)
     ]
     files(folder, documents)
     return folder
@@ -159,8 +159,13 @@ def test_programs_of_a_folder_that_share_a_name_are_told_apart(
 
 
 def test_programs_may_have_several_processes_each(tmp_path: Path) -> None:
-    told = [(VECTOR, ["push", "ctor"]), (DEQUE, ["ctor"]), (VECTOR, ["ctor"]), ("./map", ["find"])]
-    folder = of_programs(tmp_path, *told)
+    processes = [
+        (VECTOR, ["push", "ctor"]),
+        (DEQUE, ["ctor"]),
+        (VECTOR, ["ctor"]),
+        ("./map", ["find"]),
+    ]
+    folder = of_programs(tmp_path, *processes)
     for record in (load(folder), load_processes([folder])):
         times = {name: [*row.process_medians.values()] for name, row in record.rows.items()}
         assert times == {

@@ -239,6 +239,6 @@ def test_names_of_rows_that_matter_lead_to_their_source_and_to_nothing_else() ->
     rows = [verdict(f"a/{n}", Outcome.REGRESSION, 0.1) for n in range(3)] + [verdict("b/c")]
     good = "https://github.com/warp/gauge/blob/main/benchmarks/a.cu#L3"
     sources = {"a/0": good, "a/1": "javascript:alert(1)", "a/2": f"{good})[x](y", "b/c": good}
-    told = report.tables(comparison(rows), LIMIT, sources)
-    assert {*re.findall(r'href="([^"]*)"', RENDERER.render(told))} == {good}
-    assert f"| [`a/0`]({good}) |" in told
+    tables = report.tables(comparison(rows), LIMIT, sources)
+    assert {*re.findall(r'href="([^"]*)"', RENDERER.render(tables))} == {good}
+    assert f"| [`a/0`]({good}) |" in tables

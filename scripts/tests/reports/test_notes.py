@@ -44,7 +44,7 @@ def test_a_note_reads_the_same_in_every_format(make: Callable[[str], Note]) -> N
 def test_in_markdown_all_but_our_own_words_is_code(make: Callable[[str], Note], text: str) -> None:
     words, ours = (
         re.sub(r"<code>[^<]*</code>", "<code></code>", RENDERER.render(found))
-        for found in (make(one).words(code) for one in (f"x{text}", "x"))
+        for found in (make(value).words(code) for value in (f"x{text}", "x"))
     )
     assert words == ours
     assert not ALIVE.search(outside_code(words))

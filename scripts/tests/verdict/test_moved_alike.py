@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A suite of which most rows moved alike: the machine or the build is told, not the benchmarks."""
+"""A suite of which most rows moved alike: the note names the machine or the build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpgauge.verdict.judge import judge
 LEAST = 12  # rows of a suite of which it is said
 
 
-def told(loaded: Loader, ratios: Sequence[float]) -> str:
+def moved_alike(loaded: Loader, ratios: Sequence[float]) -> str:
     """The note between two Google Benchmark files whose rows moved by these ratios, or ""."""
     base, cand = (
         loaded(google([google_row(f"a/{at}", 100.0 * of) for at, of in enumerate(factors)]))
@@ -33,7 +33,7 @@ def told(loaded: Loader, ratios: Sequence[float]) -> str:
     ],
 )
 def test_most_rows_moved_alike(loaded: Loader, ratios: Sequence[float], begin: str) -> None:
-    words = told(loaded, ratios)
+    words = moved_alike(loaded, ratios)
     assert words.startswith(begin)
     assert "warpgauge ab" in words
 
@@ -55,13 +55,13 @@ def test_most_rows_moved_alike(loaded: Loader, ratios: Sequence[float], begin: s
 def test_rows_that_did_not_move_alike_are_no_common_cause(
     loaded: Loader, ratios: Sequence[float]
 ) -> None:
-    assert told(loaded, ratios) == ""
+    assert moved_alike(loaded, ratios) == ""
 
 
 def test_noise_alone_is_no_common_cause(loaded: Loader) -> None:
     source = random.Random(3)
     suites = [[source.lognormvariate(0.0, 0.15) for _ in range(LEAST)] for _ in range(20)]
-    assert not any(told(loaded, ratios) for ratios in suites)
+    assert not any(moved_alike(loaded, ratios) for ratios in suites)
 
 
 def test_of_our_runs_it_names_the_clock_and_of_pairs_it_says_nothing(loaded: Loader) -> None:

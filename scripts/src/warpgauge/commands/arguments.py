@@ -74,7 +74,6 @@ _RARE = {
     *("--alpha", "--display_aggregates_only", "--dump_to_json", "--no-color", "--no-utest"),
     "--timeout",
 }
-HELP_ALL = "--help-all"
 
 
 class _HelpAll(argparse.Action):
@@ -96,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
-        self.add_argument(HELP_ALL, action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
+        self.add_argument("--help-all", action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
             help="also show the options that --help leaves out")  # fmt: skip
 
     def full_help(self) -> str:
@@ -109,12 +108,12 @@ class Parser(argparse.ArgumentParser):
         return self._without_rare_options(super().format_usage)
 
     def _without_rare_options(self, formatted: Callable[[], str]) -> str:
-        rare = [one for one in self._actions if self._rare.intersection(one.option_strings)]
+        rare = [action for action in self._actions if self._rare & {*action.option_strings}]
         texts, groups = [action.help for action in rare], self._action_groups
         for action in rare:
             action.help = argparse.SUPPRESS
         self._action_groups = [
-            group for group in groups if any(one not in rare for one in group._group_actions)
+            group for group in groups if any(action not in rare for action in group._group_actions)
         ]
         try:
             return formatted()

@@ -143,7 +143,7 @@ def _listed(one: Bench) -> ExitStatus:
         if absent:
             measuring.tell_not_built(absent, remedy if options.build_dir is None else "")
         built = [binary for binary in everything if binary.is_built]
-        if absent and not any(one.names for one in selection.chosen(built, options.filter)):
+        if absent and not any(binary.names for binary in selection.chosen(built, options.filter)):
             return ExitStatus.NOT_MEASURED
         status = one.print_names(selection.wanted(built, options.filter, suites=True))
         return ExitStatus.NOT_MEASURED if absent else status

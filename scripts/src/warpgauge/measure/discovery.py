@@ -146,14 +146,13 @@ def find(
             f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
             "so without --no-build and --build-dir)"
         )
-    names = manifest.named([one.path.name for one in programs], asked, build)
-    chosen = [unlisted(one) for one in programs if one.path.name in names]
-    there = [one for one in chosen if one.path.exists()]
-    absent = [
-        replace(one, is_built=False, fault="is not built") for one in chosen if one not in there
-    ]
-    everything = [*listed(there, scratch, suite, isolate=isolate), *absent]
-    return with_own_names(sorted(everything, key=lambda one: one.path.name))
+    names = manifest.named([program.path.name for program in programs], asked, build)
+    chosen = [unlisted(program) for program in programs if program.path.name in names]
+    built = [binary for binary in chosen if binary.path.exists()]
+    absent = [binary for binary in chosen if binary not in built]
+    faulty = [replace(binary, is_built=False, fault="is not built") for binary in absent]
+    everything = [*listed(built, scratch, suite, isolate=isolate), *faulty]
+    return with_own_names(sorted(everything, key=lambda binary: binary.path.name))
 
 
 def unlisted(program: manifest.Program) -> Binary:
@@ -276,7 +275,7 @@ def _is_name(name: str) -> bool:
 
 def not_built(binaries: Iterable[Binary]) -> list[str]:
     """Return the families of the programs that are not built."""
-    return [one.family for one in binaries if not one.is_built]
+    return [binary.family for binary in binaries if not binary.is_built]
 
 
 def families_left_out(build: Path, found: Iterable[Binary]) -> str:

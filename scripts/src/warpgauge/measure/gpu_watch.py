@@ -142,7 +142,7 @@ def require(device: int | str) -> None:
     Nothing is refused that the driver cannot tell.
     """
     # An index counts the GPUs that CUDA shows, whose order the driver does not know.
-    by_index = any(one.isdigit() for one in str(device).split(","))
+    by_index = any(name.isdigit() for name in str(device).split(","))
     if not (by_index and VARIABLE in os.environ) and (gpus := all_gpus()):
         _named(device, gpus)
 
@@ -151,8 +151,8 @@ def _named(device: int | str, gpus: Mapping[str, str]) -> list[str]:
     """Return the UUIDs of `device`. Raises UserError if `gpus` lack one."""
     by_index = dict(enumerate(gpus))
     named = str(device).split(",")
-    uuids = [by_index.get(int(one), one) if one.isdigit() else one for one in named]
-    if missing := next((one for one in uuids if one not in gpus), ""):
+    uuids = [by_index.get(int(name), name) if name.isdigit() else name for name in named]
+    if missing := next((uuid for uuid in uuids if uuid not in gpus), ""):
         known = [f"{index}: {inert(gpus[uuid])} ({uuid})" for index, uuid in by_index.items()]
         raise UserError(f"there is no GPU {missing} here: choose one of {', '.join(known)}")
     return uuids

@@ -291,7 +291,7 @@ class Measuring:
 
     def found(self, folder: Path) -> list[Binary]:
         """Return the programs in `folder` that --programs selects. Raises UserError."""
-        if any(one.path.exists() for one in manifest.read(folder).programs):
+        if any(program.path.exists() for program in manifest.read(folder).programs):
             self.provide_driver()
         asked = (self.options.suite, self.options.programs)
         return discovery.find(folder, self.scratch, *asked, isolate=self.isolates)
@@ -337,7 +337,7 @@ class Measuring:
         probe = self._probe(everything)
         if probe.no_gpu and options.record:
             raise UserError(f"nothing to record: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
-        built = [one for one in wanted if one.is_built]
+        built = [binary for binary in wanted if binary.is_built]
         # Without a GPU, programs that need one are not built on purpose.
         absent = discovery.not_built(selection.able(wanted, probe))
         if absent and options.record:

@@ -36,9 +36,9 @@ def _log_ratios(comparison: Comparison) -> dict[str, float]:
     ):
         return {}
     return {
-        one.name: math.log(one.candidate_seconds) - math.log(one.baseline_seconds)
-        for one in comparison.verdicts
-        if one.candidate_seconds and one.baseline_seconds
+        verdict.name: math.log(verdict.candidate_seconds) - math.log(verdict.baseline_seconds)
+        for verdict in comparison.verdicts
+        if verdict.candidate_seconds and verdict.baseline_seconds
     }
 
 

@@ -47,7 +47,7 @@ def load(path: Path) -> Comparison:
         _side(document.baseline, _rows(document, "baseline")),
         _side(document.candidate, _rows(document, "candidate")),
         tuple(map(_verdict, document.verdicts)),
-        notes=tuple(_note(one, document) for one in document.notes),
+        notes=tuple(_note(note, document) for note in document.notes),
         differences=document.differences,
         refusal=document.refusal,
         alpha=document.alpha or Comparison.alpha,
@@ -57,12 +57,12 @@ def load(path: Path) -> Comparison:
 
 def _note(note: comparison_json.Note, document: comparison_json.Comparison) -> Note:
     """Return the note with marks (`text.foreign`) at names, sessions, commits and options."""
-    names = [one.name for one in document.verdicts]
+    names = [verdict.name for verdict in document.verdicts]
     names += [session.key for session in document.baseline.sessions]
     known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     found = rf"{known}|NVIDIA \w+|scripts/bench --\w+ COMMIT|--\w+|(?<=--filter )\S+(?=\.)"
     found += r"|(?<=commit )[0-9a-f]+"
-    return Note(note.kind, re.sub(found, lambda one: foreign(one[0]), note.text))
+    return Note(note.kind, re.sub(found, lambda match: foreign(match[0]), note.text))
 
 
 def _side(side: Side, rows: Mapping[str, Row]) -> Record:
@@ -75,24 +75,24 @@ def _rows(document: comparison_json.Comparison, side: str) -> dict[str, Row]:
     for verdict in document.verdicts:
         state: State = getattr(verdict.rows, side)
         if state is not State.ABSENT:
-            ours = side == "candidate"
-            counters = _known(verdict.counters if ours else verdict.baseline_counters)
+            counters = verdict.counters if side == "candidate" else verdict.baseline_counters
             skipped, error = state is State.SKIPPED, _ERRORS.get(state)
-            row = Row(verdict.name, {}, verdict.clock, counters, error=error, skipped=skipped)
-            rows[row.name] = row
+            rows[verdict.name] = Row(
+                verdict.name, {}, verdict.clock, _known(counters), error=error, skipped=skipped
+            )
     return rows
 
 
-def _verdict(one: comparison_json.Verdict) -> Verdict:
-    told = {key.name: getattr(one, key.name) for key in fields(Verdict) if hasattr(one, key.name)}
-    change = one.change
-    if change is None or None in (change.ratio, change.low, change.high):
-        told["change"] = None
-    else:
-        told["change"] = Change(change.ratio or 0.0, change.low or 0.0, change.high or 0.0)
-    told["processes"] = one.processes and (one.processes.baseline, one.processes.candidate)
-    told |= {key: _known(told[key]) for key in ("counters", "baseline_counters")}
-    return Verdict(**told)
+def _verdict(verdict: comparison_json.Verdict) -> Verdict:
+    known = {key.name for key in fields(Verdict) if hasattr(verdict, key.name)}
+    values = {name: getattr(verdict, name) for name in known}
+    change, processes = verdict.change, verdict.processes
+    values["change"] = None
+    if change is not None and None not in (change.ratio, change.low, change.high):
+        values["change"] = Change(change.ratio or 0.0, change.low or 0.0, change.high or 0.0)
+    values["processes"] = processes and (processes.baseline, processes.candidate)
+    values |= {key: _known(values[key]) for key in ("counters", "baseline_counters")}
+    return Verdict(**values)
 
 
 def _known(counters: Mapping[str, float | None]) -> dict[str, float]:

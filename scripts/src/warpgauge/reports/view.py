@@ -294,7 +294,7 @@ def headline(comparison: Comparison) -> str:
     is_faster = bool(bounds) and max(bounds.values()) < 0.0
     shown = {WITHIN: f"{NOT_SLOWER if is_faster else WITHIN}{_bounds(comparison, bounds)}"}
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
-    parts = [f"{counts[one]} {shown.get(one, one)}" for one in order if counts[one]]
+    parts = [f"{counts[name]} {shown.get(name, name)}" for name in order if counts[name]]
     parts += ["not built" for _ in comparison.not_built[:1]]
     controls = f"{plural(counts[CONTROL], 'control')} of the host"
     return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")

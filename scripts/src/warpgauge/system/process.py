@@ -276,7 +276,7 @@ def why_no_gpu() -> str:
     if visible is not None and visible.strip() in ("", "-1"):
         return f"CUDA_VISIBLE_DEVICES={visible.strip() or repr('')} hides every GPU"
     # If only the device file exists, nvidia-smi is missing or broken.
-    if any(Path(one).exists() for one in GPU_DEVICES) or nvidia_smi("--list-gpus"):
+    if any(Path(file).exists() for file in GPU_DEVICES) or nvidia_smi("--list-gpus"):
         return ""
     if Path(_LOADED_DRIVER).exists():
         return "the NVIDIA driver is loaded, but shows no GPU"

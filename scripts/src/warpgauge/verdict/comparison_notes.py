@@ -32,7 +32,7 @@ from warpgauge.verdict.screening import ASSUMED_PROCESS_SD
 
 # A smaller movement of a control is usual on a shared machine and not noted.
 _TOLD_MOVEMENT = 0.10
-# So many rows of a suite, and this share of them, must move alike to be told as one movement.
+# So many rows of a suite, and this share of them, must move alike to get one note.
 _FEWEST_ALIKE, _ALIKE = 12, 0.75
 _KNOWN = 100.0  # a log ratio; larger or unknown noise sets no limit
 _MOST = 2.0**52  # processes; a larger count is no count
@@ -77,7 +77,7 @@ def of(
     yield from _resources(judged)
     if moved is not None:
         yield from _host(moved)
-    for said in sorted({one.context.get(ISOLATED, "") for one in candidate.sessions.values()}):
+    for said in sorted({context.get(ISOLATED, "") for context in contexts}):
         if said == "yes":
             yield Note("isolated", "The run says that it isolated the programs from its machine.")
         elif said:
@@ -89,10 +89,9 @@ def of(
     if request.of_full_suite:
         count = plural(len(request.of_full_suite), "benchmark")
         yield Note("of_full_suite", f"{count} of the full suite skipped.")
-    for said in sorted({one.context.get(NOT_BUILT, "") for one in candidate.sessions.values()}):
-        if said:
-            count = plural(len(request.not_built), "benchmark")
-            yield Note(NOT_BUILT, f"Not built: {foreign(said.replace('/', ', '))} ({count}).")
+    for families in sorted({context[NOT_BUILT] for context in contexts if context.get(NOT_BUILT)}):
+        count = plural(len(request.not_built), "benchmark")
+        yield Note(NOT_BUILT, f"Not built: {foreign(families.replace('/', ', '))} ({count}).")
     if request.of_programs:
         count = plural(len(request.of_programs), "benchmark")
         yield Note("of_programs", f"{count} skipped by {foreign('--programs')}.")
@@ -179,15 +178,16 @@ def _moved_alike(judged: Judged, *, is_ours: bool) -> Iterator[Note]:
     Noise has no common size: of twelve rows that scatter about zero, less than one suite in 1000
     has three quarters within half of its median (normal, Laplace, t, two states; simulated).
     """
+    own = [verdict for _, verdict in judged if not verdict.control]
     for clock in Clock:
-        rows = [one for _, one in judged if one.clock is clock and not one.control]
-        pairs = [(one.baseline_seconds, one.candidate_seconds) for one in rows]
+        verdicts = [verdict for verdict in own if verdict.clock is clock]
+        pairs = [(verdict.baseline_seconds, verdict.candidate_seconds) for verdict in verdicts]
         logs = [math.log(ours) - math.log(base) for base, ours in pairs if base and ours]
         if len(logs) < _FEWEST_ALIKE:
             continue
         middle = median(logs)
         alike = [log for log in logs if abs(log - middle) <= abs(middle) / 2]
-        tolerance = median(one.tolerance or 0.0 for one in rows)
+        tolerance = median(verdict.tolerance or 0.0 for verdict in verdicts)
         if abs(middle) > math.log1p(tolerance) and len(alike) >= _ALIKE * len(logs):
             size = percent(math.expm1(min(median(alike), _KNOWN)))
             of = f" of {clock.value} time" if is_ours else ""

@@ -109,8 +109,8 @@ class Rule:
         """Return the verdicts of `pairings`, in their order."""
         own = max(1, sum(not pairing.is_control for pairing in pairings))
         # Bonferroni: the result of one benchmark does not depend on the results of the others.
-        each = (replace(one, p=min(one.p * own, 1.0)) for one in tests)
-        return [self._verdict(*one, own) for one in zip(pairings, each, strict=True)]
+        corrected = (replace(tested, p=min(tested.p * own, 1.0)) for tested in tests)
+        return [self._verdict(*both, own) for both in zip(pairings, corrected, strict=True)]
 
     def _verdict(self, pairing: Pairing, tested: Tested, own: int) -> Verdict:
         name, clock = pairing.candidate.name, pairing.candidate.clock

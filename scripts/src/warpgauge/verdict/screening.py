@@ -92,7 +92,7 @@ def screen(
                       for one in pairings])  # fmt: skip
     estimates, tails = _estimates(base, ours, groups, apart, assumed)
     d = estimates.log_ratio
-    ticks = np.array([_tick(one, plain) for one in pairings])
+    ticks = np.array([_tick(pairing, plain) for pairing in pairings])
     beyond = np.sign(d) * np.maximum(np.abs(d) - ticks, 0.0)
     p = replace(estimates, log_ratio=beyond, freedom=np.minimum(estimates.freedom, tails)).p
 
@@ -261,8 +261,8 @@ def within(pairing: Pairing) -> tuple[float, float] | None:
         return None
     variance, freedom = combined_freedom(
         *(
-            (np.maximum(np.var(one, ddof=1), SMALLEST_SD**2) / len(one), np.array(len(one) - 1.0))
-            for one in sides
+            (np.maximum(np.var(x, ddof=1), SMALLEST_SD**2) / len(x), np.array(len(x) - 1.0))
+            for x in sides
         )
     )
     log_ratio = np.mean(sides[1]) - np.mean(sides[0])
