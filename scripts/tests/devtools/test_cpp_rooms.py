@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the C++ side (fixtures/README.md): who may include whom; no default stream."""
+"""The folders of the C++ side: which may include which; no default stream."""
 
 from __future__ import annotations
 

@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of `warpgauge baseline limits`, and that the project quotes it as it is printed."""
+"""The table of `warpgauge baseline limits`."""
 
 from __future__ import annotations
-
-import re
-import shlex
-from pathlib import Path
 
 import pytest
 
 from baselines import Baselines
 from builders import row, run, scaled, write
 from warpgauge.baselines.store import record
-from warpgauge.commands import baseline
 from warpgauge.system.errors import ExitStatus, UserError
-
-ROOT = Path(__file__).parents[3]
-QUOTED = re.compile(r"`scripts/warpgauge baseline (limits [^`]+)`[^\n]*\n\n((?:\|[^\n]*\n)+)")
 
 
 def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
@@ -43,13 +35,3 @@ def test_each_benchmark_has_its_time_its_rate_and_the_share_of_its_limit(
     assert len(baselines.output().splitlines()) == 3
     with pytest.raises(UserError, match="no benchmark matches --filter"):
         baselines.command("limits", "--filter", "^gem/")
-
-
-def test_the_projects_readmes_quote_what_the_command_prints(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = QUOTED.findall((ROOT / "benchmarks" / "README.md").read_text())
-    assert found
-    for command, table in found:
-        assert baseline.main(shlex.split(command), ROOT) is ExitStatus.OK
-        assert capsys.readouterr().out == table, command
