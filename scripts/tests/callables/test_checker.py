@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import evaluating
 import fake_engine
 from fake_engine import NumPy
 from warpgauge.callables import arrays, checker, messages, side, timing
-from warpgauge.callables.messages import Channel
+from warpgauge.callables.messages import Channel, Values
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
@@ -45,15 +44,12 @@ class Files:
         path.write_text(text)
         return path
 
-    def rows(self, own: str, text: str, axes: dict[str, Any], name: str = "kernel") -> list[str]:
+    def rows(self, own: str, text: str, answer: Values, name: str = "kernel") -> list[str]:
         """Run a side's program on a file, and return the errors of its rows."""
         engine = fake_engine.program()
         self.monkeypatch.setattr(timing, "engine_module", lambda: engine)
         kernel = self.write(f"{own}_kernel.py", text)
-        assert side.main(evaluating.words(self.folder, own, kernel, axes, name)) == 0
-        # As at the end of the process.
-        side._connected(str(self.folder / "checker.socket"), own)[0].close()
-        side._connected.cache_clear()
+        assert side.main(evaluating.words(self.folder, own, kernel, answer, name)) == 0
         messages.names_of.cache_clear()
         return [*engine.rows.values()]
 
@@ -64,7 +60,7 @@ class Files:
         path = self.write("base.py", base)
         with evaluating.serving(self.folder, path, **settings) as (control, answer):
             assert "fault" not in answer, answer
-            rows = self.rows("candidate", text, answer["axes"])
+            rows = self.rows("candidate", text, answer)
             return rows, control.ask({"side": "candidate"})[0]["faults"]
 
     def refused(self, base: str = BASE, **settings: object) -> str:
@@ -80,7 +76,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     monkeypatch.setattr(arrays, "present", lambda: [framework])
     monkeypatch.setattr(sys, "path", [*sys.path])
     messages.names_of.cache_clear()
-    side._connected.cache_clear()
     return Files(tmp_path, monkeypatch)
 
 
@@ -96,7 +91,7 @@ def test_inputs_differ_in_each_process_and_axes_can_be_given(files: Files) -> No
         noted = RIGHT.replace("    return", f"    x.tofile({str(log)!r})\n    return")
         seen = []
         for _ in range(2):
-            assert files.rows("candidate", noted, answer["axes"]) == [""]
+            assert files.rows("candidate", noted, answer) == [""]
             seen.append(sorted(np.fromfile(log, "float32")))
         assert len(seen[0]) == 15
         assert seen[0] != seen[1]
@@ -146,10 +141,10 @@ def test_each_process_is_to_be_seen_by_the_checker(
 ) -> None:
     path = files.write("base.py", BASE)
     with evaluating.serving(files.folder, path) as (control, answer):
-        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        assert files.rows("candidate", RIGHT, answer) == ["", ""]
         forged = "_require_right_contents"
         monkeypatch.setattr(side._CheckedCall, forged, lambda self, slot, contents: None)
-        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        assert files.rows("candidate", RIGHT, answer) == ["", ""]
         faults = control.ask({"side": "candidate"})[0]["faults"]
         assert all("did not see" in fault for fault in faults)
 
@@ -177,24 +172,25 @@ def test_a_result_that_would_lie_beyond_what_was_sent_is_wrong(files: Files) -> 
         channel.ask({"point": {"n": 4}})
         forged = {"framework": "numpy", "type": "float32", "shape": [3, 4], "strides": [4000, 1]}
         question = {"shifts": [0, 0], "results": [forged]}
-        assert "no memory of its own" in channel.ask(question, [bytes(48)])[0]["wrong"]
+        assert "no memory of its own" in channel.ask(question, [bytearray(48)])[0]["wrong"]
 
 
 def test_a_wrong_result_that_the_row_hides_does_not_count(files: Files) -> None:
     path = files.write("base.py", BASE)
     with evaluating.serving(files.folder, path) as (control, answer):
-        assert len(files.rows("candidate", "def kernel(x, i): return x + i\n", answer["axes"])) == 2
-        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        assert len(files.rows("candidate", "def kernel(x, i): return x + i\n", answer)) == 2
+        assert files.rows("candidate", RIGHT, answer) == ["", ""]
         faults = control.ask({"side": "candidate"})[0]["faults"]
         assert all("wrong result" in fault for fault in faults)
-        assert files.rows("candidate", RIGHT, answer["axes"]) == ["", ""]
+        assert files.rows("candidate", RIGHT, answer) == ["", ""]
         assert control.ask({"side": "candidate"})[0]["faults"] == ["", ""]
 
 
 @pytest.mark.parametrize("message", [b"\x03\x00\x00\x00abc", b"\xff" * 8, b""])
 def test_a_second_connection_spoils_the_side_and_garbage_ends_its_own(
-    files: Files, message: bytes
+    files: Files, monkeypatch: pytest.MonkeyPatch, message: bytes
 ) -> None:
+    monkeypatch.setattr(checker, "PATIENCE_S", 0.0)
     path = files.write("base.py", BASE)
     with evaluating.serving(files.folder, path) as (control, _):
         mine, other = (socket.socket(socket.AF_UNIX) for _ in "12")
@@ -348,8 +344,9 @@ def test_the_example_of_the_page_is_right(files: Files, monkeypatch: pytest.Monk
 
 def test_a_message_comes_as_it_was_sent() -> None:
     one, other = map(Channel, socket.socketpair())
-    one.send({"a": [1, "ü"]}, [b"", b"xyz"])
-    assert other.receive() == ({"a": [1, "ü"]}, [b"", b"xyz"])
+    contents = [bytearray(), bytearray(b"xyz")]
+    one.send({"a": [1, "ü"]}, contents)
+    assert other.receive() == ({"a": [1, "ü"]}, contents)
     one.close()
     with pytest.raises(EOFError):
         other.receive()

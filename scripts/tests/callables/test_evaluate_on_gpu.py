@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import evaluating
-from warpgauge.callables.messages import Channel
+from warpgauge.callables.messages import Channel, Values
 from warpgauge.commands import python_evaluation
 from warpgauge.measure import python_file
 
@@ -166,7 +166,7 @@ def kernel(x, y):
 """,
     "the checker spoken to": """
 import os, socket
-from warpgauge.callables.messages import Channel
+from warpgauge.callables.messages import Channel, Values
 def kernel(x, y):
     with socket.socket(socket.AF_UNIX) as own:
         own.connect(os.path.join(os.path.dirname(__file__), "checker.socket"))
@@ -209,13 +209,13 @@ def kernel(x, y):
 class Evaluation:
     folder: Path
     control: Channel
-    axes: dict[str, Any]
+    answer: Values
 
     def measured(self, text: str) -> tuple[float, str]:
         """Nanoseconds of a candidate, or 0.0 and why it has none."""
         kernel, program = self.folder / "mine.py", self.folder / "mine"
         kernel.write_text(HEAD + text)
-        words = evaluating.words(self.folder, "candidate", kernel, self.axes)
+        words = evaluating.words(self.folder, "candidate", kernel, self.answer)
         python_file.write(program, "side", words)
         out = self.folder / "out.json"
         out.unlink(missing_ok=True)
@@ -238,7 +238,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]
     files = {"base": str(base), "function": "kernel", "inputs": str(base)}
     settings = {"socket": str(folder / "checker.socket"), "axes": {}, "shapes": [], **files}
     with python_evaluation._checker(measuring) as control:
-        yield Evaluation(folder, control, control.ask(settings)[0]["axes"])
+        yield Evaluation(folder, control, control.ask(settings)[0])
 
 
 @pytest.fixture(scope="module")

@@ -74,8 +74,8 @@ def test_what_jax_traced_leaves_the_engine_as_it_was(jax: Module) -> None:
     square = jax.jit(lambda x: x * x)
     first, second = (timed(square, x) for _ in range(2))
     assert second.seconds == pytest.approx(first.seconds, rel=0.05)
-    for found in (first, second):
-        assert found.row.counters.get("canary_change", 0) < 0.05
+    # JAX's streams delay the kernels of graphs, which is no news for what CUPTI times.
+    assert "canary_change" not in second.row.counters
 
 
 @pytest.fixture

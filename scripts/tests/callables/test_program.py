@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -94,3 +95,13 @@ def test_what_is_a_sentence_has_no_traceback(
     with pytest.raises(kind):
         run(raised)
     assert capsys.readouterr().err == ""
+
+
+def test_packages_are_imported_before_the_driver_lets_it_load_the_rest() -> None:
+    driver, own = socket.socketpair()
+    with driver, own:
+        driver.sendall(b"load\nopen\nmeasure a\n")
+        with program.loading([f"--driven={own.fileno()}"], ["no_such_package"]) as is_driven:
+            assert is_driven
+            assert driver.recv(100) == b"loading\n"
+        assert own.recv(100) == b"measure a\n"

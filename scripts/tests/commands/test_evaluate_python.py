@@ -83,7 +83,8 @@ class Files:
     def _answer(self, channel: Channel) -> None:
         try:
             self.settings, _ = channel.receive()
-            channel.send({"fault": self.refusal} if self.refusal else {"axes": {"n": [8, 64]}})
+            answer = {"axes": {"n": [8, 64]}, "frameworks": ["numpy"]}
+            channel.send({"fault": self.refusal} if self.refusal else answer)
             while True:
                 side = channel.receive()[0]["side"]
                 self.asked.append(side)

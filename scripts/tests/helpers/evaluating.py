@@ -33,6 +33,7 @@ def serving(folder: Path, base: Path, **settings: object) -> Iterator[tuple[Chan
     assert not thread.is_alive()
 
 
-def words(folder: Path, side: str, kernel: Path, axes: Values, name: str = "kernel") -> list[str]:
-    """The command line of a side's program."""
-    return [str(folder / "checker.socket"), side, str(kernel), name, json.dumps(axes)]
+def words(folder: Path, side: str, kernel: Path, answer: Values, name: str = "kernel") -> list[str]:
+    """The command line of a side's program, after the checker's first answer."""
+    common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
+    return [str(folder / "checker.socket"), side, str(kernel), name, *common]

@@ -83,10 +83,10 @@ class NumPy(Framework):
 
         return made
 
-    def contents(self, array: Array) -> bytes:
-        return ctypes.string_at(array.ctypes.data, self.block(array).bytes)
+    def contents(self, array: Array) -> bytearray:
+        return bytearray(ctypes.string_at(array.ctypes.data, self.block(array).bytes))
 
-    def made(self, described: dict[str, Any], contents: bytes) -> Array:
+    def made(self, described: dict[str, Any], contents: bytearray) -> Array:
         type_ = np.dtype(described["type"])
         strides = [stride * type_.itemsize for stride in described["strides"]]
         return np.ndarray(described["shape"], type_, bytearray(contents), strides=strides)

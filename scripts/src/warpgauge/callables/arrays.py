@@ -177,11 +177,11 @@ class Framework(Comparable, Protocol):
             "learns": bool(getattr(array, "requires_grad", False)),
         }
 
-    def contents(self, array: Array) -> bytes:
+    def contents(self, array: Array) -> bytearray:
         """Return its memory, gaps included."""
         raise UserError(f"arrays of {self.name} stay in their process")
 
-    def made(self, described: Description, contents: bytes) -> Array:
+    def made(self, described: Description, contents: bytearray) -> Array:
         """Return an array on the current GPU, as `described` and `contents` have it."""
         raise UserError(f"arrays of {self.name} stay in their process")
 
@@ -262,15 +262,15 @@ class Torch(Framework):
         # The pool is of this thread, and so must be what is allocated for gradients.
         return lambda: entered([self._set_multithreading(False), self._use_pool(pool)])
 
-    def contents(self, array: Array) -> bytes:
+    def contents(self, array: Array) -> bytearray:
         flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,))
-        return bytes(flat.view(self._torch.uint8).cpu().numpy())
+        return bytearray(flat.view(self._torch.uint8).cpu().numpy())
 
-    def made(self, described: Description, contents: bytes) -> Array:
+    def made(self, described: Description, contents: bytearray) -> Array:
         torch = self._torch
         flat = torch.empty(len(contents), dtype=torch.uint8)
         if contents:
-            flat = torch.frombuffer(bytearray(contents), dtype=torch.uint8)
+            flat = torch.frombuffer(contents, dtype=torch.uint8)
         typed = flat.cuda().view(getattr(torch, described["type"]))
         view = typed.as_strided(described["shape"], described["strides"])
         return view.requires_grad_(described["learns"])
@@ -330,11 +330,11 @@ class CuPy(Framework):
         pool = self._pool()
         return lambda: self._using(pool.malloc)
 
-    def contents(self, array: Array) -> bytes:
+    def contents(self, array: Array) -> bytearray:
         elements = self.block(array).bytes // array.itemsize
-        return bytes(self._cupy.ndarray((elements,), array.dtype, array.data).get())
+        return bytearray(self._cupy.ndarray((elements,), array.dtype, array.data).get())
 
-    def made(self, described: Description, contents: bytes) -> Array:
+    def made(self, described: Description, contents: bytearray) -> Array:
         import numpy as np  # CuPy has imported it
 
         flat = self._cupy.asarray(np.frombuffer(contents, dtype="uint8"))

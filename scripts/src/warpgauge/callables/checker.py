@@ -41,6 +41,8 @@ SIDES = ("base", "candidate")
 _TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 # Before the timing, and after it.
 _CHECKS = 2
+# A process that was told to end may still do so when the next one of its side connects.
+PATIENCE_S = 10.0
 
 
 @dataclass
@@ -49,7 +51,7 @@ class _Draw:
 
     point: int
     described: list[Values]
-    contents: list[bytes]
+    contents: list[bytearray]
     checks: int = 0
     wrong: str = ""
 
@@ -120,7 +122,7 @@ class Checker:
         side: str,
         shifts: Sequence[int],
         described: Sequence[Description],
-        contents: Sequence[bytes],
+        contents: Sequence[bytearray],
     ) -> str:
         """Return what is wrong with the results for the side's last inputs; "" if they are right.
 
@@ -210,7 +212,7 @@ class Checker:
         draw: _Draw,
         shifts: Sequence[int],
         described: Sequence[Description],
-        contents: Sequence[bytes],
+        contents: Sequence[bytearray],
     ) -> str:
         kinds, takes_doubles = self._kinds[draw.point]
         if len(described) != len(kinds) or len(contents) != len(kinds):
@@ -353,13 +355,15 @@ def _answer(
     sides: dict[Channel, str],
     channel: Channel,
     question: Values,
-    contents: Sequence[bytes],
-) -> tuple[Values, Sequence[bytes]]:
+    contents: Sequence[bytearray],
+) -> tuple[Values, Sequence[bytearray]]:
     """Return the answer to a question of a program; what fails here is its "fault"."""
     try:
         if channel not in sides:
             side = question["side"]
-            if any(own == side and not other.has_ended for other, own in sides.items()):
+            if any(
+                own == side and not other.ends_within(PATIENCE_S) for other, own in sides.items()
+            ):
                 checker.intruded(side)
                 raise UserError("a process has one connection to the checker")
             sides[channel] = side
@@ -369,7 +373,7 @@ def _answer(
         if "shifts" in question:
             shifts, results = question["shifts"], question["results"]
             return {"wrong": checker.check(sides[channel], shifts, results, contents)}, ()
-        return {"frameworks": [framework.name for framework in arrays.present()]}, ()
+        return {}, ()
     except UserError as fault:
         return {"fault": str(fault)}, ()
     except Exception as fault:  # such as memory that is exhausted
@@ -393,6 +397,7 @@ def main(words: Sequence[str]) -> int:
         except UserError as fault:
             control.send({"fault": str(fault)})
             return fault.status
-        control.send({"axes": checker.values})
+        names = [framework.name for framework in arrays.present()]
+        control.send({"axes": checker.values, "frameworks": names})
         serve(checker, control, listener)
         return 0

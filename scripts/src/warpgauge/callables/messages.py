@@ -36,20 +36,19 @@ class Channel:
     def close(self) -> None:
         self._socket.close()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the other process has closed it, and everything is received."""
-        is_readable = bool(select.select([self._socket], [], [], 0)[0])
+    def ends_within(self, seconds: float) -> bool:
+        """Return whether the other process has closed it, and everything is received."""
+        is_readable = bool(select.select([self._socket], [], [], seconds)[0])
         return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
 
-    def send(self, values: Mapping[str, object], contents: Sequence[bytes] = ()) -> None:
+    def send(self, values: Mapping[str, object], contents: Sequence[bytearray] = ()) -> None:
         head = {"values": values, "sizes": [*map(len, contents)]}
         text = json.dumps(head).encode()
         self._socket.sendall(_HEAD.pack(len(text)) + text)
         for content in contents:
             self._socket.sendall(content)
 
-    def receive(self) -> tuple[Values, list[bytes]]:
+    def receive(self) -> tuple[Values, list[bytearray]]:
         """Return the next message. Raises EOFError at the end, ValueError for what is none."""
         (size,) = _HEAD.unpack(self._exactly(_HEAD.size))
         if size > _LONGEST:
@@ -58,8 +57,8 @@ class Channel:
         return head["values"], [self._exactly(size) for size in head["sizes"]]
 
     def ask(
-        self, values: Mapping[str, object], contents: Sequence[bytes] = ()
-    ) -> tuple[Values, list[bytes]]:
+        self, values: Mapping[str, object], contents: Sequence[bytearray] = ()
+    ) -> tuple[Values, list[bytearray]]:
         """Send a question, and return the answer. Raises UserError with the answer's "fault"."""
         self.send(values, contents)
         answer, answered = self.receive()
@@ -67,7 +66,7 @@ class Channel:
             raise UserError(answer["fault"])
         return answer, answered
 
-    def _exactly(self, size: int) -> bytes:
+    def _exactly(self, size: int) -> bytearray:
         content = bytearray(size)
         left = memoryview(content)
         while left:
@@ -75,7 +74,7 @@ class Channel:
             if not count:
                 raise EOFError("the other process has ended")
             left = left[count:]
-        return bytes(content)
+        return content
 
 
 @lru_cache
@@ -110,7 +109,7 @@ def in_a_line(fault: Exception) -> str:
 
 
 def arguments_of(
-    described: Sequence[Values], contents: Sequence[bytes], frameworks: Sequence[Framework]
+    described: Sequence[Values], contents: Sequence[bytearray], frameworks: Sequence[Framework]
 ) -> list[object]:
     """Return the arguments of a kernel: numbers, and arrays that are made of `contents`."""
     left, by_name = iter(contents), {framework.name: framework for framework in frameworks}

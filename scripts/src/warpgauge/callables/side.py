@@ -7,7 +7,7 @@ import importlib
 import json
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -36,13 +36,13 @@ class _CheckedCall(timing.Call):
     def _add_check(self) -> None:
         self._case.check_contents(self._require_right_contents)
 
-    def _require_right_contents(self, slot: int, contents: list[bytes]) -> None:
+    def _require_right_contents(self, slot: int, contents: list[bytearray]) -> None:
         """Send what the engine copied, which holds only results that have memory."""
         left = iter(contents)
-        described, sent = list[Values](), list[bytes]()
+        described, sent = list[Values](), list[bytearray]()
         for framework, array in self._results(self._case.results(slot), ()):
             described.append(framework.described(array))
-            sent.append(next(left, b"") if framework.block(array).bytes else b"")
+            sent.append(next(left, bytearray()) if framework.block(array).bytes else bytearray())
         shifts = [self._case.shift(number, slot) for number in self._buffers.values()]
         question = {"shifts": shifts, "results": described}
         answer, _ = self._checker.ask(question, sent)
@@ -50,39 +50,45 @@ class _CheckedCall(timing.Call):
             raise timing.engine_module().WrongResult(wrong)
 
 
-@lru_cache
-def _connected(path: str, side: str) -> tuple[Channel, list[Framework]]:
-    """Connect to the checker, and import the frameworks of its inputs, before any kernel."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    channel = Channel(connection)
-    answer, _ = channel.ask({"side": side})
-    for name in answer["frameworks"]:
-        importlib.import_module(name)
-    return channel, arrays.present()
-
-
 def main(words: Sequence[str]) -> int:
-    """Measure a function of a file: `words` are the socket, the side, file, function and axes."""
-    where, side, file, function, axes, *options = words
+    """Measure a function of a file.
 
-    def measure(**point: object) -> None:
-        channel, frameworks = _connected(where, side)
-        kernel = function_of(Path(file), function)
-        answer, contents = channel.ask({"point": point})
-        arguments = arguments_of(answer["arguments"], contents, frameworks)
+    `words` are the checker's socket, the side, file, function, axes, and the frameworks of the
+    inputs.
+    """
+    where, side, file, function, axes, names, *options = words
+    packages = names.split(",")
+    with ExitStack() as held:
 
-        def plain(*values: object) -> Returned:
-            return [array for _, array in results_of(kernel(*values), arrays.present())]
+        @lru_cache
+        def connected() -> tuple[Channel, list[Framework]]:
+            """Connect to the checker, and import its inputs' frameworks before any kernel."""
+            connection = held.enter_context(socket.socket(socket.AF_UNIX))
+            connection.connect(where)
+            channel = Channel(connection)
+            channel.ask({"side": side})
+            for name in packages:
+                importlib.import_module(name)
+            return channel, arrays.present()
 
-        case = timing.running.get()
-        case.shares_with(1)  # the checker
-        _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
+        def measure(**point: object) -> None:
+            channel, frameworks = connected()
+            kernel = function_of(Path(file), function)
+            answer, contents = channel.ask({"point": point})
+            arguments = arguments_of(answer["arguments"], contents, frameworks)
 
-    with program.loading(options) as is_driven, suppress(UserError):  # which the row will have
-        if is_driven:
-            _connected(where, side)
-            function_of(Path(file), function)
-    program.benchmark(NAME, **json.loads(axes))(measure)
-    status: int = timing.engine_module().run_program([file, *options])
-    return status
+            def plain(*values: object) -> Returned:
+                return [array for _, array in results_of(kernel(*values), arrays.present())]
+
+            case = timing.running.get()
+            case.shares_with(1)  # the checker
+            _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
+
+        # A fault is what the row will have.
+        with program.loading(options, packages) as is_driven, suppress(UserError):
+            if is_driven:
+                connected()
+                function_of(Path(file), function)
+        program.benchmark(NAME, **json.loads(axes))(measure)
+        status: int = timing.engine_module().run_program([file, *options])
+        return status

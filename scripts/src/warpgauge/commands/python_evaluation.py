@@ -84,11 +84,12 @@ def checked(
         "shapes": [given for given in inputs if isinstance(given, str)],
     }
     with _checker(measuring) as checker:
-        axes_in_json = json.dumps(checker.ask(settings)[0]["axes"])
+        answer, _ = checker.ask(settings)
+        common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
 
         def side(name: str, kernel: Kernel, file: Path) -> Binary:
             program = _FOLDER / name / file.stem
-            words = [meeting, name, str(file), kernel.name, axes_in_json]
+            words = [meeting, name, str(file), kernel.name, *common]
             python_file.write(program, "side", words)
             known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),))
             return selection.of_program(known, NAME, measuring.scratch)
