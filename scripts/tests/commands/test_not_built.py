@@ -11,7 +11,7 @@ import pytest
 from test_unseen_gpu import recorded_elsewhere
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, Repository
-from warpgauge.commands import compare, evaluate, sweep
+from warpgauge.commands import compare, evaluate, explain, sweep
 from warpgauge.measure import build, gpu_watch
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -79,6 +79,8 @@ def test_where_nothing_of_a_filter_is_built_nothing_is_measured(recorded: Reposi
 @pytest.mark.parametrize(
     ("main", "argv"),
     [
+        (explain.main, ["gemm/a"]),
+        (explain.main, ["gemm/a", "--against=HEAD"]),
         (sweep.main, ["gemm", "--x=n"]),
         (evaluate.main, ["gemm/a", "sync/busy"]),
     ],
