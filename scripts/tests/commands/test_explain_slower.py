@@ -187,7 +187,7 @@ def test_of_the_host_no_trace_is_missing(clone: GitRepository, tools: Path) -> N
 @pytest.mark.parametrize(
     ("argv", "remedy"),
     [
-        ([], "scripts/bench --against REF"),
+        ([], "no run in pairs yet: name a benchmark"),
         (["no.json"], "no.json"),
         (["a.json", "b.json"], "'b.json' is one too many"),
         (["sync/bussy", "--against", "HEAD~1"], NAME),

@@ -16,7 +16,7 @@ from warpgauge.commands.arguments import FILE, MANIFEST, contradiction, file_amo
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
-from warpgauge.measure import selection, toolkit
+from warpgauge.measure import discovery, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Built, Measuring
@@ -247,7 +247,7 @@ class _Comparing:
             what = f"{own.run} has no base beside it" if own.run else "there is no run in pairs yet"
             if own.run is not None:
                 load.load(own.run)  # raises for a fault of its own
-            raise UserError(f"{what}: measure with scripts/bench --against REF")
+            raise UserError(f"{what}: name a benchmark, and compare with --against REF")
         newest = max(pairs, key=lambda two: two[1].stat().st_mtime)
         return self._judged(*map(load.load, newest))
 
@@ -258,6 +258,7 @@ class _Comparing:
         """Return the base's commit; "" if it is a folder. Raises UserError."""
         options, kernels = self.command.options, self.command.kernels
         if options.own.base is not None:
+            discovery.programs_of(options.own.base)  # before a build that takes minutes
             return ""
         if options.against:
             root = kernels.path.absolute().parent if kernels else self.measuring.root

@@ -115,7 +115,7 @@ class Profiling:
         words = [*prefix, *self._words, f"--benchmark_out={out}", "--benchmark_out_format=json"]
         name, under = inert(self.binary.names[0]), Path(prefix[0]).name if prefix else "CUPTI"
         with progress.status(self.measuring.notes) as say:
-            say(f"{name}, with {under}")
+            say(f"{name} under {under}")
             ending = process.run(words, self.left_s(), self.measuring.scratch, variables)
         report = program_report.read(out)
         failures = (row.fault for row in report.rows.values() if row.error) if report else ()
