@@ -14,7 +14,7 @@ import fake_binary
 from clone import TIMES, GitRepository
 from driver_runs import DriverRuns
 from traces import process, text
-from warpgauge.commands import bench, bisect, profile, sweep, why
+from warpgauge.commands import bench, bisect, explain, sweep
 from warpgauge.measure import python_file
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
@@ -147,15 +147,15 @@ def test_a_program_of_a_file_that_cannot_list_is_a_fault_of_the_sweep(
 
 def test_the_reason_is_searched_between_commits_of_a_file(project: Project) -> None:
     project.commits({**TIMES, "sync/busy": 9000.0})
-    arguments = [FILE, "sync/busy", "--against=HEAD~1", "--processes=2", "--format=json=why.json"]
-    assert why.main(arguments, project.tree) is ExitStatus.OK
+    arguments = [FILE, "sync/busy", "--against=HEAD~1", "--format=json=why.json"]
+    assert explain.main(arguments, project.tree) is ExitStatus.OK
     (found,) = json.loads(Path("why.json").read_text())["benchmarks"]
     assert found["name"] == "sync/busy"
     assert found["slowdown"] == pytest.approx(0.8, abs=0.05)
     with pytest.raises(UserError, match="one too many"):
-        why.main([FILE, "sync/busy", "sync/idle"], project.tree)
-    with pytest.raises(UserError, match="--base-build-dir"):
-        why.main([FILE, "sync/busy", "--base-build-dir=."], project.tree)
+        explain.main([FILE, "sync/busy", "sync/idle"], project.tree)
+    with pytest.raises(UserError, match="the folder of --against cannot be combined"):
+        explain.main([FILE, "sync/busy", "--against=."], project.tree)
 
 
 def test_a_run_of_a_file_explains_what_is_slower(project: Project) -> None:
@@ -170,19 +170,19 @@ def test_a_run_of_a_file_explains_what_is_slower(project: Project) -> None:
 
 def test_a_benchmark_of_a_file_is_traced_by_the_library_of_warpgauge(project: Project) -> None:
     with pytest.raises(UserError, match=cupti.LIBRARY):
-        profile.main([FILE, "sync/busy"], project.tree)
+        explain.main([FILE, "sync/busy"], project.tree)
     folder = project.tree / "build" / "release" / "benchmarks"
     folder.mkdir(parents=True)
     (folder / cupti.LIBRARY).touch()
-    for argv in (["sync/busy"], ["busy", "--table"]):
-        assert profile.main([FILE, *argv], project.tree) is ExitStatus.OK
+    for argv in (["sync/busy"], ["busy"]):
+        assert explain.main([FILE, *argv], project.tree) is ExitStatus.OK
         assert "cudaGraphLaunch" in project.output()[0]
     for argv, said in (
         ([], "'' matches 2 benchmarks"),
         (["sync/busy", "--sass"], "holds no machine code"),
     ):
         with pytest.raises(UserError, match=said):
-            profile.main([FILE, *argv], project.tree)
+            explain.main([FILE, *argv], project.tree)
 
 
 def test_the_commit_that_made_a_benchmark_of_a_file_slower_is_found(project: Project) -> None:

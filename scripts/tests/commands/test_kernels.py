@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from clone import GitRepository, runs_of
 from driver_runs import in_second_round, interrupted_in_second_round
 from manifests import KERNELS, write_manifest
 from traces import process, text
-from warpgauge.commands import bench, profile, why
+from warpgauge.commands import bench, explain
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.locks import alone
 from warpgauge.why import cupti
@@ -195,18 +194,18 @@ def test_one_of_them_is_profiled(project: Project) -> None:
     trace = text(process(NAMES[1], replays=5))
     fake_binary.make(folder / "benchmarks", "external", {}, plans=True, trace=trace)
     (folder / "benchmarks" / cupti.LIBRARY).touch()
-    assert profile.main([ONE_OF_TWO], project.warpgauge) is ExitStatus.OK
+    assert explain.main([ONE_OF_TWO], project.warpgauge) is ExitStatus.OK
     assert "cudaGraphLaunch" in project.output()[0]
     with pytest.raises(UserError, match="holds no machine code"):
-        profile.main([ONE_OF_TWO, "--sass"], project.warpgauge)
+        explain.main([ONE_OF_TWO, "--sass"], project.warpgauge)
 
 
 def test_one_of_them_is_compared_with_that_of_a_commit(project: Project) -> None:
     first = project.git("rev-parse", "HEAD")
     (project.root / "sub" / "scale.cubin").write_bytes(b"\x7fELF another")
     path = project.root / "why.json"
-    argv = ["--processes=2", f"--format=json={path}"]
-    assert why.main([ONE_OF_TWO, "--against=HEAD", *argv], project.warpgauge) is ExitStatus.OK
+    argv = [ONE_OF_TWO, "--against=HEAD", f"--format=json={path}"]
+    assert explain.main(argv, project.warpgauge) is ExitStatus.OK
     (found,) = json.loads(path.read_text())["benchmarks"]
     assert found["name"] == NAMES[1]
     (old,) = (project.warpgauge / "build" / "external" / "base").glob("*/sub/scale.cubin")
@@ -221,10 +220,9 @@ def test_a_kernel_that_the_commit_did_not_have_is_one_sentence(project: Project)
     with pytest.raises(
         UserError, match=r"external/base/.*: 'scale/f32/n:512' names 0 benchmarks; "
     ):
-        why.main(["sub/kernels.toml:scale", "--against=HEAD"], project.warpgauge)
+        explain.main(["sub/kernels.toml:scale", "--against=HEAD"], project.warpgauge)
 
 
-@pytest.mark.parametrize("command", [profile, why])
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -236,7 +234,7 @@ def test_a_kernel_that_the_commit_did_not_have_is_one_sentence(project: Project)
     ],
 )
 def test_what_names_no_single_kernel_is_refused(
-    project: Project, command: ModuleType, argv: list[str], said: str
+    project: Project, argv: list[str], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        command.main(argv, project.warpgauge)
+        explain.main(argv, project.warpgauge)

@@ -160,6 +160,7 @@ def test_the_gate_and_the_gpus_need_no_package() -> None:
         (["gate"], "warpgauge: 'gate' is not a command: choose one of bench, "),
         (["help", "bnech"], "warpgauge: 'bnech' is not a command"),
         (["bnech"], "warpgauge: 'bnech' is not a command: did you mean bench?"),
+        (["why"], "warpgauge: 'why' is not a command: did you mean explain?"),
         (["ci"], "warpgauge ci: a command is missing: choose one of gate, comment, propose,"),
         (["ci", "bench"], "warpgauge ci: 'bench' is not a command: choose one of gate, "),
     ],

@@ -11,7 +11,7 @@ import pytest
 from clone import HOST_TIMES, GitRepository
 from fidelity import command as fidelity
 from manifests import write_manifest
-from warpgauge.commands import bench, bisect, evaluate, profile, sweep, why
+from warpgauge.commands import bench, bisect, evaluate, explain, sweep
 from warpgauge.measure import build, toolkit
 from warpgauge.measure.drive_lines import TARGET
 from warpgauge.system import process
@@ -51,8 +51,8 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
     [
         (sweep.main, "sync/copy --x n"),
         (sweep.main, "kernels.toml --x n"),
-        (profile.main, "sync/idle"),
-        (profile.main, "^host --sass --trace a.json"),
+        (explain.main, "sync/idle"),
+        (explain.main, "^host --sass --trace a.json"),
         (evaluate.main, "sync/idle sync/busy"),
         (evaluate.main, "kernels.toml:scale sync/busy"),
         (bisect.main, "HEAD~1 HEAD --row sync/idle"),
@@ -78,7 +78,7 @@ def test_what_needs_a_gpu_is_refused_before_the_build(
     [
         (sweep.main, "host/copy --x n"),
         (sweep.main, "host/copy sync --x n"),
-        (profile.main, "sync/idle --sass"),
+        (explain.main, "sync/idle --sass"),
         (evaluate.main, "host/copy host/copy_again"),
         (bisect.main, "HEAD~1 HEAD --row host/copy"),
         (bench.main, ""),
@@ -139,7 +139,17 @@ def test_without_a_build_it_is_the_gpu_that_is_missing_and_not_the_programs_for_
     assert "Not built" not in err
 
 
-def test_why_builds_only_the_programs_of_its_benchmarks(tree: GitRepository) -> None:
+@pytest.mark.parametrize("option", ["--against=HEAD~1", "--sass"])
+def test_machine_code_alone_is_announced_before_its_program_is_built(
+    tree: GitRepository, option: str
+) -> None:
     with pytest.raises(BuildBegan) as caught:
-        why.main(["sync/idle", "--against=HEAD~1"], tree.root)
+        explain.main(["sync/idle", option], tree.root)
     assert caught.value.args == (["bench_sync", TARGET],)
+    assert "no NVIDIA driver is loaded. Only machine code can be" in tree.output()[1]
+
+
+def test_times_of_the_host_are_explained_without_a_gpu(tree: GitRepository) -> None:
+    with pytest.raises(BuildBegan):
+        explain.main(["host/copy", "--against=HEAD~1"], tree.root)
+    assert "Only machine code" not in tree.output()[1]

@@ -22,14 +22,14 @@ MOST_LINES_OF = {
     "statistics": 1280,
     "verdict": 3018,
     "reports": 4575,
-    "measure": 4752,
+    "measure": 4777,
     "baselines": 774,
     "external": 1499,
-    "why": 2664,
+    "why": 2767,
     "fleet": 799,
     "history": 1394,
     "github": 2407,
-    "commands": 5347,
+    "commands": 5162,
 }
 
 # What each room may import, beside itself.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twenty planted causes are named first; where nothing explains a slowdown, nothing is named.
 
-The file is what `warpgauge why NAME --format json` wrote of each on an H200, as
+The file is what `warpgauge explain NAME --against REF --format json` wrote of each on an H200, as
 test_planted_causes.py runs it.
 """
 

@@ -14,10 +14,13 @@ import fake_binary
 import isolating
 from sass import built
 from traces import process, text
+from warpgauge.commands.explain import parse
 from warpgauge.measure import build, toolkit
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
 from warpgauge.records.row import Row
+from warpgauge.system.layout import Output
 from warpgauge.why import cupti, explain
 from warpgauge.why.cupti import Activity
 from warpgauge.why.explain import Gathering
@@ -32,14 +35,15 @@ def gathering(folder: Path, trace: Sequence[Activity], kept: Path | None = None)
     library, scratch = folder / cupti.LIBRARY, folder / "scratch"
     scratch.mkdir()
     library.touch()
-    return Gathering(scratch, None, library, 20.0, kept)
+    measuring = Measuring(parse([NAME]), folder, scratch, Output(stderr=True))
+    return Gathering(measuring, library, traces=kept)
 
 
 def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) -> None:
     calls = [one for one in process(NAME, batches=2) if one.kind != "kernel"]
     gathers = gathering(tmp_path, calls)
     program = Binary(tmp_path / "bench_sync", (NAME,))
-    found = gathers.side(program, NAME, Row(NAME, {"s": (5e-6,)}, Clock.HOST), "base")
+    found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.HOST), "base")
     assert found.calls
     assert gathers.missing == []
 
@@ -50,7 +54,7 @@ def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) 
     kept_in = tmp_path / "run-why" / "1-sync_busy"
     gathers = gathering(tmp_path, process(NAME, replays=5), kept_in if kept else None)
     row = Row(NAME, {"s": (5e-6,)}, Clock.DEVICE)
-    found = gathers.side(program, NAME, row, "base")
+    found = gathers.side(program, row, "base")
     assert found.calls
     assert found.device
     assert any(one.startswith("The base is not counted: ") for one in gathers.missing)
@@ -62,9 +66,11 @@ def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) 
 
 def test_an_isolated_program_is_traced_but_not_profiled() -> None:
     with isolating.folder() as folder:
-        gathers = replace(gathering(folder, process(NAME, replays=5)), isolate=True)
+        gathers = gathering(folder, process(NAME, replays=5))
+        options = replace(gathers.measuring.options, isolate="always", build_dir=folder)
+        gathers = replace(gathers, measuring=replace(gathers.measuring, options=options))
         program = Binary(folder / "bench_sync", (NAME,))
-        found = gathers.side(program, NAME, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
+        found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
     assert found.device
     assert "The base is not counted: ncu cannot profile isolated programs." in gathers.missing
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`warpgauge why` of the twenty planted causes, where there is a GPU and a build with tests.
+"""`warpgauge explain` of the twenty planted causes, where there is a GPU and a build with tests.
 
 At least 17 are named first, and what is not is unknown.
 """
@@ -32,8 +32,8 @@ pytestmark = [
 def first_cause(name: str, folder: Path) -> tuple[str, str]:
     """The key of the cause that is named first, or "", and the paragraph."""
     path = folder / "why.json"
-    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "why", name, "--processes=4"]
-    sides = [f"--build-dir={FOLDER / 'after'}", f"--base-build-dir={FOLDER / 'before'}"]
+    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "explain", name]
+    sides = [f"--build-dir={FOLDER / 'after'}", f"--against={FOLDER / 'before'}"]
     done = subprocess.run(
         [*command, *sides, f"--format=json={path}"], capture_output=True, text=True, timeout=600
     )

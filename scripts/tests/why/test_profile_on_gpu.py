@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge profile of real programs, where there is a GPU and a build."""
+"""warpgauge explain of real programs, where there is a GPU and a build."""
 
 from __future__ import annotations
 
@@ -55,12 +55,11 @@ def test_an_operation_is_one_launch_of_one_kernel(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [REPLAYED, CALLED])
 def test_table_and_trace_are_of_what_ran(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "profile", name, "--no-build"]
-    done = subprocess.run(
-        [*command, "--table", "--trace", str(path)], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert "cuda" in done.stdout
+    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "explain", name, "--no-build"]
+    for argv in ([], ["--trace", str(path)]):
+        done = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        assert ("cuda" in done.stdout) == (not argv)
     events = json.loads(path.read_text())["traceEvents"]
     require_nested(events)
     require_flows(events)

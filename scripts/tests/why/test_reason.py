@@ -30,17 +30,15 @@ def test_every_format_tells_the_same_shares() -> None:
     found = [explained(before, after, 0.5)]
     (one,) = json.loads(reason.document(found))["benchmarks"]
     assert (one["causes"][0]["key"], round(one["unexplained"], 2)) == ("added_memset", 0.2)
-    for text in (reason.plain(found), reason.markdown(found)):
-        assert "80 %" in text
-        assert "cudaMemsetAsync" in text
+    text = reason.plain(found)
+    assert "80 %" in text
+    assert "cudaMemsetAsync" in text
 
 
-def test_a_hostile_name_cannot_leave_its_line_or_cell() -> None:
-    found = [explained(Evidence(1.0), Evidence(2.0), 1.0, "a|b\n<x>\x1b[31m")]
-    for text in (reason.plain(found), reason.markdown(found)):
-        assert "\x1b" not in text
-        assert "b\n" not in text
-    assert "<x>" not in reason.markdown(found)
+def test_a_hostile_name_cannot_leave_its_line() -> None:
+    text = reason.plain([explained(Evidence(1.0), Evidence(2.0), 1.0, "a|b\n<x>\x1b[31m")])
+    assert "\x1b" not in text
+    assert "b\n" not in text
 
 
 def test_the_same_machine_code_is_said_and_excludes_causes_of_code() -> None:

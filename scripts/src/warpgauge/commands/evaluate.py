@@ -16,7 +16,7 @@ from warpgauge.commands.measuring_command import (
     options_of,
 )
 from warpgauge.external.program import ExternalKernels, manifest_values
-from warpgauge.measure import gpu_watch, machine_context, manifest, selection
+from warpgauge.measure import discovery, gpu_watch, machine_context, manifest, selection
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.measuring import Built, Measuring
@@ -159,7 +159,9 @@ class _EvaluateCommand(MeasuringCommand):
         """Return a side's benchmarks under common names. Raises UserError if there are none."""
         scratch = measuring.scratch
         if kernels is None:
-            return selection.of_family(built.programs, kernel.name, self.axes, scratch)
+            program = selection.program_of(built.programs, kernel.name)
+            measuring.require_built([discovery.unlisted(program)])
+            return selection.at_axes(program, kernel.name, self.axes, scratch)
         # Keep the plan until the next evaluation, so that logged commands can be repeated.
         folder = self.root / "build" / "external" / f"evaluate-{side}"
         (program,) = manifest.read(kernels.provide(built.programs, folder)).programs

@@ -48,18 +48,19 @@ COMMANDS = {
     "baseline": Command("show, prune and check baselines", "baseline.main", STATISTICS),
     "sweep": Command("measure benchmarks over an axis, and plot their variants side by side",
         "sweep.main", *_MEASURING),
-    "profile": Command("run one benchmark under a profiler: calls, kernels, counters, machine code",
-        "profile.main", *_MEASURING),
+    "explain": Command("show what a benchmark launches, and why it is slower than in another build",
+        "explain.main", *_MEASURING),
     "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),
     "fleet": Command("find the slow GPU or node of a fleet", "fleet.main", STATISTICS),
     "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),
-    "why": Command("find the reason why a benchmark is slower than in another build",
-        "why.main", *_MEASURING),
     "demo": Command("show a recorded comparison: what a run on a GPU looks like", "demo.main",
         STATISTICS),
     "fidelity": Command("compare device times with CUPTI's",
         "command_lines.run_fidelity", STATISTICS),
 }
+
+# Other words for a command.
+_SYNONYMS = {"profile": "explain", "why": "explain"}
 
 # Commands of the workflows, such as `warpgauge ci gate`.
 CI = {
@@ -124,7 +125,7 @@ def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) ->
         print(_usage(prog, commands) if is_help else f"warpgauge {__version__}")
         return 0
     known = [*commands, *(["ci"] if commands is COMMANDS else [])]
-    if near := get_close_matches(word, known, n=1):
+    if near := get_close_matches(_SYNONYMS.get(word, word), known, n=1):
         raise UserError(f"{word!r} is not a command: did you mean {near[0]}? See --help")
     what = f"{word!r} is not a command" if word else "a command is missing"
     raise UserError(f"{what}: choose one of {', '.join(known)}; see --help")

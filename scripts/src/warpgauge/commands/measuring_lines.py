@@ -20,13 +20,10 @@ from warpgauge.commands.arguments import (
     commit,
     devices,
     devices_or_all,
-    duration,
     family,
     file,
-    folder,
     group,
     injection,
-    input_file,
     inputs,
     kernel,
     python_file,
@@ -58,6 +55,12 @@ family of this repository (gemm/tiled/f32) or a kernel of a manifest
 (kernels.toml:scale), or both are functions of files in Python (mine.py:softmax;
 mine.py is short for mine.py:kernel). Both are verified, and measured in
 lock-step pairs of processes."""
+
+_EXPLAIN = """\
+Show what a benchmark launches: its kernels, CUDA calls and machine code, from one
+run under a profiler. With --against or RUN.json, find the reason why it is slower
+than in another build: measure both in pairs, and compare machine code, hardware
+counters and CUDA calls. Profilers slow down a program: their times are not recorded."""
 
 _BISECT = """\
 Find the commit that made a benchmark slower: builds commits between GOOD
@@ -221,24 +224,28 @@ def sweep() -> Parser:
     return parser
 
 
-def profile() -> Parser:
-    parser = Parser(
-        prog="warpgauge profile",
-        description="Run one benchmark under a profiler, in a process of its own. Profilers slow "
-        "down the program: these times are not recorded or compared.",
-        epilog="Exit status: 0 done; 2 bad usage; 3 no GPU, a tool that is missing or has no "
-        "permission to profile, or a benchmark that failed.",
-    )
-    what = group(parser, "what to profile", "%(prog)s launch/chain_fused --table")
-    what.add_argument("name", metavar="NAME", nargs="+", help="name of a benchmark, or a regular "
+def explain() -> Parser:
+    parser = Parser(prog="warpgauge explain", description=_EXPLAIN, epilog="""\
+exit status:
+  0  done, also if the reason is unknown
+  2  bad usage
+  3  not measured: there is no GPU (only machine code is compared), a tool or a
+     permission to profile is missing, or the benchmark failed""")
+    what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024")
+    what.add_argument("what", metavar="WHAT", nargs="*", help="name of a benchmark, or a regular "
         "expression that matches exactly one; after FILE.py, of that file in Python; or a kernel "
-        "of a manifest, e.g. kernels.toml:scale")
-    add(what, "--device", "--build-dir", "--no-build", "--timeout", "--no-wait")
+        "of a manifest, e.g. kernels.toml:scale. RUN.json, with or without a benchmark: what this "
+        "run in pairs found slower; default: the newest run")
+    add(what, "--device", "--build-dir", "--no-build", "--timeout")
 
-    shown = group(parser, "what to show; default --table",
+    base = group(parser, "why it is slower", "%(prog)s gemm/tiled/f32/n:1024 --against main")
+    add(base, "--against", type=revision, help="the faster build: a commit, or a build folder; "
+        "with RUN.json by default the run's base")
+    add_formats(base, "reasons", ("terminal", "json"))
+
+    shown = group(parser, "what it launches; default: the time by kernel and by CUDA call",
         "%(prog)s gemm/tiled/f32/n:1024 --ncu gemm.ncu-rep --trace gemm.json")
     option = shown.add_argument
-    option("--table", action="store_true", help="print the time by kernel and by CUDA call")
     option("--sass", action="store_true", help="print the machine code of the kernels")
     option("--trace", metavar="FILE", type=file, help="write a trace for ui.perfetto.dev (JSON): "
         "kernels, copies, CUDA calls, phases")
@@ -246,40 +253,6 @@ def profile() -> Parser:
         "one operation")
     option("--nsys", metavar="FILE", type=file, help="write an Nsight Systems report (*.nsys-rep) "
         "of the process")
-    add(shown, "--verbose")
-    return parser
-
-
-def why() -> Parser:
-    parser = Parser(
-        prog="warpgauge why",
-        description="Find the reason why a benchmark is slower than in another build: measure both "
-        "in pairs, and compare machine code, hardware counters and CUDA calls.",
-        epilog="Exit status: 0 the reason was printed, or that it is unknown; 2 bad usage; 3 not "
-        "measured, as without a GPU: only machine code was compared.",
-    )
-    what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024 --against main")
-    what.add_argument("name", metavar="NAME", nargs="*", help="name of a benchmark, after FILE.py "
-        "of that file in Python, or a kernel of a manifest, e.g. kernels.toml:scale; default: "
-        "benchmarks that the newest run of pairs found slower")
-    add(what, "--device", "--build-dir", "--no-build")
-
-    base = group(parser, "what to compare with", "%(prog)s gemm/tiled/f32/n:1024 --against HEAD~1")
-    add(base, "--against", type=revision, help="the faster commit; default: the base of the run")
-    base.add_argument("--base-build-dir", metavar="DIR", type=folder, help="use this build folder "
-        "as the base, without building")
-    base.add_argument("--run", metavar="FILE", type=input_file, help="use this run file of a pair, "
-        "and the base's run file beside it, instead of measuring again")
-
-    how_long = group(parser, "how long", "%(prog)s gemm/tiled/f32/n:1024 --against main --gather "
-        "2m")
-    how_long.add_argument("--gather", dest="gather_s", metavar="TIME", type=duration, default=60.0,
-        help="limit of the time to gather evidence, per benchmark; default 60s")
-    _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
-
-    output = group(parser, "output", "%(prog)s gemm/tiled/f32/n:1024 --format markdown=why.md")
-    add_formats(output, "reasons", ("terminal", "markdown", "json"))
-    add(output, "--verbose")
     return parser
 
 

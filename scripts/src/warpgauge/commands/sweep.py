@@ -131,6 +131,7 @@ class _SweepCommand(MeasuringCommand):
             kept = self.runs / f"{paths.run.stem}-kernels"
             programs = self._programs(measuring, built.programs, kept)
             if not any(one.names for one in programs):
+                measuring.require_built(programs)
                 why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
                 raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
             suite = measuring.suite_of(programs)

@@ -140,25 +140,33 @@ def find(
     Each has its benchmarks of the suite, possibly none. Programs that `asked`, the REGEX of
     --programs, does not select are not started.
     """
+    programs = programs_of(build)
+    names = manifest.named([program.path.name for program in programs], asked, build)
+    chosen = [unlisted(program) for program in programs if program.path.name in names]
+    built = [binary for binary in chosen if binary.is_built]
+    absent = [binary for binary in chosen if not binary.is_built]
+    everything = [*listed(built, scratch, suite, isolate=isolate), *absent]
+    return with_own_names(sorted(everything, key=lambda binary: binary.path.name))
+
+
+def programs_of(build: Path) -> tuple[manifest.Program, ...]:
+    """Return what the build folder `build` lists. Raises UserError if nothing was built."""
     programs = manifest.read(build).programs
     if not programs:
         raise UserError(
             f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
             "so without --no-build and --build-dir)"
         )
-    names = manifest.named([program.path.name for program in programs], asked, build)
-    chosen = [unlisted(program) for program in programs if program.path.name in names]
-    built = [binary for binary in chosen if binary.path.exists()]
-    absent = [binary for binary in chosen if binary not in built]
-    faulty = [replace(binary, is_built=False, fault="is not built") for binary in absent]
-    everything = [*listed(built, scratch, suite, isolate=isolate), *faulty]
-    return with_own_names(sorted(everything, key=lambda binary: binary.path.name))
+    return programs
 
 
 def unlisted(program: manifest.Program) -> Binary:
     """Return a program of a build, whose benchmarks are not known yet."""
+    is_built = program.path.exists()
     return Binary(
         program.path,
+        is_built=is_built,
+        fault=None if is_built else "is not built",
         arguments=program.arguments,
         needs_gpu=program.needs_gpu,
         gpus=program.gpus,

@@ -155,6 +155,10 @@ class Budget:
         return seconds
 
 
+def _with_remedy(families: Sequence[str], remedy: str) -> str:
+    return inert(", ".join(families)) + (f" ({remedy})" if remedy else "")
+
+
 @dataclass(frozen=True)
 class Built:
     """The folder of the programs, and their source: commit, dirty flag and project."""
@@ -352,8 +356,7 @@ class Measuring:
             known[FAMILIES_LEFT_OUT] = families_left_out
         if absent:
             known[NOT_BUILT] = "/".join(absent)
-            ours = options.build_dir is None
-            self.tell_not_built(absent, "omit --no-build" if ours and not options.build else "")
+            self.tell_not_built(absent, self._build_remedy)
         left_out = discovery.left_out(everything) if options.against else ()
         return Suite(tuple(binaries), probe, known, frozenset(left_out))
 
@@ -424,8 +427,18 @@ class Measuring:
 
     def tell_not_built(self, families: Sequence[str], remedy: str) -> None:
         """Name, in one line, the families whose programs are not built."""
-        hint = f" ({remedy})" if remedy else ""
-        self.note(f"Not built: {inert(', '.join(families))}{hint}")
+        self.note(f"Not built: {_with_remedy(families, remedy)}")
+
+    def require_built(self, programs: Iterable[Binary]) -> None:
+        """Raise UserError that names the families whose programs are not built, if any."""
+        if absent := discovery.not_built(programs):
+            fault = f"not built: {_with_remedy(absent, self._build_remedy)}"
+            raise UserError(fault, ExitStatus.NOT_MEASURED)
+
+    @property
+    def _build_remedy(self) -> str:
+        ours = self.options.build_dir is None
+        return "omit --no-build" if ours and not self.options.build else ""
 
     def wait_for_gpu(self) -> None:
         """Wait until no other process uses the GPU, or the time limit is reached."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.measure import discovery, manifest
+from warpgauge.measure import discovery
 from warpgauge.measure.discovery import Binary, Probe
 from warpgauge.measure.manifest import Program
 from warpgauge.records import benchmark_filter
@@ -167,17 +167,22 @@ _POINT = re.compile(r"(?:/[^/:]+:[^/:]+)*")
 Axes = Mapping[str, Sequence[str]]  # the values of each axis, as spelled in names
 
 
-def of_family(folder: Path, name: str, axes: Axes, scratch: Path) -> Binary:
-    """Return the variant `name` from the build folder `folder`, at the values of `axes`.
-
-    Raises UserError if there is no such variant or axis.
-    """
-    programs = manifest.read(folder).programs
+def program_of(folder: Path, name: str) -> Program:
+    """Return the program of the variant `name` in the build folder `folder`. Raises UserError."""
+    programs = discovery.programs_of(folder)
     family = name.split("/", 1)[0]
     found = next((one for one in programs if one.path.name == f"bench_{family}"), None)
     if found is None:
         families = [one.path.name.removeprefix("bench_") for one in programs]
         raise UserError(f"{inert(name)}: unknown family{hint(family, families)}")
+    return found
+
+
+def at_axes(found: Program, name: str, axes: Axes, scratch: Path) -> Binary:
+    """Return the variant `name` of a program at the values of `axes`.
+
+    Raises UserError if there is no such variant or axis.
+    """
     variant = of_program(found, name, scratch)
     known = dict.fromkeys(axis for one in variant.names for axis in axes_of(one))
     for axis in axes:

@@ -6,32 +6,31 @@ The evidence of both sides is gathered and weighed. Without a time, only machine
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge.measure import cubins, drive_lines
+from warpgauge.measure import cubins
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
 from warpgauge.records.row import Moved, Row, Why
-from warpgauge.system import atomic, process
-from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system import atomic
+from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.text import clause, duration, inert
 from warpgauge.verdict.comparison import Comparison, Outcome
-from warpgauge.why import cupti, machine_code, ncu
+from warpgauge.why import cupti, machine_code
 from warpgauge.why.causes import code_changes, explanation
-from warpgauge.why.cupti import Activity
-from warpgauge.why.machine_code import Kernel
+from warpgauge.why.profiling import Profiling
 from warpgauge.why.reason import Evidence, Reason
 from warpgauge.why.trace_views import chrome_trace
 
@@ -68,16 +67,14 @@ class Sides:
 class Gathering:
     """How evidence is gathered; `missing` collects a sentence for each unavailable source."""
 
-    scratch: Path
-    device: int | str | None
+    measuring: Measuring
     trace_library: Path | None  # the library that traces both sides, if there is one
-    seconds: float  # the budget of everything except the builds
+    seconds: float = math.inf  # the budget of everything except the builds
     traces: Path | None = None  # the folder that keeps traces, made when needed
     missing: list[str] = field(default_factory=list)
-    isolate: bool = False  # the programs that are traced; ncu cannot profile them then
     began: float = field(default_factory=time.monotonic)
 
-    def side(self, binary: Binary, name: str, row: Row, what: str) -> Evidence:
+    def side(self, binary: Binary, row: Row, what: str) -> Evidence:
         """Return the evidence of one benchmark, which has a time; `what` names the side.
 
         The program runs once under CUPTI, which tells the kernels and calls, and once under ncu.
@@ -86,62 +83,35 @@ class Gathering:
         found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
         if not binary.needs_gpu:
             return found
-        lane = Lane((binary,))
-        words = command(lane, binary, gpu_arguments(self.device), (name,))
-        trace, kernels = self._unless_missing(what, "traced", lambda: self._trace(words)), None
+        side, trace, kernels = Profiling(self.measuring, binary, self._left), None, None
+        if self.trace_library is not None:
+            trace = self._unless_missing(what, "traced", partial(side.trace, self.trace_library))
         if trace is not None:
             if self.traces is not None:
-                kept = chrome_trace(trace, {"benchmark": name, "side": what})
+                kept = chrome_trace(trace, {"benchmark": binary.names[0], "side": what})
                 self.traces.mkdir(parents=True, exist_ok=True)
                 atomic.replace_all({self.traces / f"trace-{what}.json": kept})
-            calls = self._unless_missing(what, "traced", lambda: cupti.calls_of(trace))
+            calls = self._unless_missing(what, "traced", partial(cupti.calls_of, trace))
             device = cupti.device_of(trace)
             found = replace(found, calls=calls, device=device)
             names = cupti.kernels_in(device)
             if not names:
                 return found  # ncu would not find kernels either
             kernels = sum(device[f"{cupti.KERNEL} {one}"].count for one in names)
-            code = self._unless_missing(what, "disassembled", lambda: self._code(binary, names))
+            disassembled = partial(side.code, names[:_MOST_KERNELS])
+            code = self._unless_missing(what, "disassembled", disassembled)
             whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
             found = replace(found, code=code, code_is_whole=whole)
         kernels = row.counters.get("kernels") or kernels
-        counted = self._unless_missing(what, "counted", lambda: self._counted(words, kernels))
+        counted = self._unless_missing(what, "counted", partial(side.counted, kernels))
         if counted is not None:
             found = replace(found, counters=counted.counters, kernels=counted.kernels)
         return found
 
-    def _code(self, binary: Binary, names: Sequence[str]) -> Mapping[str, Kernel]:
-        architecture = machine_code.architecture_of(self.device)
-        return machine_code.kernels_of(binary.path, names[:_MOST_KERNELS], architecture)
-
-    def _trace(self, words: Sequence[str]) -> Sequence[Activity] | None:
-        if self.trace_library is None:
-            return None
-        file = self.scratch / "trace.json"
-        file.unlink(missing_ok=True)
-        # An isolated program can write only its report, which the trace replaces as it ends.
-        to = Path(drive_lines.INHERITED) if self.isolate else file
-        variables = cupti.environment(self.trace_library, to)
-        both = {**gpu_environment(self.device), **variables}
-        if self.isolate:
-            program, left = Program([[*words]], "plain", ["trace"]), self._left()
-            [ending] = answers([program], left, self.scratch, both, told="trace", isolate=True)
-            file.write_text(ending.stdout)
-        else:
-            ending = process.run(words, self._left(), self.scratch, both)
-        if ending.status:
-            raise UserError(ending.described(), ExitStatus.NOT_MEASURED)
-        return cupti.read_trace(file)
-
-    def _counted(self, words: Sequence[str], kernels: float | None) -> ncu.Counted:
-        if self.isolate:
-            raise UserError("ncu cannot profile isolated programs", ExitStatus.NOT_MEASURED)
-        variables = gpu_environment(self.device)
-        return ncu.counted(words, self.scratch, self._left(), kernels, variables)
-
     def _left(self) -> float:
-        """Return a process's time limit: half of the remaining budget, at least one second."""
-        return max((self.seconds - (time.monotonic() - self.began)) / 2, 1.0)
+        """Return a process's time limit: at most half of the remaining budget, or one second."""
+        half = (self.seconds - (time.monotonic() - self.began)) / 2
+        return min(self.measuring.options.timeout_s, max(half, 1.0))
 
     def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
         """Return the result of `get`; if it fails, None, and add a sentence to `missing`."""
@@ -157,7 +127,7 @@ def explained(
     pair: Pair,
     found: Measured,
     measuring: Measuring,
-    seconds: float,
+    seconds: float = math.inf,
     traces: Path | None = None,
 ) -> Reason:
     """Return the reason for a slowdown, gathering evidence for at most `seconds`.
@@ -170,18 +140,39 @@ def explained(
             library = cupti.trace_library(pair[1].path, measuring.tree)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
-    device = measuring.options.device
-    gathering = Gathering(
-        measuring.scratch, device, library, seconds, traces, missing, measuring.isolates
-    )
-    base = gathering.side(pair[0], name, found.base, "base")
-    candidate = gathering.side(pair[1], name, found.candidate, "candidate")
+    gathering = Gathering(measuring, library, seconds, traces, missing)
+    base = gathering.side(pair[0], found.base, "base")
+    candidate = gathering.side(pair[1], found.candidate, "candidate")
     every = [*dict.fromkeys(missing)]
     return explanation(name, base, candidate, found.slowdown, every, found.may_be_chance)
 
 
+def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> Reason:
+    """Return the reason of one benchmark of two builds that were measured in pairs."""
+    before, after = (record.rows.get(name) for record in (found.baseline, found.candidate))
+    measured = _measured(before, after, found) if before and after else None
+    if measured is not None:
+        return explained(name, pair, measured, measuring)
+    fault = next((row.error for row in (before, after) if row is not None and row.error), None)
+    return by_code(name, pair, f"{name} has no time on both sides{f': {fault}' if fault else ''}.")
+
+
+def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
+    """Return what was measured; None if a side has no time."""
+    for verdict in found.verdicts:
+        if verdict.name == before.name and verdict.change is not None:
+            return Measured(before, after, verdict.change.ratio, not verdict.change.low > 0.0)
+    times = [[*chain.from_iterable(row.process_medians.values())] for row in (before, after)]
+    if not all(times):
+        return None
+    old, new = map(statistics.median, times)
+    return Measured(before, after, new / old - 1.0, True)
+
+
 def by_code(name: str, pair: Pair, why: str) -> Reason:
     """Return the reason from the programs' machine code alone, without running them."""
+    if pair[0].path == pair[1].path:  # one program, which loads another kernel on each side
+        return Reason(name, missing=(why,))
     try:
         old, new = (cubins.digests(one.path) for one in pair)
         differ = [one for one in old if one in new and old[one] != new[one]]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from warpgauge.measure import cubins
 from warpgauge.measure.toolkit import output_of, tool
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.process import nvidia_smi
 
 # A remark, (*"SpillRefill"*), may follow the operands.
@@ -55,15 +56,30 @@ class Kernel:
     digest: str  # of code, constants and launch bounds, without names that differ by build
 
 
-def listing(kernel: Kernel) -> str:
-    """Return its instructions, one per line after its address, with each new source line."""
-    lines, place = [f"{kernel.name}:"], ""
-    for one in kernel.code:
-        if one.source not in ("", place):
-            place = one.source
-            lines.append(f"  // {place}")
-        lines.append(f"  /*{one.address:04x}*/  {one}")
-    return "\n".join([*lines, ""])
+def listing(program: Path, names: Collection[str] | None = None, architecture: int = 0) -> str:
+    """Return the instructions of kernels, as `kernels_of` has them, one a line after its address.
+
+    Each new source line precedes its instructions. Raises UserError.
+    """
+    try:
+        found = kernels_of(program, names, architecture)
+    except OSError as fault:
+        raise of_system(fault) from fault
+    if not found:
+        why = "they belong to a library, or are compiled at run time"
+        words = f"{program.name} holds no machine code of its kernels: {why}"
+        raise UserError(words, ExitStatus.NOT_MEASURED)
+    lines = []
+    for kernel in found.values():
+        lines.append(f"{kernel.name}:")
+        place = ""
+        for one in kernel.code:
+            if one.source not in ("", place):
+                place = one.source
+                lines.append(f"  // {place}")
+            lines.append(f"  /*{one.address:04x}*/  {one}")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def architecture_of(device: int | str | None) -> int:

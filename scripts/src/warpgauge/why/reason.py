@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +19,6 @@ TITLE = "Why it is slower"
 _MOST_CALLS = 12
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@])")
 
 
 @dataclass(frozen=True)
@@ -203,13 +201,6 @@ class Reason:
             "missing": self.missing,
         }
 
-    def tables(self) -> Iterator[Sequence[tuple[str, ...]]]:
-        """Yield tables that are not empty, each after its head."""
-        if self.table:
-            yield [("cause", "what moved", "before", "after"), *self.table]
-        if self.calls:
-            yield [("call of an operation", "before", "after"), *self.calls]
-
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
@@ -218,7 +209,11 @@ def plain(found: Sequence[Reason]) -> str:
 
 def _plain(one: Reason) -> Iterator[str]:
     yield f"{TITLE}: {inert(one.name)}"
-    for table in one.tables():
+    causes = [("cause", "what moved", "before", "after"), *one.table]
+    calls = [("call of an operation", "before", "after"), *one.calls]
+    for table in (causes, calls):
+        if len(table) == 1:  # only a head
+            continue
         yield ""
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row in table:
@@ -227,23 +222,6 @@ def _plain(one: Reason) -> Iterator[str]:
     if one.code_lines:
         yield from ("", "Machine code", *one.code_lines)
     yield from ("", one.paragraph)
-
-
-def markdown(found: Sequence[Reason]) -> str:
-    """Return Markdown for a comment or a report."""
-    return "\n\n".join("\n".join(_markdown(one)) for one in found) + "\n"
-
-
-def _markdown(one: Reason) -> Iterator[str]:
-    yield from (f"### {TITLE}: {_escaped(one.name)}", "", _escaped(one.paragraph))
-    for head, *rows in one.tables():
-        yield ""
-        for row in (head, ("---",) * len(head), *rows):
-            yield f"| {' | '.join(map(_escaped, row))} |"
-    if one.code_lines:
-        yield from ("", "<details><summary>Machine code</summary>", "")
-        yield from (f"    {line}" for line in one.code_lines)
-        yield from ("", "</details>")
 
 
 def document(found: Sequence[Reason]) -> str:
@@ -261,10 +239,6 @@ def _sentence(cause: Cause, is_first: bool) -> str:
     rows = map(_row, cause.changes)
     moved = ", ".join(f"{words} {before} → {after}" for words, before, after in rows)
     return f"{lead}: {clause(cause.words)} ({moved}){explains}."
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", inert(text))
 
 
 def _of_call(call: Call | None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge why and bench --why from end to end: fake binaries, a fake profiler, a real clone."""
+"""Why it is slower, by warpgauge explain and bench --why: fake binaries, a fake ncu, a clone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clone import HOST_TIMES, TIMES, GitRepository
 from counter_sets import ncu_table
 from traces import process, text
 from two_folders import TwoFolders
-from warpgauge.commands import why
+from warpgauge.commands import explain as command
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import cupti, explain
@@ -85,15 +85,14 @@ def slower(clone: GitRepository) -> GitRepository:
 def told(clone: GitRepository, *argv: str) -> dict[str, Any]:
     """The first benchmark of the JSON that the command writes."""
     path = clone.root / "why.json"
-    arguments = [*argv, "--processes=2", f"--format=json={path}"]
-    assert why.main(arguments, clone.root) is ExitStatus.OK
+    assert command.main([*argv, f"--format=json={path}"], clone.root) is ExitStatus.OK
     (first,) = json.loads(path.read_text())["benchmarks"]
     return dict(first)
 
 
 def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
-    found = told(slower, NAME, "--against", "HEAD~1", "--format=markdown=" + str(tools / "why.md"))
+    found = told(slower, NAME, "--against", "HEAD~1")
     (cause,) = found["causes"]
     assert cause["key"] == "bank_conflicts"
     assert cause["share"] == pytest.approx(1.0, abs=0.1)
@@ -101,11 +100,6 @@ def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -
     out = slower.output()[0]
     assert "Bank conflicts in shared memory" in out
     assert found["paragraph"] in out
-    assert (
-        (tools / "why.md")
-        .read_text()
-        .startswith(f"### Why it is slower: {NAME}".replace("_", r"\_"))
-    )
 
 
 def test_of_the_base_only_the_program_that_is_needed_is_built(
@@ -127,21 +121,37 @@ def test_of_the_base_only_the_program_that_is_needed_is_built(
     assert asked == [[], ["bench_sync"], []]
 
 
-def test_a_budget_bounds_the_measuring(slower: GitRepository, tools: Path) -> None:
-    add_ncu(tools, counted(FAST), counted(SLOW))
-    assert why.main([NAME, "--against", "HEAD~1", "--budget=1m"], slower.root) is ExitStatus.OK
-    assert "of the budget of 60.00 s" in slower.output()[1]
-
-
-def test_what_the_newest_run_flagged_is_explained_without_measuring_again(
+def test_what_a_run_found_slower_is_explained_without_measuring_again(
     slower: GitRepository, tools: Path
 ) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
     assert slower.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
     before = slower.runs()
-    found = told(slower)
-    assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
+    (run,) = (path for path in before if not path.stem.endswith("-base"))
+    for argv in ([], [str(run)]):
+        found = told(slower, *argv)
+        assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
+    assert "may be chance" in told(slower, str(run), "sync/idle")["paragraph"]
     assert slower.runs() == before
+
+
+def test_pairs_that_confirmed_a_run_are_its_pairs(slower: GitRepository, tools: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    slower.bench("--against", "HEAD~1")
+    run = slower.root / "screened.json"
+    for path in slower.runs():
+        is_base = path.stem.endswith("-base")
+        path.rename(run.with_stem("screened-confirm-base" if is_base else "screened-confirm"))
+    run.write_bytes(run.with_stem("screened-confirm").read_bytes())
+    assert told(slower, str(run))["name"] == NAME
+
+
+def test_a_folder_is_another_build(slower: GitRepository, tools: Path, tmp_path: Path) -> None:
+    add_ncu(tools, counted(FAST), counted(SLOW))
+    old = tmp_path / "base"
+    slower.build(slower.root, "release", print)
+    fake_binary.make(old, "sync", {**TIMES, "sync/idle": 1e6})
+    assert told(slower, NAME, f"--against={old}")["causes"][0]["key"] == "bank_conflicts"
 
 
 def test_what_may_be_chance_is_called_so(slower: GitRepository, tools: Path) -> None:
@@ -177,18 +187,19 @@ def test_of_the_host_no_trace_is_missing(clone: GitRepository, tools: Path) -> N
 @pytest.mark.parametrize(
     ("argv", "remedy"),
     [
-        ([NAME], "--against REF"),
-        ([], "scripts/bench --against REF"),
+        ([], "no run in pairs yet: name a benchmark"),
+        (["no.json"], "no.json"),
+        (["a.json", "b.json"], "'b.json' is one too many"),
         (["sync/bussy", "--against", "HEAD~1"], NAME),
         (["sync/new", "--against", "HEAD~1"], "the base has no benchmark named 'sync/new'"),
-        ([NAME, "--against", "HEAD~1", "--base-build-dir", "."], "--against"),
+        ([NAME, "--against", "."], "build first"),
     ],
 )
 def test_what_cannot_be_told_is_refused(
     argv: list[str], remedy: str, slower: GitRepository
 ) -> None:
     with pytest.raises(UserError, match=remedy) as caught:
-        why.main(argv, slower.root)
+        command.main(argv, slower.root)
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge profile from end to end, over fake binaries and fake profilers."""
+"""What warpgauge explain shows of one build, over fake binaries and fake profilers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import shell
 from clone import Repository
 from hand_made_cubin import cubin
 from traces import WORK, process, text
-from warpgauge.commands import profile
+from warpgauge.commands import explain
 from warpgauge.measure import build, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import cupti
@@ -25,7 +25,7 @@ TRACE = text(process(NAME, replays=5))
 
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
-    return profile.main(argv, repository.root)
+    return explain.main(argv, repository.root)
 
 
 def refused(repository: Repository, *argv: str) -> UserError:
@@ -86,7 +86,7 @@ def test_without_an_option_the_table_is_shown_and_nothing_is_kept(traced: Reposi
 
 
 def test_a_filter_that_matches_one_benchmark_names_it(traced: Repository) -> None:
-    assert run(traced, "^sync/b", "--table") is ExitStatus.OK
+    assert run(traced, "^sync/b") is ExitStatus.OK
     error = refused(traced, "sync")
     assert "matches 2 benchmarks ('sync/idle', 'sync/busy')" in str(error)
     assert error.status is ExitStatus.BAD_USAGE
@@ -103,7 +103,7 @@ def test_the_trace_is_written_for_perfetto_and_replaces_its_own_kind(traced: Rep
     assert {event["ph"] for event in document["traceEvents"]} == set("MXsf")
     path.write_text("mine")
     error = refused(traced, NAME, "--trace", str(path))
-    assert "is no trace of warpgauge profile" in str(error)
+    assert "is no trace of warpgauge explain" in str(error)
     assert path.read_text() == "mine"
 
 
@@ -193,7 +193,7 @@ def test_without_a_gpu_machine_code_is_shown_and_nothing_else(
     assert f"{WORK}:" in out
     assert f"{OTHER}:" in out
     assert "all kernels of bench_sync" in err
-    error = refused(repository, NAME, "--table")
+    error = refused(repository, NAME)
     assert "no CUDA-capable device" in str(error)
     assert error.status is ExitStatus.NOT_MEASURED
 
@@ -226,11 +226,13 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
     [
         (["host/copy"], "host/copy"),
         ([NAME, "--ncu", "report.txt"], "*.ncu-rep"),
-        ([NAME, "--trace", "a.ncu-rep", "--ncu", "a.ncu-rep"], "same file"),
         ([NAME, "--trace", "/no/such/folder/a.json"], "No such file or directory"),
         ([NAME, "--device=-1"], "see --help"),
-        ([], "see --help"),
-        (["("], "NAME '(' is not a valid regular expression"),
+        (["--sass"], "--sass shows one build: name a benchmark"),
+        ([NAME, "--sass", "--against=main"], "omit --against"),
+        (["run.json", "--trace=a.json"], "omit --against and the run file"),
+        ([NAME, "--format=json"], "add --against REF"),
+        (["("], "BENCHMARK '(' is not a valid regular expression"),
     ],
 )
 def test_wrong_usage_is_told(traced: Repository, tools: Path, argv: list[str], said: str) -> None:

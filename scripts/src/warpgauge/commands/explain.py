@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""warpgauge explain: what a benchmark launches, and why it is slower than in another build."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warpgauge.commands import measuring_lines, output_file
+from warpgauge.commands.arguments import FILE, MANIFEST, contradiction, file_among
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
+from warpgauge.commands.output_file import check_report
+from warpgauge.external.program import ExternalKernels
+from warpgauge.measure import discovery, selection, toolkit
+from warpgauge.measure.ab_run import AbRun, Side, open_rows
+from warpgauge.measure.discovery import Binary, Suite
+from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.records import load
+from warpgauge.records.benchmark_filter import hint, matches, matching
+from warpgauge.records.model import Record
+from warpgauge.records.names import FULL_SUITE
+from warpgauge.records.sessions import BASE, CANDIDATE
+from warpgauge.reports.format import TERMINAL, Format
+from warpgauge.system import git, process, streams
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.git import short
+from warpgauge.system.locks import alone
+from warpgauge.system.text import clause, inert, named, typed
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.why import cupti, explain, reason, trace_views
+from warpgauge.why.machine_code import architecture_of, listing
+from warpgauge.why.profiling import NCU, NSYS, Profiler, Profiling
+from warpgauge.why.reason import Reason
+
+_RUN = ".json"  # suffix of a run file
+_SHOWN = ("--sass", "--trace", "--ncu", "--nsys")  # options that show one build
+
+_JSON = rb'"format"\s*:\s*"' + re.escape(reason.FORMAT.encode())
+_TEXT = re.compile(rb"\A" + reason.TITLE.encode())
+FORMATS: Mapping[str, Format] = {
+    TERMINAL: Format(TERMINAL, reason.plain, "reasons in plain text", _TEXT),
+    "json": Format("json", reason.document, "JSON of reasons", re.compile(_JSON)),
+}
+
+
+def main(argv: Sequence[str], root: Path) -> ExitStatus:
+    options = parse(argv)
+    command = _ExplainCommand(options, options.project or root, argv)
+    return command.compared() if options.own.compares else command.profiled()
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Parse `argv`. Raises UserError for bad usage."""
+    parser = measuring_lines.explain()
+    given = parser.parse_args(argv)
+    runs = [word for word in given.what if word.endswith(_RUN)]
+    if len(runs) > 1:
+        raise UserError(f"{typed(runs[1])} is one too many: name one run file")
+    given.run = Path(runs[0]) if runs else None
+    given.file, names = file_among([word for word in given.what if word not in runs], 1)
+    given.name = names[0] if names else ""  # of a file, its only benchmark
+    given.external = ExternalKernels.single(given.name)
+    if given.external is not None:
+        given.name = given.external.cases[0].name
+    matches(given.name, "", "BENCHMARK")
+    given.compares = bool(given.against or given.run or not given.what)
+    if given.format and not given.compares:
+        raise UserError("--format writes why a benchmark is slower: add --against REF")
+    shown = [option for option in parser.given(given) if option in _SHOWN]
+    if given.compares and shown:
+        remedy = "omit --against and the run file" if given.what else "name a benchmark"
+        raise UserError(f"{shown[0]} shows one build: {remedy}")
+    apart = f"a manifest (*{MANIFEST})" if given.external else FILE if given.file else ""
+    if given.sass and apart:
+        raise contradiction("--sass", f"{apart}: its program holds no machine code of its kernels")
+    given.base = None  # a build folder
+    if given.against and Path(given.against).is_dir():
+        given.base, given.against = Path(given.against), None
+        if apart:
+            raise contradiction("the folder of --against", apart)
+    return options_of(given, FORMATS, suite=FULL_SUITE)
+
+
+def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
+    """Return the reports to write, if they can be made and written. Raises UserError."""
+    reports = {tool: path for tool, path in ((NCU, own.ncu), (NSYS, own.nsys)) if path}
+    for tool, path in reports.items():
+        if path.suffix != (suffix := f".{tool.name}-rep"):
+            what = f"--{tool.name} {typed(str(path))}"
+            raise UserError(f"{what}: its GUI opens only *{suffix}: use this suffix")
+        check_report(path, baselines, [], tool.own, f"report of {tool.name}")
+    if own.trace is not None:
+        check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge explain")
+    disassemblers = ("cuobjdump", "nvdisasm") if own.sass else ()
+    for name in (*disassemblers, *(tool.name for tool in reports)):
+        toolkit.tool(name)
+    return reports
+
+
+@dataclass(frozen=True)
+class _ExplainCommand(MeasuringCommand):
+    command = "scripts/warpgauge explain"
+
+    @property
+    def kernels(self) -> ExternalKernels | None:
+        """The kernel of a manifest, if that is what the user named."""
+        external: ExternalKernels | None = self.options.own.external
+        return external
+
+    def built(self, measuring: Measuring, names: Sequence[str], verb: str) -> Built:
+        """Build this tree: without a GPU, which is said first, only the programs of `names`."""
+        families = {name.partition("/")[0] for name in names}
+        sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
+        targets: Sequence[str] = ()
+        if not process.has_gpu() and all(source.exists() for source in sources):
+            why = process.why_no_gpu()
+            measuring.note(f"No GPU was found: {why}. Only machine code can be {verb}.")
+            targets = sorted(f"bench_{family}" for family in families)
+        built = measuring.built(targets)
+        if self.kernels is None:
+            return built
+        programs = self.kernels.provide(built.programs, measuring.scratch / CANDIDATE)
+        return Built(programs, self.kernels.source(measuring))
+
+    def profiled(self) -> ExitStatus:
+        """Run the benchmark under the requested profilers, and show what it launches."""
+        own, reports = self.options.own, _reports(self.options.own, self.root / "baselines")
+        needs_gpu = not own.sass or own.trace is not None or bool(reports)
+        with self.begun(self.options) as (measuring, held):
+            if needs_gpu:
+                measuring.require_gpu()
+            held.enter_context(self.alone_in(self.work))
+            binaries = measuring.found(self.built(measuring, [own.name], "shown").programs)
+            name = _full_name(own.name, binaries)
+            binary = _owner("this build", binaries, name, measuring)
+            held.enter_context(self.alone_in(self.runs))
+            try:
+                suite = measuring.suite_of([binary])
+            except UserError:
+                if needs_gpu:
+                    raise
+                unknown = f"without a GPU it is unknown which of them {inert(name)} runs"
+                measuring.note(f"These are all kernels of {binary.path.name}: {unknown}.")
+                streams.write(listing(binary.path))
+                return ExitStatus.OK
+            held.enter_context(self.alone_on(suite.known.get("gpu_uuid", "")))
+            if not binary.needs_gpu:
+                raise UserError(f"{name} runs only on the host: there is nothing to profile")
+            self._profile(measuring, binary, suite, reports)
+        return ExitStatus.OK
+
+    def _profile(
+        self, measuring: Measuring, binary: Binary, suite: Suite, reports: Mapping[Profiler, Path]
+    ) -> None:
+        own, name = self.options.own, binary.names[0]
+        profiling = Profiling(measuring, binary, lambda: self.options.timeout_s)
+        trace: Sequence[cupti.Activity] = ()
+        if own.sass or own.trace or not reports:
+            trace = profiling.trace(cupti.trace_library(binary.path, measuring.tree))
+        if own.trace:
+            context = {"benchmark": name, "gpu_name": suite.known.get("gpu_name", "")}
+            _write(own.trace, trace_views.chrome_trace(trace, context), measuring)
+        for tool, path in reports.items():
+            _write(path, profiling.report(tool), measuring)
+        if not (own.sass or own.trace or reports):
+            trace_views.print_table(trace_views.key_averages(trace), self.results)
+        if own.sass:
+            kernels = cupti.kernels_in(cupti.device_of(trace))
+            if not kernels:
+                raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
+            streams.write(listing(binary.path, kernels, architecture_of(self.options.device)))
+
+    def compared(self) -> ExitStatus:
+        """Explain what is slower than in the other build."""
+        formats = self.options.formats
+        formats.check(self.root / "baselines", [])
+        with self.begun(self.options) as (measuring, held):
+            held.enter_context(self.alone_in(self.work))
+            reasons = _Comparing(self, measuring, held).reasons()
+        measured = bool(reasons) and all(found.slowdown is not None for found in reasons)
+        status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
+        return formats.deliver(reasons, status, lambda: streams.write(reason.plain(reasons)))
+
+
+@dataclass(frozen=True)
+class _Comparing:
+    command: _ExplainCommand
+    measuring: Measuring
+    held: ExitStack  # of locks
+
+    def reasons(self) -> Sequence[Reason]:
+        measuring, command, own = self.measuring, self.command, self.command.options.own
+        given = self._given()
+        names = [own.name]
+        if given is not None and not own.name:
+            slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
+            names = [row.name for row in slower]
+            if not names:
+                path = inert(os.path.relpath(given.candidate.path))
+                measuring.note(f"{path} found nothing slower: name a benchmark.")
+                return ()
+        commit = self._commit(given)
+        if command.kernels is not None:
+            measuring.require_gpu()
+        built = command.built(measuring, names, "compared")
+        candidate = measuring.found(built.programs)
+        names = [_full_name(name, candidate) for name in names]
+        new = {name: _owner("this build", candidate, name, measuring) for name in names}
+        base = self._base(commit, sorted({owner.path.name for owner in new.values()}))
+        pairs = {name: (_owner("the base", base, name, measuring), new[name]) for name in names}
+        try:
+            suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
+        except UserError as fault:
+            if fault.status is not ExitStatus.NOT_MEASURED or command.kernels is not None:
+                raise
+            words = clause(str(fault))
+            why = f"{words[:1].upper()}{words[1:]}. Only the machine code can be compared."
+            return [explain.by_code(name, two, why) for name, two in pairs.items()]
+        self.held.enter_context(command.alone_in(command.runs))
+        self.held.enter_context(command.alone_on(suite.known.get("gpu_uuid", "")))
+        reasons = []
+        for name, two in pairs.items():
+            found = given or self._measured(name, two, suite, built.source)
+            reasons.append(explain.of_pairs(name, two, found, measuring))
+        return reasons
+
+    def _given(self) -> Comparison | None:
+        """Return the comparison of the given run, or of the newest in pairs if nothing is named.
+
+        Raises UserError.
+        """
+        own = self.command.options.own
+        if own.run is not None:
+            runs = [RunPaths(own.run).pair, RunPaths(own.run).confirming]
+        elif own.what:
+            return None
+        else:
+            bases = self.command.runs.glob(f"*-base{_RUN}")
+            runs = [(base, base.with_name(base.name.replace("-base", ""))) for base in bases]
+        pairs = [two for two in runs if all(path.exists() for path in two)]
+        if not pairs:
+            what = f"{own.run} has no base beside it" if own.run else "there is no run in pairs yet"
+            if own.run is not None:
+                load.load(own.run)  # raises for a fault of its own
+            raise UserError(f"{what}: name a benchmark, and compare with --against REF")
+        newest = max(pairs, key=lambda two: two[1].stat().st_mtime)
+        return self._judged(*map(load.load, newest))
+
+    def _judged(self, base: Record, candidate: Record) -> Comparison:
+        return self.command.conclusion(None, self.command.root).judged(base, candidate)
+
+    def _commit(self, given: Comparison | None) -> str:
+        """Return the base's commit; "" if it is a folder. Raises UserError."""
+        options, kernels = self.command.options, self.command.kernels
+        if options.own.base is not None:
+            discovery.programs_of(options.own.base)  # before a build that takes minutes
+            return ""
+        if options.against:
+            root = kernels.path.absolute().parent if kernels else self.measuring.root
+            return git.commit_of(root, options.against)
+        for session in given.baseline.sessions.values() if given else ():
+            if commit := session.context.get("commit"):
+                return commit
+        raise UserError("the run file names no commit of its base: add --against REF")
+
+    def _base(self, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
+        """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
+        folder, measuring = self.command.options.own.base, self.measuring
+        if folder is not None:
+            return measuring.found(folder)
+        if self.command.kernels is not None:
+            return self._base_of(self.command.kernels, commit)
+        try:
+            return measuring.of_commit(commit, "Base", targets=targets)
+        except UserError:  # other programs may have had the benchmarks then
+            return measuring.of_commit(commit, "Base")
+
+    def _base_of(self, kernels: ExternalKernels, commit: str) -> Sequence[Binary]:
+        """Return the program with the kernels of a commit of their manifest. Raises UserError."""
+        folder, measuring = kernels.path.absolute().parent, self.measuring
+        work = measuring.root / "build" / "external"
+        with alone(work / "base"):
+            there = git.check_out(folder, commit, work=work) / kernels.path.name
+        measuring.note(f"Base: commit {short(commit)}, {os.path.relpath(there)}")
+        old = ExternalKernels.single(f"{there}:{kernels.cases[0].short_name}")
+        assert old is not None
+        here = self.command.options.build_dir or measuring.root / "build" / "release"
+        return measuring.found(old.provide(here, measuring.scratch / BASE))
+
+    def _measured(
+        self, name: str, pair: tuple[Binary, Binary], suite: Suite, source: Mapping[str, str]
+    ) -> Comparison:
+        """Measure both sides in pairs of processes. Raises UserError."""
+        self.measuring.note(f"Measuring {name} in pairs")
+        base, candidate = (
+            Side((binary,), facts).only([name])
+            for binary, facts in zip(pair, ({}, dict(source)), strict=True)
+        )
+        paths = self.command.run_paths()
+        looks = AbRun(self.measuring, suite, source).compared(
+            base, candidate, selection.exactly([name]), paths.pair, self._judged, open_rows
+        )
+        if looks.stop is not None:
+            raise looks.stop
+        return looks.found
+
+
+def _write(path: Path, content: bytes, measuring: Measuring) -> None:
+    output_file.write(path, content)
+    if not output_file.is_stream(path):
+        measuring.note(f"written: {os.path.relpath(path)}")
+
+
+def _full_name(name: str, binaries: Sequence[Binary]) -> str:
+    """Return the only benchmark in whose name `name` is found; itself if none. Raises UserError."""
+    names = [own for binary in binaries for own in binary.names]
+    found = [name] if name in names else matching(name, names, "BENCHMARK")
+    if len(found) > 1:
+        raise UserError(f"{typed(name)} matches {named(found)}: name only one")
+    return found[0] if found else name
+
+
+def _owner(side: str, binaries: Sequence[Binary], name: str, measuring: Measuring) -> Binary:
+    """Return a benchmark's program, with only that benchmark. Raises UserError."""
+    for binary in binaries:
+        if name in binary.names:
+            return replace(binary, names=(name,))
+    family = name.partition("/")[0]
+    likely = [binary for binary in binaries if binary.family == family] or binaries
+    measuring.require_built(likely)
+    if faults := [f"{binary.path.name} {binary.fault}" for binary in likely if binary.fault]:
+        raise UserError(f"{side} may have {typed(name)}: {faults[0]}", ExitStatus.NOT_MEASURED)
+    known = [own for binary in binaries for own in binary.names]
+    raise UserError(f"{side} has no benchmark named {typed(name)}{hint(name, known)}")
