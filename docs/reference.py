@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import ast
+import csv
 import json
 import os
 import re
 import sys
 from argparse import ArgumentParser, _SubParsersAction
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -20,11 +22,23 @@ sys.path[:0] = [str(ROOT / "scripts" / "src"), str(ROOT / "scripts")]
 from devtools.simulations import run  # noqa: E402 - found by the line above
 from warpgauge.commands import main  # noqa: E402
 from warpgauge.commands.arguments import Parser  # noqa: E402
+from warpgauge.verdict.incompatibility import Override  # noqa: E402
 
 ENGINE = ROOT / "fixtures"
 REPOSITORY = "https://github.com/warpgauge/warpgauge"
 # What a body of a benchmark uses.
 HEADERS = ("gpu_case.hpp", "host_benchmark.hpp", "gpu/buffer.hpp", "cuda/distribution.hpp")
+# What users call or write, by its module.
+MANIFEST = {"external/manifest.py": ("Kernel", "Argument", "Check")}
+PYTHON = {
+    "callables/timing.py": ("time", "do_bench"),
+    "callables/perf_report.py": ("perf_report",),
+    "callables/program.py": ("benchmark",),
+    "external/frameworks.py": (
+        "from_triton", "from_cupy", "from_numba", "from_jax", "from_torch_extension",
+    ),
+    "external/write_manifest.py": ("Options", "write_manifest"),
+}  # fmt: skip
 COUNTER = re.compile(r'\{"(\w+)", "([^"]*)",\s*"([^"]*)"\}')
 
 
@@ -33,15 +47,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "commands.md": commands(),
         "counters.md": counters(),
         "api.md": api(),
+        "python-api.md": declarations("Python API", PYTHON),
+        "manifest.md": declarations("Manifest of kernels", MANIFEST),
     }.items():
         files.append(File.generated(config, name, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Show the simulated tables, and lead what links to a file of the repository to it."""
-    whole = run.page(markdown, json.loads(run.DATA.read_text(encoding="utf-8")))
-    return whole.replace("](../../", f"]({REPOSITORY}/blob/main/")
+    """Insert the tables, and turn links to files of the repository into links to GitHub."""
+    return run.page(markdown, tables()).replace("](../../", f"]({REPOSITORY}/blob/main/")
+
+
+def tables() -> run.Tables:
+    """Return the simulated tables, those of docs/tables by their file names, and `overrides`."""
+    named: run.Tables = json.loads(run.DATA.read_text(encoding="utf-8"))
+    rows = [[f"`{override.word}`", override.although] for override in Override]
+    named["overrides"] = {"heads": ["`--allow`", "although"], "rows": rows}
+    for path in (ROOT / "docs" / "tables").glob("*.csv"):
+        heads, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+        named[path.stem] = {"heads": heads, "rows": rows}
+    return named
 
 
 def commands() -> str:
@@ -80,3 +106,18 @@ def api() -> str:
         shown = public.rpartition("}  // namespace warpgauge")[0].strip()
         parts.append(f"## `<warpgauge/{name}>`\n\n```cpp\n{shown}\n```\n")
     return "\n".join(["# C++ API\n", *parts])
+
+
+def declarations(title: str, modules: Mapping[str, Sequence[str]]) -> str:
+    """Return functions without their bodies and classes without their methods."""
+    parts = []
+    for path, public in modules.items():
+        text = (ROOT / "scripts" / "src" / "warpgauge" / path).read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in public:
+                last = node.body[0]  # the docstring
+                if isinstance(node, ast.ClassDef):
+                    last = [within for within in node.body if isinstance(within, ast.AnnAssign)][-1]
+                shown = "\n".join(text.splitlines()[node.lineno - 1 : last.end_lineno])
+                parts.append(f"## `{node.name}`\n\n```python\n{shown}\n```\n")
+    return "\n".join([f"# {title}\n", *parts])

@@ -86,7 +86,8 @@ def page(text: str, data: Tables) -> str:
 
     def table(place: re.Match[str]) -> str:
         if place[1] not in data:
-            raise UserError(f"{PAGE.name} shows the table {place[1]}, which {DATA.name} lacks")
+            where = f"neither {DATA.name} nor docs/tables has it"
+            raise UserError(f"a page shows the table {place[1]!r}, but {where}")
         return markdown(data[place[1]])
 
     return _PLACE.sub(table, text)
