@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ import cupti_trace
 from fidelity import finding, naive
 from fidelity.finding import Finding
 from fidelity.options import Options, parse
-from warpgauge.commands import output_file
+from warpgauge.commands.output import Formats
 from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import (
     build,
@@ -31,10 +30,11 @@ from warpgauge.measure import (
     selection,
 )
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.plan import Lane, Plan, gpu_arguments, gpu_environment
+from warpgauge.measure.plan import Lane, Plan
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR, Clock
 from warpgauge.records.row import Row
+from warpgauge.reports.format import Format
 from warpgauge.system import entry_point, environment, process
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
@@ -43,7 +43,21 @@ from warpgauge.why import cupti
 
 FORMAT = "fidelity/1"
 _OWN = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
+_TABLE = re.compile(rb"\A\| elements \|")
 SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
+
+
+def _json(found: tuple[Mapping[str, str], Sequence[Finding]]) -> str:
+    """The document of these findings, with its context."""
+    context, findings = found
+    document = {"context": context, "benchmarks": [one.as_json() for one in findings]}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+_JSON = Format("json", _json, "file of warpgauge fidelity", _OWN)
+_MARKDOWN = Format(
+    "markdown", lambda lines: naive.markdown(lines) + "\n", "table of warpgauge fidelity", _TABLE
+)
 
 
 class _Silent:
@@ -66,9 +80,9 @@ class Fidelity:
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options = self.options
-        if options.out is not None:
-            baselines = self.root / "baselines"
-            output_file.check_file(options.out, baselines, [], _OWN, "file of warpgauge fidelity")
+        form = _MARKDOWN if options.naive else _JSON
+        formats = Formats.parse(options.format, known={form.name: form})
+        formats.check(self.root / "baselines", [])
         if options.kernels is None:
             self._require_family()
         folder = self._built()
@@ -78,10 +92,7 @@ class Fidelity:
             library = cupti.trace_library(folder / options.binary, self.root)
             binary = self._binary(folder, scratch)
             timers = self._timers(folder, scratch, binary) if options.naive else None
-            device = options.device
-            probe = discovery.probe(
-                [binary], gpu_arguments(device), scratch, gpu_environment(device)
-            )
+            probe = discovery.probe([binary], (), scratch, {})
             if probe.no_gpu is not None:
                 raise UserError(f"no GPU to measure: {probe.no_gpu}", ExitStatus.NOT_MEASURED)
             findings: list[Finding] = []
@@ -95,11 +106,20 @@ class Fidelity:
                     say(f"{timers.path.name}, without CUPTI")
                     rows = self._rows(timers, options.processes, scratch)
         if timers is not None:
-            return self._show_naive(findings, rows)
-        finding.print_table(findings, self.results)
-        if options.out is not None:
-            self._write(options.out, findings, probe.context)
-        return finding.status(findings)
+            lines = naive.joined(findings, rows)
+            self._note(finding.summary(findings))  # it explains the exit status
+            return formats.deliver(
+                lines,
+                naive.status(findings, lines),
+                lambda: naive.print_table(lines, self.results),
+            )
+        facts = {**machine_context.source(self.root), "processes": str(options.processes)}
+        context = {"warpgauge_format": FORMAT, **probe.context, **facts}
+        return formats.deliver(
+            (context, findings),
+            finding.status(findings),
+            lambda: finding.print_table(findings, self.results),
+        )
 
     def _require_family(self) -> None:
         """Raise UserError for a program that a build will not make: none of its sources is so."""
@@ -107,7 +127,7 @@ class Fidelity:
         families = {path.stem for path in sources if path.suffix in SOURCES}
         family = self.options.binary.removeprefix("bench_")
         if self.options.build and families and family not in families:
-            raise UserError(f"--binary {typed(family)}: no such family{hint(family, families)}")
+            raise UserError(f"there is no family {typed(family)}{hint(family, families)}")
 
     def _built(self) -> Path:
         if self.options.build:
@@ -132,7 +152,7 @@ class Fidelity:
             return binary
         names = tuple(name for name in binary.names if name.startswith(naive.KERNEL))
         if not names:
-            raise UserError(f"--naive times {naive.KERNEL}... alone: --filter leaves nothing of it")
+            raise UserError(f"naive times {naive.KERNEL}... alone: --filter leaves nothing of it")
         return replace(binary, names=names)
 
     def _require_program(self, path: Path) -> None:
@@ -162,15 +182,6 @@ class Fidelity:
             raise UserError(f"{path.name} {timers.fault}", ExitStatus.NOT_MEASURED)
         wanted = naive.benchmarks(kernels.names)
         return replace(timers, names=tuple(name for name in timers.names if name in wanted))
-
-    def _show_naive(self, findings: Sequence[Finding], rows: Sequence[Row]) -> ExitStatus:
-        lines = naive.joined(findings, rows)
-        if self.options.markdown:
-            print_line(self.results, naive.markdown(lines))
-        else:
-            naive.print_table(lines, self.results)
-        self._note(finding.summary(findings))  # it explains the exit status
-        return naive.status(findings, lines)
 
     def _find(
         self,
@@ -230,19 +241,9 @@ class Fidelity:
             rounds=range(1, processes + 1),
             seed=0,
             journal=journal.scratch(scratch),
-            gpu_arguments=gpu_arguments(self.options.device),
-            environment={**gpu_environment(self.options.device), **environment},
+            environment=environment,
         )
         return run_file.rows([binary], runner.run(plan, _Silent()))
-
-    def _write(self, path: Path, findings: Sequence[Finding], known: Mapping[str, str]) -> None:
-        facts = {**machine_context.source(self.root), "processes": str(self.options.processes)}
-        context = {"warpgauge_format": FORMAT, **known, **facts}
-        rows = [finding.as_json() for finding in findings]
-        document = {"context": context, "benchmarks": rows}
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        output_file.write(path, text)
-        self._note(f"findings: {os.path.relpath(path)}")
 
     def _note(self, line: str) -> None:
         print_line(self.notes, line)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel under the timers that its author would write first, and under those of popular tools:
-// what scripts/warpgauge fidelity --naive holds against CUPTI. None of them is what this project
+// what scripts/warpgauge fidelity naive holds against CUPTI. None of them is what this project
 // measures by. The kernel is fidelity/square, on one pair of buffers, as a user has them; the
 // program bench_fidelity verifies it.
 #include <algorithm>

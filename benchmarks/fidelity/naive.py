@@ -139,7 +139,7 @@ def joined(findings: Sequence[Finding], rows: Sequence[Row]) -> list[Line]:
 
 
 def status(findings: Sequence[Finding], lines: Sequence[Line]) -> ExitStatus:
-    """As without --naive; no error of a naive timer fails, but a missing time is no pass."""
+    """As of other benchmarks; no error of a naive timer fails, but a missing time is no pass."""
     replay = finding.status(findings)
     missing = any(line.faults for line in lines)
     return ExitStatus.NOT_MEASURED if missing and replay is ExitStatus.OK else replay

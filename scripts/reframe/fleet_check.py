@@ -54,7 +54,7 @@ class WarpgaugeCheck(rfm.RunOnlyRegressionTest):
     root = variable(str, value=str(ROOT))
     budget = variable(str, value="5m")
     filter = variable(str, value="")
-    references = variable(str, value="")  # scripts/warpgauge baseline export --reframe wrote it
+    references = variable(str, value="")  # scripts/warpgauge baseline export wrote it
 
     valid_systems = ["+gpu"]
     valid_prog_environs = ["*"]

@@ -41,7 +41,7 @@ def test_an_old_baseline_is_warned_of(baselines: Baselines) -> None:
 
 def test_rows_shows_every_time_and_both_spreads(baselines: Baselines) -> None:
     sessions(baselines)
-    baselines.command("show", "--rows")
+    baselines.command("show", "nvidia-test")
     lines = baselines.output().splitlines()
     (heading,) = [line for line in lines if line.startswith("benchmark")]
     assert heading.split()[-2:] == ["within", "between"]
@@ -51,7 +51,7 @@ def test_rows_shows_every_time_and_both_spreads(baselines: Baselines) -> None:
 
 def test_what_a_single_process_does_not_show_is_marked(baselines: Baselines) -> None:
     baselines.written("sync", [baselines.row("sync/a", s=[1.0])], {"s": {}})
-    baselines.command("show", "--rows")
+    baselines.command("show", "nvidia-test")
     lines = [" ".join(line.split()) for line in baselines.output().splitlines()]
     assert "a 1.000 µs – –" in lines
 
@@ -60,5 +60,5 @@ def test_foreign_text_comes_out_inert(baselines: Baselines) -> None:
     key = "2026\x1b[31m"
     context = {"commit": "\x1b[31m", "gpu_name": "\x1b]0;x", "date": NOW.isoformat()}
     baselines.written("sync", [baselines.row("sync/\x1b[1m", **{key: scaled(1.0)})], {key: context})
-    baselines.command("show", "--rows")
+    baselines.command("show", "nvidia-test")
     assert "\x1b" not in baselines.output()

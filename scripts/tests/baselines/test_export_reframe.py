@@ -39,8 +39,7 @@ def test_a_place_is_a_system_and_a_partition(where: str) -> None:
 def test_the_command_prints_one_gpu_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["export", "--reframe", "cluster:gpu"]
-    baseline.main([*asked, "nvidia-h200"], ROOT)
+    baseline.main(["export", "nvidia-h200", "cluster:gpu"], ROOT)
     assert json.loads(capsys.readouterr().out)["cluster:gpu"]
     for model in ("nvidia-a", "nvidia-b"):
         (tmp_path / "baselines" / model).mkdir(parents=True)
@@ -48,4 +47,4 @@ def test_the_command_prints_one_gpu_model(
             (RECORDED / "sync.json").read_bytes()
         )
     with pytest.raises(UserError, match="nvidia-a or nvidia-b"):
-        baseline.main(asked, tmp_path)
+        baseline.main(["export", str(tmp_path / "baselines"), "cluster:gpu"], tmp_path)

@@ -46,7 +46,7 @@ def test_no_format_advises_to_reproduce_what_was_recorded_elsewhere(
 ) -> None:
     files = {name: Path(f"demo.{name}") for name in FORMATS}
     options = [f"--format={name}={file}" for name, file in files.items()]
-    assert demo.main(["--verbose", *options], tmp_path) is ExitStatus.OK
+    assert demo.main(options, tmp_path) is ExitStatus.OK
     texts = [capsys.readouterr().out, *(file.read_text() for file in files.values())]
     assert [text for text in texts if "--filter '^gemm" in text or "bench --record" in text] == []
 

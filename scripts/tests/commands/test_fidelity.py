@@ -94,7 +94,7 @@ def test_a_time_that_is_longer_or_shorter_than_it_may_is_outside(
 def test_the_findings_are_written_and_replace_their_own_kind(repository: Repository) -> None:
     make(repository)
     out = repository.root / "findings.json"
-    assert run(repository, "--out", str(out), "--processes", "3") is ExitStatus.OK
+    assert run(repository, f"--format=json={out}", "--processes", "3") is ExitStatus.OK
     document = json.loads(out.read_text())
     context = [document["context"][key] for key in ("warpgauge_format", "gpu_name", "commit")]
     assert context == ["fidelity/1", "NVIDIA Fake", "0123456789" * 4]
@@ -112,14 +112,14 @@ def test_the_findings_are_written_and_replace_their_own_kind(repository: Reposit
             "verdict": "within",
         }
     ]
-    assert run(repository, "--out", str(out)) is ExitStatus.OK
+    assert run(repository, f"--format=json={out}") is ExitStatus.OK
     out.write_text("mine")
     with pytest.raises(UserError, match=r"findings.json: the file exists and is no file of"):
-        run(repository, "--out", str(out))
+        run(repository, f"--format=json={out}")
     assert out.read_text() == "mine"
     (repository.root / "baselines").mkdir()
     with pytest.raises(UserError, match="holds baselines, which only --record writes"):
-        run(repository, "--out", str(repository.root / "baselines" / "new.json"))
+        run(repository, f"--format=json={repository.root}/baselines/new.json")
 
 
 TIMED = {"operations": 64.0 * 7, "samples": 7.0}
@@ -143,7 +143,7 @@ def test_what_cannot_be_held_against_cupti_is_an_error_and_no_pass(
 ) -> None:
     make(repository, **NOT_MEASURED[said])
     out = repository.root / "findings.json"
-    assert run(repository, "--out", str(out)) is ExitStatus.NOT_MEASURED
+    assert run(repository, f"--format=json={out}") is ExitStatus.NOT_MEASURED
     shown = repository.output()[0]
     assert "0 of 1 benchmark within" in shown
     assert "1 not measured" in shown
@@ -175,7 +175,7 @@ def test_kernels_from_elsewhere_are_held_against_cupti_too(repository: Repositor
     fake_binary.make(folder, "external", {}, plans=True, counters={"all": timed}, trace=trace)
     (folder / cupti.LIBRARY).touch()
     out = repository.root / "findings.json"
-    assert run(repository, f"--kernels={manifest}", f"--out={out}") is not ExitStatus.NOT_MEASURED
+    assert run(repository, str(manifest), f"--format=json={out}") is not ExitStatus.NOT_MEASURED
     found = json.loads(out.read_text())["benchmarks"]
     assert [one["name"] for one in found] == [
         "external/scale/f32/n:256",
@@ -213,14 +213,14 @@ def test_a_family_without_a_source_is_refused_before_the_build(
     assert run(repository) is ExitStatus.OK
     monkeypatch.delattr(build, "build")  # nothing may be built
     for name, said in (
-        ("nope", "--binary 'nope': no such family"),
-        ("bench_gemn", "--binary 'gemn': no such family: did you mean 'gemm'?"),
+        ("nope", "there is no family 'nope'"),
+        ("bench_gemn", "there is no family 'gemn': did you mean 'gemm'?"),
     ):
         with pytest.raises(UserError, match=f"^{re.escape(said)}$") as caught:
-            run(repository, "--binary", name)
+            run(repository, name)
         assert caught.value.status is ExitStatus.BAD_USAGE
     with pytest.raises(UserError, match="bench_nope does not exist: build first"):
-        run(repository, "--binary", "nope", "--no-build")  # an older build may have left it
+        run(repository, "nope", "--no-build")  # an older build may have left it
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_a_family_without_a_source_is_refused_before_the_build(
     [
         ("--filter=nothing_of_this", "no benchmark matches --filter"),
         ("--filter=(", "not a valid regular expression"),
-        ("--binary=../gemm", "is not a family"),
-        ("--binary=", "is not a family"),
-        ("--device=1", "there is no device 1"),
-        ("--out=/no/such/folder", "No such file or directory"),
-        *((word, "see --help") for word in ("--processes=0", "--device=-1", "--unknown")),
+        ("../gemm", "is not a family"),
+        ("", "is not a family"),
+        ("--format=json=/no/such/folder", "No such file or directory"),
+        ("--format=markdown", "NAME is one of json"),
+        *((word, "see --help") for word in ("--processes=0", "--unknown")),
     ],
 )
 def test_wrong_usage_is_told(repository: Repository, word: str, said: str) -> None:
@@ -294,5 +294,3 @@ def test_the_benchmarks_of_a_python_file_are_held_against_cupti(
     monkeypatch.setattr(python_file, "provide", lambda path: program)
     assert run(repository, "bench_callables.py") is ExitStatus.OK
     assert "torch/square" in repository.output()[0]
-    with pytest.raises(UserError, match="omit --binary"):
-        run(repository, "bench_callables.py", "--binary", "gemm")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge fidelity --naive from end to end, over fake binaries and made-up traces."""
+"""warpgauge fidelity naive from end to end, over fake binaries and made-up traces."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def make(
 
 def run(repository: Repository, *argv: str) -> ExitStatus:
     repository.rewind()
-    return command.main(["--naive", *argv], repository.root)
+    return command.main(["naive", *argv], repository.root)
 
 
 def test_every_timer_stands_beside_cupti_with_its_worst_error(repository: Repository) -> None:
@@ -77,7 +77,7 @@ def test_markdown_is_a_table_of_the_same_columns(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(repository)
-    assert run(repository, "--markdown") is ExitStatus.OK
+    assert run(repository, "--format=markdown") is ExitStatus.OK
     lines = capsys.readouterr().out.splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert [line.split(" | ")[0] for line in table[2:]] == ["| 4 Ki", "| 2 Mi", "| worst error"]
@@ -137,12 +137,9 @@ def test_a_program_that_cannot_list_is_told(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--naive", "--binary=gemm"], "omit --binary"),
-        (["--naive", "--kernels=kernels.toml"], "omit --binary and --kernels"),
-        (["--kernels=kernels.toml", "--binary=gemm"], "omit --binary"),
-        (["--naive", "--out=findings.json"], "omit --out"),
-        (["--markdown"], "add --naive"),
-        (["--naive", "--filter=spin"], "--filter leaves nothing of it"),
+        (["naive", "gemm"], "unrecognized arguments: gemm"),
+        (["naive", "--format=json"], "NAME is one of markdown"),
+        (["naive", "--filter=spin"], "--filter leaves nothing of it"),
     ],
 )
 def test_what_contradicts_itself_is_refused(

@@ -15,9 +15,9 @@ from warpgauge.commands.ci import gate
 from warpgauge.system.environment import ROOT
 from workflows import Step
 
-GIVEN = {"BASE": "a b", "CANDIDATE": "$(touch x)", "OUT": "out", "GPU": "h 1", "ROOT": "a b"}
+GIVEN = {"BASE": "a b", "CANDIDATE": "$(touch x)", "OUT": "out", "GPU": "h 1"}
 HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out-dir", "out", "--gpu=h 1",
-             "--root=a b", "--"]  # fmt: skip
+             "--"]  # fmt: skip
 # What an option is made of, unless the input is empty.
 OPTIONAL = {
     "PROCESSES": ["--processes=7"],
@@ -55,14 +55,12 @@ def test_every_input_is_handed_on_as_it_is_and_the_gate_understands_it(
     assert found == [*HANDED_ON, f"--filter={value}", *further]
     options = gate.parse(found[2:])
     assert options.programs == [Path("a b"), Path("$(touch x)")]
-    assert options.root == Path("a b")
     assert options.further == (f"--filter={value}", *further)
 
 
 def test_both_commits_are_handed_on_and_nothing_is_where_none_is_given(tmp_path: Path) -> None:
-    found = arguments(tmp_path, BASE_COMMIT="a" * 40, CANDIDATE_COMMIT="b c", ROOT="", GPU="")
+    found = arguments(tmp_path, BASE_COMMIT="a" * 40, CANDIDATE_COMMIT="b c", GPU="")
     assert found[-3:] == ["--commits", "a" * 40, "b c"]
-    assert not [word for word in found if word.startswith("--root")]
 
 
 def test_it_calls_the_gate_that_it_came_with_and_every_input_reaches_it() -> None:

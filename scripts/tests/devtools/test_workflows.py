@@ -87,8 +87,21 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     prepare, *_ = [step for step in job.steps if "run" in step]
     assert prepare["run"] == "scripts/warpgauge ci prepare"
     assert "env" not in prepare  # packages are installed before the token is there
-    assert job.told["env"]["NUMBER"] == "${{ github.event.pull_request.number }}"
-    assert '${NUMBER:+--pull-request "$NUMBER"}' in job.steps[-1]["run"]
+    assert job.steps[-1]["run"] == "scripts/warpgauge ci comment"  # which reads the event's number
+
+
+def test_what_a_comment_is_told_is_what_the_command_reads() -> None:
+    (job,) = [job for job in jobs() if job.path.name == TARGETED]
+    inputs = job.workflow["on"]["workflow_call"]["inputs"]
+    told = {f"WARPGAUGE_{name.upper()}": f"${{{{ inputs.{name} }}}}" for name in inputs}
+    pages = {"WARPGAUGE_PAGES": "${{ vars.WARPGAUGE_PAGES }}"}
+    assert job.told["env"] == {**told, **pages}
+    (answer,) = [one for one in jobs() if str(one) == "on-demand.yml/answer"]
+    request = {"WARPGAUGE_REQUEST": "${{ needs.begin.outputs.request }}"}
+    assert answer.told["env"] == {**request, **pages}
+    source = (ROOT / "scripts/src/warpgauge/commands/ci/results.py").read_text()
+    read = {f"WARPGAUGE_{name}" for name in re.findall(r'setting\("(\w+)"\)', source)}
+    assert read == {*told, *pages, *request, "WARPGAUGE_REPORT"}
 
 
 @pytest.mark.parametrize("path", ["comment.yml/comment", "on-demand.yml/answer"])
@@ -107,13 +120,9 @@ def test_the_report_that_a_comment_links_is_made_by_its_job_and_no_fault_of_it_i
     # What is replaced is what this says, though a page alone is called like its file.
     assert given["name"] == f"${{{{ {name} }}}}"
     assert given["archive"] == f"${{{{ !endsWith({name}, '.html') }}}}"
-    assert said["env"]["REPORT"] == f"${{{{ steps.{kept['id']}.outputs.artifact-url }}}}"
-    assert '--report-url "$REPORT"' in said["run"]
-    # Both ask for the same.
-    asked = re.compile(r"--reports \S+|--report-url \S+|--pages \S+|\\\n|\s+")
-    first, second = (asked.sub(" ", step["run"].partition("reports=")[0]).split()
-                     for step in (made, said))  # fmt: skip
-    assert first == second
+    report = {"WARPGAUGE_REPORT": f"${{{{ steps.{kept['id']}.outputs.artifact-url }}}}"}
+    assert said["env"] == {**made["env"], **report}  # otherwise both are told the same
+    assert said["run"] == "scripts/warpgauge ci comment"
     # A job on a GPU of the same run could have taken the name.
     assert given.get("overwrite", False) is (job.path.name == "on-demand.yml")
 
@@ -396,7 +405,7 @@ def test_the_site_is_made_of_the_default_branch_in_a_run_without_a_gpu_and_publi
     prepare, make = [one for one in build["steps"] if "run" in one]
     assert "env" not in prepare  # packages are installed before the token is there
     (upload,) = [one for one in build["steps"] if "upload-pages-artifact" in one.get("uses", "")]
-    assert f"--out-dir {upload['with']['path']}" in make["run"]
+    assert f"ci pages build/history {upload['with']['path']} " in make["run"]
     # What may publish runs nothing but the action that does.
     assert publish["needs"] == "build"
     # Also where the site was made without lines of the history, which fails the step.

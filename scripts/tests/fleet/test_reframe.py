@@ -73,7 +73,7 @@ def test_every_gpu_of_every_node_is_measured_once_and_held_to_references(tmp_pat
     with slurm.cluster(tmp_path / "slurm", NODES) as cluster:
         environ = {**cluster, "PATH": python, "WARPGAUGE_COMMIT": "0123456789" * 4,
                    "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}  # fmt: skip
-        asked = ("baseline", "export", "--reframe", WHERE)
+        asked = ("baseline", "export", "nvidia-test", WHERE)
         status, references = run(environ, tmp_path, clones[0] / "scripts" / "warpgauge", *asked)
         assert status == 0, references
         (tmp_path / "references.json").write_text(references)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import workflows
-from fake_github import TOKEN, FakeGitHub
+from fake_github import FakeGitHub
 from gate_pair import MEMBERS
 from hosted_job import HostedJob
 from hosted_repository import git
-from hosted_run import HOME, RUN, HostedRun
+from hosted_run import HostedRun
 from warpgauge.commands.ci.results import comment
 from warpgauge.github.gpus import TOPIC
 from warpgauge.records.load import load
@@ -128,7 +128,7 @@ def measured(pull_request: PullRequest, workspace: Path) -> tuple[HostedJob, dic
 
 @needs_a_compiler
 def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
-    pull_request: PullRequest, workspace: Path
+    pull_request: PullRequest, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, outputs = measured(pull_request, workspace)
     assert job.failed, job.log
@@ -148,6 +148,7 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
     assert told["worst"] in WORST
     assert told["report"].endswith("/report-nvidia-h200.html")
     assert all(name in job.uploaded["report-nvidia-h200.html"].read_text() for name in WORST)
+    monkeypatch.chdir(pull_request.folder)  # with the checkout `project`
     body = commented(pull_request, left)
     assert re.search("FAIL|2 slower", body)
     assert all(f"`{name}`" in body for name in WORST)
@@ -170,14 +171,11 @@ def commented(pull_request: PullRequest, left: Path) -> str:
         base, candidate = ((left / member).read_bytes() for member in MEMBERS)
         hosted.replace((base, candidate))
         hosted.answer_for(head, Path(given["workflow"]).name)
-        arguments = ["--run-id", str(RUN), "--repository", HOME, "--workflow", given["workflow"]]
-        arguments += ["--policy", given["policy"], "--root", str(pull_request.project)]
-        environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
-        pages = ["--reports", str(root / "reports")]
-        assert comment([*arguments, *pages], ROOT, environment) is ExitStatus.OK
+        environment = hosted.environment(WORKFLOW=given["workflow"], POLICY=given["policy"])
+        assert comment(["--reports", str(root / "reports")], ROOT, environment) is ExitStatus.OK
         page = (root / "reports" / "checked-report-nvidia-h200.html").read_text()
         assert all(name in page for name in WORST)
-        assert comment(arguments, ROOT, environment) is ExitStatus.OK
+        assert comment([], ROOT, environment) is ExitStatus.OK
         return hosted.body
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import archives
@@ -216,26 +214,38 @@ def test_artifacts_of_other_names_are_not_fetched_and_an_empty_one_is(hosted: Ho
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("changes", "words"),
     [
-        ([], "required"),
-        (["--run-id", "1"], "required"),
-        (["--repository", HOME], "--run-id.*--pull-request|--pull-request.*--run-id"),
-        (
-            ["--repository", HOME, "--run-id", "1", "--pull-request", "2"],
-            "--run-id.*--pull-request|--pull-request.*--run-id",
-        ),
-        (["--run-id", "x", "--repository", HOME], "--run-id: 'x'"),
-        (["--run-id", "0", "--repository", HOME], "at least 1"),
+        ({"GITHUB_REPOSITORY": ""}, "GITHUB_REPOSITORY is not set"),
         *(
-            (["--run-id", "1", "--repository", name], "as OWNER/NAME")
-            for name in ("warp", "../gauge", "./x", "warp/..", "a/b/c", "a/b?x=1", "a b/c", "")
+            ({"GITHUB_REPOSITORY": name}, "as OWNER/NAME")
+            for name in ("warp", "../gauge", "./x", "warp/..", "a/b/c", "a/b?x=1", "a b/c")
         ),
+        ({"GITHUB_EVENT_PATH": ""}, "GITHUB_EVENT_PATH names no event"),
+        ({"GITHUB_EVENT_PATH": "/no/such"}, "GITHUB_EVENT_PATH names no event"),
     ],
 )
-def test_bad_arguments_are_one_sentence(arguments: list[str], words: str) -> None:
+def test_outside_of_a_job_one_sentence_says_what_is_missing(
+    hosted: HostedRun, changes: dict[str, str], words: str
+) -> None:
     with pytest.raises(UserError, match=words):
-        comment(arguments, Path(), {})
+        comment([], hosted.root, {**hosted.environment(), **changes})
+    assert hosted.api.asked == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{}, [], 1, {"workflow_run": {"id": "4242"}}, {"workflow_run": {"id": 0}},
+     {"workflow_run": {"id": True}}, {"workflow_run": None}, {"pull_request": {"number": "17"}},
+     {"comment": {"id": 1}}],
+)  # fmt: skip
+def test_an_event_without_a_number_of_a_run_or_pull_request_asks_for_nothing(
+    hosted: HostedRun, event: Json
+) -> None:
+    hosted.event = event
+    with pytest.raises(UserError, match=r"GITHUB_EVENT_PATH|no number called"):
+        hosted.comment()
+    assert hosted.api.asked == []
 
 
 def test_the_command_posts_and_says_where(hosted: HostedRun) -> None:

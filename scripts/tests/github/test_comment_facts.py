@@ -148,10 +148,11 @@ def test_a_changed_base_is_judged_again_without_a_run(
     hosted.pulls[0]["base"]["ref"] = "release"
     answer = Answer({"merge_base_commit": {"sha": OTHER}})
     hosted.api.on("GET", f"/repos/{HOME}/compare/release...{HEAD}", answer)
-    assert hosted.comment("--pull-request", str(PULL)) is ExitStatus.BAD_USAGE
+    hosted.event = {"action": "edited", "pull_request": {"number": PULL}}
+    assert hosted.comment() is ExitStatus.BAD_USAGE
     assert "measured against another base" in hosted.body
     hosted.run["head_sha"] = OTHER  # no run of this head
-    assert hosted.comment("--pull-request", str(PULL)) is ExitStatus.OK
+    assert hosted.comment() is ExitStatus.OK
     assert "nothing to do" in capsys.readouterr().out
 
 

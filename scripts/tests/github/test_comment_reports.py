@@ -23,7 +23,7 @@ H200_PAGE = "checked-report-nvidia-h200.html"
 def made(hosted: HostedRun) -> dict[str, str]:
     """The pages, after which nothing was written on GitHub."""
     folder = hosted.root / "reports"
-    assert hosted.comment("--run-id", str(RUN), "--reports", str(folder)) is ExitStatus.OK
+    assert hosted.comment("--reports", str(folder)) is ExitStatus.OK
     assert hosted.api.writes == []
     pages = folder.iterdir() if folder.exists() else ()
     return {path.name: path.read_text(encoding="utf-8") for path in pages}
@@ -60,15 +60,15 @@ def test_a_result_that_cannot_be_read_is_told_by_the_comment_alone(hosted: Hoste
 
 
 def test_the_comment_links_the_page_and_the_history_on_the_site(hosted: HostedRun) -> None:
-    hosted.comment("--run-id", str(RUN), "--pages", SITE)
+    hosted.comment(PAGES=SITE)
     assert "[history]" not in hosted.body  # no night yet
     branch = [{"ref": "refs/heads/history", "object": {"sha": OTHER}}]
     hosted.api.get(f"/repos/{HOME}/git/matching-refs/heads/history", branch)
-    hosted.comment("--run-id", str(RUN), "--report-url", MADE, "--pages", SITE)
+    hosted.comment(REPORT=MADE, PAGES=SITE)
     assert f"[report]({MADE})" in hosted.body
     assert f"[files]({RUN_URL}/artifacts/909)" in hosted.body
     assert f"[history]({SITE}nvidia-h200/)" in hosted.body
-    hosted.comment("--run-id", str(RUN), "--report-url", "", "--pages", "")
+    hosted.comment(REPORT="", PAGES="")
     assert "[report]" not in hosted.body
     assert f"[history](https://github.com/{HOME}/tree/history/nvidia-h200)" in hosted.body
 
@@ -78,7 +78,7 @@ def test_a_gpu_without_a_result_links_no_report(hosted: HostedRun) -> None:
     hosted.jobs[0]["conclusion"] = "success"
     hosted.replace(unchanged())
     hosted.jobs.append(hosted.job("gate (NVIDIA A100)", "cancelled"))
-    hosted.comment("--run-id", str(RUN), "--report-url", MADE)
+    hosted.comment(REPORT=MADE)
     h200, a100 = (line for line in hosted.body.splitlines() if line.startswith("- **NVIDIA"))
     assert f"[report]({MADE})" in h200
     assert "[report]" not in a100

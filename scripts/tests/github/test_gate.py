@@ -256,10 +256,23 @@ def test_a_runner_with_another_gpu_is_told_before_anything_is_measured(
     monkeypatch.setattr(gpus, "require_here", other)
     gpus.file_of(fake.root).parent.mkdir()
     gpus.file_of(fake.root).write_text(gpus.file_of(Path(__file__).parents[3]).read_text())
-    of_others = ["--programs", str(fake.root), str(fake.root), "--root", str(fake.root)]
+    of_others = ["--programs", str(fake.root), str(fake.root / "scripts")]
     for what in (["--base", "main"], of_others):
         with pytest.raises(UserError, match="no NVIDIA H200"):
             fake.run(*what, "--gpu", "nvidia-h200")
+    assert not fake.out.exists()
+
+
+def test_a_gpu_is_looked_up_in_the_checkout_that_the_programs_lie_in(fake: FakeGate) -> None:
+    programs = fake.root / "build" / "bench"
+    programs.mkdir(parents=True)
+    words = ("--programs", str(fake.root), str(programs), "--gpu", "nvidia-none")
+    with pytest.raises(UserError, match=r"no folder above .* has \.github/gpus\.json"):
+        fake.run(*words)
+    gpus.file_of(fake.root).parent.mkdir()
+    gpus.file_of(fake.root).write_text(gpus.file_of(Path(__file__).parents[3]).read_text())
+    with pytest.raises(UserError, match="does not list the GPU 'nvidia-none'"):
+        fake.run(*words)
     assert not fake.out.exists()
 
 
@@ -286,8 +299,6 @@ def test_what_contradicts_itself_is_one_sentence() -> None:
         *("", "--out-dir x", "--base main", "--base= --out-dir x"),
         *(f"{complete} {more}" for more in ("--programs a b", "--quick")),
         *(f"{complete} -- {more}" for more in ("--out=y", "--against y")),
-        "--programs a b --out-dir x --gpu y",
-        f"{complete} --root .",
     ):
         with pytest.raises(UserError) as caught:
             parse(line.split())

@@ -130,6 +130,16 @@ def test_a_pull_request_is_measured_where_it_changes_itself_what_is_measured(
         planned(branched, "--base", "nowhere")
 
 
+def test_another_project_s_checkout_has_a_list_of_its_own(
+    branched: Path, planned: Planned, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    ours = tmp_path_factory.mktemp("ours")
+    listed(ours, {"gpus": [L4]})
+    told = planned(ours, str(branched), "--base=main")
+    assert told["matrix"]["include"] == [H200]
+    assert told["measured"] is False
+
+
 def test_everything_is_measured_where_the_base_has_no_list_that_can_be_read(
     branched: Path, planned: Planned
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ci history add: a night becomes a line on the history's branch, and nothing else."""
+"""warpgauge ci history: a night becomes a line on the history's branch, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from archives import archive
 from builders import STEADY, Json, failed, row, run
+from fake_github import job
 from hosted_project import NAMES, RUN, Project, checked_out
 from hosted_repository import NAME, git
 from warpgauge.commands.ci.results import add
@@ -24,11 +25,10 @@ FILE = f"nvidia-test/2026-11-20-{RUN}.jsonl"
 
 
 class Nights(Project):
-    """scripts/warpgauge ci history add in such a checkout."""
+    """scripts/warpgauge ci history in such a checkout."""
 
     def add(self, run: int = RUN) -> ExitStatus:
-        told = ["add", "--repository", NAME, "--run-id", str(run)]
-        return add(told, self.root, self.hosted.environment)
+        return add([], self.root, job({}, self.hosted.git, self.hosted.url, NAME, run))
 
     def night(self, document: object, gpu: str = "nvidia-test") -> None:
         self.upload(f"nightly-{gpu}", document)

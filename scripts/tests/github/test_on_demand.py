@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from builders import STEADY, baseline, context, row, write
-from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked, FakeGitHub
 from gate_pair import A100, BASE, H200, HEAD, OTHER, Json, Pair, pair, slower
 from hosted_run import FORK, HOME, PULL, RUN, RUN_URL, HostedRun
 from hostile_text import ALIVE, RENDERER, TAG, outside_code
 from warpgauge.commands.ci.hosted import on_demand as command
-from warpgauge.commands.ci.results import comment as comment_command
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -37,6 +36,7 @@ class OnDemand(HostedRun):
             "status": "in_progress", "conclusion": None, "head_sha": OTHER, "head_branch": "trunk",
             "head_repository": home,
         }  # fmt: skip
+        self.event = {"comment": {"id": ASKING}}
         self.permission: object = "write"
         self.home: Json = {"full_name": HOME, "default_branch": "trunk"}
         self.gpus(H200, A100)
@@ -55,12 +55,10 @@ class OnDemand(HostedRun):
     def ask(self, body: str = "") -> ExitStatus:
         if body:
             self.comments[0]["body"] = body
-        given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        words = ["--repository", HOME, "--run-id", str(RUN), "--comment", str(ASKING)]
-        return command(words, self.root, given)
+        return command([], self.root, self.environment())
 
     def answer(self, request: str) -> ExitStatus:
-        return self.comment("--run-id", str(RUN), "--request", request)
+        return self.comment(REQUEST=request)
 
     @property
     def reply(self) -> str:
@@ -147,6 +145,7 @@ def test_it_is_not_the_comment_that_pushes_change(hosted: OnDemand, asked: str) 
         "conclusion": "failure", "head_sha": HEAD, "head_branch": "faster-sums",
         "head_repository": {"full_name": FORK},
     }  # fmt: skip
+    hosted.event = {"workflow_run": {"id": RUN}}
     hosted.jobs[1]["name"] = "gate (NVIDIA H200)"
     hosted.replace(slower())
     hosted.comment()
@@ -403,17 +402,16 @@ def test_what_is_no_request_is_refused(hosted: OnDemand, text: str) -> None:
     assert str(raised.value).isprintable()
 
 
-def test_a_request_is_of_a_run(hosted: OnDemand) -> None:
-    words = ["--repository", HOME, "--pull-request", "1", "--request", "{}"]
-    with pytest.raises(UserError, match=r"--request .* --pull-request"):
-        comment_command(words, hosted.root, {"GH_TOKEN": TOKEN})
+def test_without_a_request_the_event_of_a_comment_posts_nothing(hosted: OnDemand) -> None:
+    with pytest.raises(UserError, match="no number called workflow_run"):
+        hosted.answer("")
+    assert hosted.api.writes == []
 
 
 def test_it_needs_nothing_but_python(hosted: OnDemand) -> None:
     script = environment.ROOT / "scripts" / "warpgauge"
-    line = [sys.executable, "-S", "-E", str(script), "ci", "on-demand", "--run-id", str(RUN)]
-    given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url}
-    line += ["--repository", HOME, "--comment", str(ASKING)]
+    line = [sys.executable, "-S", "-E", str(script), "ci", "on-demand"]
+    given = hosted.environment()
     done = subprocess.run(line, capture_output=True, text=True, check=True, env=given)
     assert json.loads(request_in(done.stdout))["head"] == HEAD
     assert done.stderr == ""

@@ -17,7 +17,7 @@ import pytest
 import archives
 from builders import STEADY, Json, baseline, context, row, run, scaled, write
 from comparisons import comparison, verdict
-from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked, FakeGitHub, job
 from gate_pair import A100, BASE, H200, HEAD, OTHER, pair
 from hosted_repository import git
 from hosted_run import FAMILIES, HOME
@@ -118,9 +118,8 @@ class Site:
         git(self.history, "commit", "--quiet", "--message", "nights")
 
     def make(self) -> ExitStatus:
-        given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        words = ["--repository", HOME, "--history", str(self.history), "--out-dir", str(self.out)]
-        return pages(words, self.root, given)
+        given = job({}, self.root, self.api.url, HOME, 1)
+        return pages([str(self.history), str(self.out)], self.root, given)
 
     def files(self) -> set[str]:
         return {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()}

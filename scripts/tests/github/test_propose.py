@@ -57,7 +57,7 @@ def test_several_sessions_are_one_pull_request_with_a_report_each(project: Propo
     project.with_baseline()
     for number in (1, 2):
         project.session(project.recorded(boot_id=f"boot-{number}"), number)
-    project.propose("--sessions=2")
+    project.propose(sessions="2")
     (pull,) = project.hosted.pulls
     assert pull["title"] == "Baseline: 2 sessions of NVIDIA Test"
     ((number, comment),) = project.hosted.comments
@@ -190,5 +190,5 @@ def test_a_run_that_is_not_there_and_changed_baselines_are_refused(project: Prop
 @pytest.mark.parametrize("gpu", ["../x", "NVIDIA Test", "nvidia-h200"])
 def test_a_gpu_that_the_list_does_not_have_is_refused(project: Proposing, gpu: str) -> None:
     with pytest.raises(UserError, match=r"gpus\.json does not list the GPU"):
-        project.propose("--gpu", gpu)
+        project.propose(gpu=gpu)
     assert project.hosted.asked == []

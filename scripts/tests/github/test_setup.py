@@ -105,7 +105,7 @@ class Hosted:
     def check(self, capsys: Captured) -> tuple[ExitStatus, dict[str, tuple[str, str]]]:
         """The status; and how each point is marked, and what is said of it."""
         given = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        status = check_setup(["--repository", HOME], self.root, given)
+        status = check_setup([HOME], self.root, given)
         out = capsys.readouterr().out
         assert out.replace("\n", "").isprintable()
         assert "##[" not in out

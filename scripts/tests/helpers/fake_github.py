@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -38,6 +39,22 @@ class Answer:
 
 
 Answering = Callable[[Asked], Answer]
+
+
+def job(
+    event: object, folder: Path, url: str, repository: str, run: int, **settings: str
+) -> dict[str, str]:
+    """Return the environment of a workflow's job that `event` began, which lies in `folder` then.
+
+    The workflow sets WARPGAUGE_... to the `settings`.
+    """
+    path = folder / "event.json"
+    path.write_text(json.dumps(event))
+    return {
+        "GH_TOKEN": TOKEN, "GITHUB_API_URL": url, "GITHUB_REPOSITORY": repository,
+        "GITHUB_RUN_ID": str(run), "GITHUB_EVENT_PATH": str(path),
+        **{f"WARPGAUGE_{name}": value for name, value in settings.items()},
+    }  # fmt: skip
 
 
 class FakeGitHub:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clone, in whose branch `main` a history lies."""
+"""A clone, in whose branches `main` and `origin/history` a history lies."""
 
 from __future__ import annotations
 
@@ -70,3 +70,4 @@ class HistoryClone:
     def commit(self) -> None:
         git(self.root, "add", "--all")
         git(self.root, "commit", "--quiet", "--message", "a night")
+        git(self.root, "update-ref", "refs/remotes/origin/history", "HEAD")

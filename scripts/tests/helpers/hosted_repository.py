@@ -44,10 +44,6 @@ class Hosted:
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)  # by how a request begins
     before: Callable[[str], None] = lambda _: None  # called with each request
 
-    @property
-    def environment(self) -> dict[str, str]:
-        return {"GH_TOKEN": "token", "GITHUB_API_URL": self.url, "GITHUB_SERVER_URL": "https://gh"}
-
     def branches(self) -> dict[str, str]:
         lines = git(self.git, "for-each-ref", "--format=%(refname:short) %(objectname)").split("\n")
         return dict(line.split() for line in lines if line)

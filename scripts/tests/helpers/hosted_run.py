@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from fake_github import TOKEN, Answer, Asked, FakeGitHub
+from fake_github import Answer, Asked, FakeGitHub, job
 from gate_pair import BASE, H200, HEAD, OTHER, Json, Pair, archive_of, slower
 from warpgauge.commands.ci.results import comment as comment_command
 from warpgauge.github.gpus import file_of
@@ -35,6 +35,7 @@ class HostedRun:
             "created_at": "2026-11-20T09:00:00Z",
             "repository": home, "head_repository": fork,
         }  # fmt: skip
+        self.event: Json = {"workflow_run": {"id": RUN}}
         self.pulls: list[Json] = [self.pull()]
         self.later: list[Json] = []  # other runs of the workflow at this head
         self.jobs: list[Json] = [self.job("gate (NVIDIA H200)")]
@@ -131,12 +132,13 @@ class HostedRun:
         self.comments.append(one)
         return one
 
-    def comment(self, *arguments: str) -> ExitStatus:
-        """Call the command."""
-        environment = {"GH_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
-        which = arguments or ("--run-id", str(RUN))
-        words = [*which, "--repository", HOME]
-        return comment_command(words, self.root, environment)
+    def comment(self, *arguments: str, **settings: str) -> ExitStatus:
+        """Call the command; the workflow sets WARPGAUGE_... to the `settings`."""
+        return comment_command(arguments, self.root, self.environment(**settings))
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        """Of the job that the run's end, or `event`, begins."""
+        return job(self.event, self.root, self.api.url, HOME, RUN, **settings)
 
     @property
     def body(self) -> str:
@@ -189,7 +191,7 @@ def in_a_process(hosted: HostedRun, *more: str) -> subprocess.CompletedProcess[s
     script = str(Path(__file__).parents[2] / "warpgauge")
     command = [sys.executable, script, "ci", "comment"]
     return subprocess.run(
-        [*command, "--run-id", str(RUN), "--repository", HOME, *more],
-        env={"GH_TOKEN": TOKEN, "GITHUB_API_URL": hosted.api.url},
+        [*command, *more],
+        env=hosted.environment(),
         capture_output=True, text=True, check=False,
     )  # fmt: skip

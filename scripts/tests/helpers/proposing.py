@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from fake_github import job
 from hosted_project import RUN, Project
 from hosted_repository import NAME, git
 from warpgauge.commands.ci.results import propose
@@ -21,9 +22,10 @@ class Proposing(Project):
     def session(self, document: object, number: int = 1, file: str = "run.json") -> None:
         self.upload(f"session-nvidia-test-{number}", document, file)
 
-    def propose(self, *argv: str) -> ExitStatus:
-        told = ["--repository", NAME, "--run-id", str(RUN), "--gpu=nvidia-test", *argv]
-        return propose(told, self.root, self.hosted.environment, NOW)
+    def propose(self, **inputs: str) -> ExitStatus:
+        event = {"inputs": {"gpu": "nvidia-test", "sessions": "1", "suite": "default", **inputs}}
+        given = job(event, self.hosted.git, self.hosted.url, NAME, RUN)
+        return propose([], self.root, given, NOW)
 
     def refused(self, status: ExitStatus = ExitStatus.BAD_USAGE) -> str:
         return self.refusal(self.propose, status)

@@ -29,8 +29,7 @@ class History(HistoryClone):
     faults: Sequence[str] = ()  # what was last told on standard error
 
     def ask(self, command: str, *argv: str, status: ExitStatus = ExitStatus.OK) -> str:
-        told = [command, "--ref=main", *argv]
-        assert history_command.main(told, self.root) is status
+        assert history_command.main([command, *argv], self.root) is status
         shown = self.capsys.readouterr()
         self.faults = shown.err.splitlines()
         return shown.out
@@ -116,10 +115,11 @@ def test_each_gpu_model_has_a_table_and_one_can_be_asked_for(history: History) -
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("show", "--ref=origin/history"), "'origin/history' .* git fetch origin history"),
-        (("show", "--ref="), "--ref: "),
-        (("show", "--ref=a\nb"), "--ref: "),
-        (("show", "--ref=--help"), "'--help' .* branch"),
+        (("serie", "gemm/b"), "there is no command 'serie': did you mean 'series'"),
+        (("series",), "needs the name of a benchmark"),
+        (("series", "gemm/b", "--filter=gemm"), "omit --filter"),
+        (("export", ""), "needs a file to write"),
+        (("show", "gemm/b"), "takes no name: omit 'gemm/b'"),
         (("show", "--filter=gemn"), "no benchmark matches --filter 'gemn': did you mean"),
         (("show", "--gpu=nvidia-tset"), "'nvidia-tset': did you mean 'nvidia-test'"),
         (("series", "gemm/c"), "no benchmark 'gemm/c': did you mean 'gemm/b'"),
@@ -129,6 +129,20 @@ def test_what_is_not_there_is_told(history: History, argv: tuple[str, ...], word
     history.night(1, {"gemm/b": 1e-6})
     with pytest.raises(UserError, match=words):
         history.ask(*argv)
+
+
+def test_a_clone_without_the_branch_is_told_how_to_get_it(history: History) -> None:
+    with pytest.raises(UserError, match=r"'origin/history' .* git fetch origin history"):
+        history.ask("show")
+
+
+def test_options_stand_before_or_behind_the_command(history: History) -> None:
+    history.night(1, {"a/b": 1e-6, "c/d": 1e-6})
+    before = history_command.main(["--filter=^a", "show"], history.root)
+    shown = history.capsys.readouterr().out
+    assert before is ExitStatus.OK
+    assert shown == history.ask("show", "--filter=^a")
+    assert "c/d" not in shown
 
 
 def test_a_branch_without_a_night_is_told(history: History) -> None:
@@ -301,14 +315,20 @@ def test_too_few_nights_to_find_changes_in_are_told(
     assert all("10 nights" in row[0] for row in told[2:])
 
 
-def test_a_change_that_a_policy_expects_is_quiet(history: History, tmp_path: Path) -> None:
+def test_changes_are_searched_in_the_last_nights_if_asked(history: History) -> None:
     history.nights(steps())
-    path = tmp_path / "mine.toml"
+    assert [row[0] for row in history.rows("changes", "--nights=30")[2:3]] == ["c/x"]
+
+
+def test_a_change_that_a_policy_expects_is_quiet(history: History) -> None:
+    history.nights(steps())
+    path = history.root / "baselines" / "policy.toml"
+    path.parent.mkdir()
     path.write_text(
         '[[expected]]\npattern = "^a/"\nslower_by_at_most_percent = 10\n'
         'reason = "Rounds as IEEE 754 does."\nexpires = 2100-01-01\n'
     )
-    told = ("changes", f"--policy={path}", "--filter=^a/")
+    told = ("changes", "--filter=^a/")
     (count,) = history.rows(*told)[1]
     assert count.startswith("0 changes; 1 explained")
     assert "--verbose" in count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows a baseline: its sessions, its families, and with --rows every time; or for ReFrame.
+"""Shows a baseline: its sessions, its families, and on request every time; or for ReFrame.
 
 Scatter is the standard deviation of logarithms, a fraction of the time.
 """
@@ -139,7 +139,7 @@ def references(baseline: Record, where: str) -> str:
     UserError.
     """
     if not _WHERE.fullmatch(where):
-        raise UserError(f"--reframe {quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
+        raise UserError(f"{quoted(where)} is not SYSTEM:PARTITION, e.g. cluster:gpu")
     rows = {
         name.replace(":", "="): (float(f"{1e6 * seconds:.7g}"), None, share, "us")
         for name, (seconds, share) in limits(baseline).items()

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from msgspec import structs
@@ -35,7 +35,7 @@ from warpgauge.records.model import (
     skips,
 )
 from warpgauge.records.row import Row
-from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash, when
+from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash
 from warpgauge.system import entry_point
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
@@ -176,9 +176,7 @@ def _json(value: object) -> str:
 SESSIONS_KEPT = 8
 
 
-def surplus(
-    sessions: Iterable[Session], keep: int = SESSIONS_KEPT, staying: str | None = None
-) -> list[Session]:
+def surplus(sessions: Iterable[Session], staying: str, keep: int = SESSIONS_KEPT) -> list[Session]:
     """Return the sessions to drop, in order, so that at most `keep` are left.
 
     The oldest session of the GPU with the most sessions is dropped first, because the verdict
@@ -235,7 +233,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
         before = list(old.whole.sessions.values()) if old else []
         replaced = [one for one in before if one.key.rpartition("-")[2] == own]
         joined = [*(one for one in before if one not in replaced), session]
-        dropped = surplus(joined, staying=session.key)
+        dropped = surplus(joined, session.key)
         kept = newest_last(one for one in joined if one not in dropped)
         files = {file.path.stem: file for file in old.files} if old else {}
         texts = {
@@ -282,15 +280,9 @@ class Pruned:
 
 
 def pruned(
-    folders: Sequence[Folder],
-    now: datetime,
-    *,
-    keep: int | None,
-    keys: Sequence[str],
-    older_than_days: float | None,
-    removed: Sequence[str],
+    folders: Sequence[Folder], now: datetime, keys: Sequence[str], removed: Sequence[str]
 ) -> list[Pruned]:
-    """Remove sessions that any criterion names, and benchmarks that match a `removed` expression.
+    """Remove the sessions with these keys, and benchmarks that match a `removed` expression.
 
     Writes nothing. Raises UserError for what must not be removed or does not exist.
     """
@@ -305,16 +297,9 @@ def pruned(
             raise UserError(inert(f"--removed {quoted(regex)} matches no benchmark; correct it"))
     changes = []
     for folder in folders:
-        sessions = folder.whole.sessions.values()
-        going = {one.key for one in sessions if one.key in keys}
-        if older_than_days is not None:
-            oldest = timedelta(days=older_than_days)
-            going |= {one.key for one in sessions if now - when(one) > oldest}
-        if keep is not None:
-            left = [one for one in sessions if one.key not in going]
-            going |= {one.key for one in surplus(left, keep)}
         rows = folder.whole.rows
         gone = [name for name in rows if any(found("--removed", one, name) for one in removed)]
+        going = {*keys}.intersection(folder.whole.sessions)
         changes.append(_without(folder, going, gone, now))
     return changes
 

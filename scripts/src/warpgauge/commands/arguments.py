@@ -44,12 +44,10 @@ exit status:
   3  nothing regressed, but something is undecided, not measured or not comparable"""
 
 EVERY_GPU = "all"
-MANIFEST = ".toml"  # suffix of a manifest of kernels
-PYTHON = ".py"  # of a file of benchmarks
+MANIFEST, PYTHON = ".toml", ".py"  # suffixes: a manifest of kernels, a file of benchmarks
 FILE = f"FILE{PYTHON}"
 
-# Limits of the factor of --inject, which may also be 1.
-SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0
+SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
 
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -64,7 +62,6 @@ _WORD = r"(?:\d{1,18}|\d*[A-Za-z_.+-][\w.+-]*)"  # an integer, or what has more 
 _SHAPE = r"[1-9]\d{0,17}(?:x[1-9]\d{0,17})*(?::(?:f64|f32|f16|bf16))?"
 _SHAPES = re.compile(rf"{_SHAPE}(?:,{_SHAPE})*", re.ASCII)
 _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
-
 
 # What --help leaves out, and --help-all shows.
 _RARE = {
@@ -143,6 +140,12 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no option {option}: {suggestion(option, known)}")
         return super().parse_intermixed_args(words, namespace)  # positionals beside any option
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "/".join(action.option_strings) or "command"
+            near = suggestion(str(value), action.choices)
+            self.error(f"there is no {what} {typed(str(value))}: {near}")
+
     def error(self, message: str) -> NoReturn:
         """Raise UserError, exit status 2."""
         raise UserError(inert(f"{message}; see --help"))
@@ -209,14 +212,13 @@ def index(text: str) -> int:
 
 
 def between(text: str, low: float, high: float, wanted: str) -> float:
-    """Parse a number between `low` and `high`; `wanted` describes it in the error."""
+    """Parse a number between `low` and `high`, which is `wanted`."""
     with contextlib.suppress(ValueError):
         if low < (value := float(text)) < high:
             return value
     raise ArgumentTypeError(f"{text!r} is not {wanted}")
 
 
-days = partial(between, low=0.0, high=math.inf, wanted="a positive number of days")
 seconds = partial(between, low=0.0, high=math.inf, wanted="a positive number of seconds")
 
 

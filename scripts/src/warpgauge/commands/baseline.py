@@ -31,11 +31,8 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         with entry_point.telling(entry_point.CHANGED):
             _print(console, recorded.lines())
         return ExitStatus.OK
-    prune_what = "keep", "session", "older_than", "removed"
-    if given.command == "prune" and not any(getattr(given, key) for key in prune_what):
-        raise UserError(
-            "prune needs to know what to remove: give --keep, --session, --older-than or --removed"
-        )
+    if given.command == "prune" and not (given.session or given.removed):
+        raise UserError("prune needs to know what to remove: give --session or --removed")
     folders = [open_folder(path) for path in store.chosen(baselines, given.asked)]
     if given.command == "check":
         return check.check(folders, root, now, console)
@@ -46,14 +43,14 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         if len(folders) > 1:
             names = " or ".join(folder.path.name for folder in folders)
             raise UserError(f"a partition has one GPU model: name one of {names}")
-        _print(console, [show.references(folders[0].whole, given.reframe)])
+        _print(console, [show.references(folders[0].whole, given.where)])
     elif given.command == "prune":
         _prune(given, [folder.path for folder in folders], now, console)
     else:
         for index, folder in enumerate(folders):
             if index:
                 console.print()
-            show.show(folder, now, console, given.rows)
+            show.show(folder, now, console, rows=given.asked is not None)
     return ExitStatus.OK
 
 
@@ -67,14 +64,8 @@ def _prune(
     with ExitStack() as held:
         for parent in sorted({path.resolve().parent for path in folders}):
             held.enter_context(alone(parent))
-        plans = store.pruned(
-            [open_folder(path) for path in folders],
-            now,
-            keep=given.keep,
-            keys=given.session,
-            older_than_days=given.older_than,
-            removed=given.removed,
-        )
+        opened = [open_folder(path) for path in folders]
+        plans = store.pruned(opened, now, given.session, given.removed)
         texts = {path: text for plan in plans for path, text in plan.texts.items()}
         for plan in plans:
             if plan.texts:

@@ -23,11 +23,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     console = Output(stderr=not formats.is_for_people, highlight=False)
     mark = f"{found.notes[0]} Nothing was measured."
     print_text(console, f"{mark}\n", style="bold yellow")
-    status = formats.deliver(
-        found,
-        ExitStatus.OK,
-        lambda: terminal.render(found, console, verbose=options.verbose),
-    )
+    status = formats.deliver(found, ExitStatus.OK, lambda: terminal.render(found, console))
     print_text(console, f"\n{mark}", style="bold yellow")
     print_text(console, "To measure your own GPU: scripts/bench")
     return status

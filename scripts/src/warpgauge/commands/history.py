@@ -24,14 +24,22 @@ from warpgauge.system.layout import Output, print_line
 from warpgauge.system.text import typed
 from warpgauge.verdict import policy
 
+BRANCH = "origin/history"
+_NAMED = {"series": "the name of a benchmark", "export": "a file to write"}
 _COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
             *FACTS, "base", "log_ratio", "log_ratio_sd", "pairs")  # fmt: skip
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     given = command_lines.history().parse_args(argv)
+    wanted = _NAMED.get(given.command)
+    if (wanted is None) == bool(given.name):
+        what = f"needs {wanted}" if wanted else f"takes no name: omit {typed(given.name)}"
+        raise UserError(f"history {given.command} {what}")
+    if given.command == "series" and given.filter:
+        raise UserError("history series shows the benchmark that you name: omit --filter")
     console = Output(highlight=False)
-    history = History.at(root, given.ref)
+    history = History.at(root, BRANCH)
     try:
         with console.capture() as shown:  # a refusal is not preceded by half of the tables
             _COMMANDS[given.command](history, given, root, console)
@@ -53,29 +61,29 @@ def _selected(history: History, given: Namespace) -> Iterator[tuple[str, list[Ni
         known |= own
         names = [*matching(given.filter, own)]
         is_empty = is_empty and not names
-        yield model, nights, names
+        yield model, nights[-(given.nights or 0) :], names
     if is_empty and given.filter:
         near = hint(given.filter, known)
         raise UserError(f"no benchmark matches --filter {typed(given.filter)}{near}")
 
 
 def _show(history: History, given: Namespace, root: Path, console: Output) -> None:
+    given.nights = given.nights or command_lines.NIGHTS
     for _, nights, names in _selected(history, given):
-        show.newest(nights[-given.nights :], names, console)
+        show.newest(nights, names, console)
 
 
 def _series(history: History, given: Namespace, root: Path, console: Output) -> None:
-    known: set[str] = set()
+    asked, known = given.name, set[str]()
     for _, nights in history.models(given.gpu):
         known.update(name for night in nights for name in (*night.benchmarks, *night.unmeasured))
-        show.every_night(nights[-given.nights :], given.benchmark, console)
-    if given.benchmark not in known:
-        word = given.benchmark
-        raise UserError(f"the history has no benchmark {typed(word, 200)}{hint(word, known)}")
+        show.every_night(nights[-(given.nights or command_lines.NIGHTS) :], asked, console)
+    if asked not in known:
+        raise UserError(f"the history has no benchmark {typed(asked, 200)}{hint(asked, known)}")
 
 
 def _changes(history: History, given: Namespace, root: Path, console: Output) -> None:
-    rules = policy.named_or_in(root / "baselines", given.policy)
+    rules = policy.named_or_in(root / "baselines", None)
     today = datetime.now(timezone.utc).date()
     for _, nights, names in _selected(history, given):
         if rules:
@@ -89,7 +97,7 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
 
 def _export(history: History, given: Namespace, root: Path, console: Output) -> None:
     """Write the times as CSV, by GPU model, benchmark and night."""
-    path, own = given.file, re.compile(",".join(_COLUMNS).encode())
+    path, own = Path(given.name), re.compile(",".join(_COLUMNS).encode())
     check_report(path, root / "baselines", [], own, "CSV file of the history")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

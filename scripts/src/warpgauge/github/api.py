@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
+from functools import cached_property
 from http.client import HTTPMessage
+from pathlib import Path
 from typing import IO, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode, urlsplit
@@ -291,6 +293,51 @@ def same(answered: object, name: str) -> bool:
 
 def _unexpected(what: str, keys: tuple[str, ...]) -> UserError:
     return UserError(f"GitHub's answer has {what} {'.'.join(keys)}; run this again")
+
+
+# A number of GitHub's, as text.
+DIGITS = re.compile(r"[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """The workflow's job that a command runs in, by the `variables` of its environment.
+
+    Anybody may have written the texts of an event. Only numbers are read from it, which the API
+    confirms, and the inputs of a dispatch, which only somebody who may push can give.
+    """
+
+    api: GitHub
+    repository: str
+    variables: Mapping[str, str]
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> Job:
+        """Return the job. Raise UserError outside of one, or without the API's token."""
+        name = variables.get("GITHUB_REPOSITORY", "")
+        if not name:
+            raise UserError("GITHUB_REPOSITORY is not set: run this command in a workflow's job")
+        return cls(GitHub.of(variables), require_repository(name), variables)
+
+    def setting(self, name: str) -> str:
+        """Return ``WARPGAUGE_<name>``, which the workflow sets for us; empty by default."""
+        return self.variables.get(f"WARPGAUGE_{name}", "")
+
+    @property
+    def run_id(self) -> int:
+        """The number of this run. Raise UserError."""
+        return int(text({**self.variables}, "GITHUB_RUN_ID", pattern=DIGITS))
+
+    @cached_property
+    def event(self) -> Json:
+        """What began the run. Raise UserError."""
+        try:
+            event = json.loads(Path(self.variables.get("GITHUB_EVENT_PATH", "")).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise UserError("GITHUB_EVENT_PATH names no event: run this in a workflow's job")
+        return event
 
 
 @dataclass(frozen=True)

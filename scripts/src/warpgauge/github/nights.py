@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nights: what `warpgauge ci history add` keeps of them, and the newest results of each GPU.
+"""The nights: what `warpgauge ci history` keeps of them, and the newest results of each GPU.
 
 A night is a run of nightly.yml. Its machines are not trusted: only run files are read. On the
 branch history each run has its own file for each GPU model. Existing files are not read; only files

@@ -51,7 +51,7 @@ class Request:
         try:
             return cls(**json.loads(line))
         except (ValueError, TypeError):
-            what = f"--request {quoted(line)} is not the output of warpgauge ci on-demand"
+            what = f"WARPGAUGE_REQUEST {quoted(line)} is not the output of warpgauge ci on-demand"
             raise UserError(f"{what}; run the whole workflow again") from None
 
     def models(self, known: Sequence[Gpu]) -> list[Gpu]:

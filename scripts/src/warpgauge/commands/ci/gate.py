@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warpgauge.commands import command_lines
-from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.output_file import require_empty
 from warpgauge.github import gpus, job_report
 from warpgauge.github.job_report import FILES
@@ -46,12 +45,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
     given, further = command_lines.ci_gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
-    if given.root is not None and given.programs is None:
-        raise contradiction("--root", "--base, which measures this tree")
-    if given.programs is not None and given.gpu and given.root is None:
-        raise UserError(
-            "--gpu with --programs needs --root: the project's checkout, with .github/gpus.json"
-        )
     for name in (word.split("=", 1)[0] for word in further):
         if name in _OURS:
             raise UserError(f"{name} after -- is set by the gate itself: omit it")
@@ -83,7 +76,8 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
         folders = (str(path.absolute()) for path in options.programs)
         command = [str(root / "scripts" / "warpgauge"), "ab", *folders]
     if options.gpu:
-        gpus.require_here(gpus.chosen(gpus.file_of(options.root or root), options.gpu))
+        project = root if options.programs is None else _project(options.programs[1])
+        gpus.require_here(gpus.chosen(gpus.file_of(project), options.gpu))
     require_empty(out)
     run = out / RUNS / "run.json"
     run.parent.mkdir(parents=True, exist_ok=True)
@@ -108,6 +102,14 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
             _keep(run.with_suffix(".html"), out / page_of(options.gpu))
         tail = process.log_tail(out / LOG)
         return job_report.ended(out, annotations, options.gpu, status, tail)
+
+
+def _project(programs: Path) -> Path:
+    """Return the folder above `programs` that has a list of GPUs. Raises UserError."""
+    for folder in programs.absolute().parents:
+        if gpus.file_of(folder).is_file():
+            return folder
+    raise UserError(f"--gpu needs a list of GPUs: no folder above {programs} has .github/gpus.json")
 
 
 def _merge_base(root: Path, ref: str) -> str:

@@ -18,7 +18,7 @@ from warpgauge.commands import command_lines
 from warpgauge.github import gpus as models
 from warpgauge.github import on_demand as requests
 from warpgauge.github import setup
-from warpgauge.github.api import GitHub
+from warpgauge.github.api import GitHub, Job, number
 from warpgauge.reports.formats import github as workflow_commands
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
@@ -48,14 +48,15 @@ def on_demand(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
     """Start the measurement. Raises UserError for a wrong command or comment."""
-    given = command_lines.ci_on_demand().parse_args(argv)
-    api = GitHub.of(environment)
-    comment = api.get(f"/repos/{given.repository}/issues/comments/{given.comment}")
-    author = requests.author_of(api, given.repository, comment)
+    command_lines.ci_on_demand().parse_args(argv)
+    job = Job.of(environment)
+    api, home, asking = job.api, job.repository, number(job.event, "comment", "id")
+    comment = api.get(f"/repos/{home}/issues/comments/{asking}")
+    author = requests.author_of(api, home, comment)
     if not author:
-        print(f"the author of comment {given.comment} may not push: nothing to do", file=sys.stderr)
+        print(f"the author of comment {asking} may not push: nothing to do", file=sys.stderr)
         return ExitStatus.OK
-    run = requests.run_of(api, given.repository, given.run_id)
+    run = requests.run_of(api, home, job.run_id)
     known = models.read(models.file_of(root))
     print(f"request={json.dumps(asdict(requests.begin(api, run, comment, author, known)))}")
     return ExitStatus.OK
@@ -66,7 +67,7 @@ def gpus(
 ) -> ExitStatus:
     """Print the plan. Raises UserError for bad usage and for a wrong list."""
     given = command_lines.ci_gpus().parse_args(argv)
-    root = given.root or root
+    root = given.checkout or root
     path = models.file_of(root)
     wanted = (models.chosen(path, given.gpu),) if given.gpu else models.read(path)
     measured = not given.base or _is_measured(root, git.commit_of(root, given.base))

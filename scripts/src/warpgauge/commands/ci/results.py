@@ -14,16 +14,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from warpgauge.commands import command_lines
-from warpgauge.commands.arguments import contradiction
 from warpgauge.commands.output_file import require_empty
 from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
 from warpgauge.github import comment as comments
-from warpgauge.github.api import GitHub, Repository, address, number
+from warpgauge.github.api import DIGITS, GitHub, Job, Repository, address, number, text
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.nights import Newest
 from warpgauge.github.on_demand import Request
-from warpgauge.github.pull_request import Base, Pull, Run, recorded_run
-from warpgauge.github.result import OTHER_BASE, UNTOUCHED, Result
+from warpgauge.github.pull_request import WORKFLOW, Base, Pull, Run, recorded_run
+from warpgauge.github.result import OTHER_BASE, POLICY, UNTOUCHED, Result
 from warpgauge.history.courses import courses
 from warpgauge.history.lines import History, Night
 from warpgauge.measure import self_check
@@ -50,49 +49,46 @@ def comment(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
     """Post results. Raises UserError, and posts nothing, for results of another pull request."""
-    given = command_lines.ci_comment().parse_args(argv)
-    api = GitHub.of(environment)
+    reports: Path | None = command_lines.ci_comment().parse_args(argv).reports
+    job, only = Job.of(environment), None
+    api, home = job.api, job.repository
+    ours, workflow = not job.setting("WORKFLOW"), job.setting("WORKFLOW") or WORKFLOW
+    # Another project's workflow checks its default branch out beside us.
+    where, path = (root, POLICY) if ours else (Path("project"), job.setting("POLICY"))
 
-    def result(run: Run, pull: Pull, base: Base, filter: str = "") -> Result:
-        ours = given.root is None
-        where = given.root or root
-        judged_by = base, where, ours, given.policy, normal(filter)
-        return Result(api, run, pull, *judged_by, given.report_url, given.pages)
+    def result(run: Run, pull: Pull, base: Base, filter: str) -> Result:
+        judged_by = base, where, ours, path, normal(filter)
+        return Result(api, run, pull, *judged_by, job.setting("REPORT"), job.setting("PAGES"))
 
-    if given.request:
-        if given.run_id is None:
-            raise contradiction("--request", "--pull-request")
-        asked = Request.read(given.request)
-        run = replace(on_demand.run_of(api, given.repository, given.run_id), head=asked.head)
+    if request := job.setting("REQUEST"):
+        asked = Request.read(request)
+        run = replace(on_demand.run_of(api, home, job.run_id), head=asked.head)
         base = Base(asked.branch, asked.base)
         answer = result(run, Pull(asked.pull, asked.branch), base, asked.filter)
-        if given.reports is not None:
-            return _kept(answer, given.reports)
-        return _answered(asked, answer)
-    if given.run_id is not None:
-        run = pull_request.run_of(api, given.repository, given.run_id, given.workflow)
-    elif newest := pull_request.newest_run(
-        api, given.repository, given.pull_request, given.workflow
-    ):
+        return _answered(asked, answer) if reports is None else _kept(answer, reports)
+    if "pull_request" in job.event:  # whose base has changed
+        only = number(job.event, "pull_request", "number")
+        newest = pull_request.newest_run(api, home, only, workflow)
+        if newest is None:
+            print(f"no run of {workflow} belongs to #{only}: nothing to do")
+            return ExitStatus.OK
         run = newest
     else:
-        print(f"no run of {given.workflow} belongs to #{given.pull_request}: nothing to do")
-        return ExitStatus.OK
+        run = pull_request.run_of(api, home, number(job.event, "workflow_run", "id"), workflow)
     faults: list[UserError] = []
     status = ExitStatus.OK
-    for pull in _pulls(api, run, given.pull_request):
+    for pull in _pulls(api, run, only):
         try:
             if not run.complete:
-                if given.reports is None:
+                if reports is None:
                     _outdated(api, run, pull, comments.to_be_measured(run))
                 continue
-            base = pull_request.base_of(api, run, pull, given.base)
-            found = result(run, pull, base, given.filter)
-            told = _posted(found) if given.reports is None else _kept(found, given.reports)
-            status = max(status, told)
+            base = pull_request.base_of(api, run, pull, job.setting("BASE"))
+            found = result(run, pull, base, job.setting("FILTER"))
+            status = max(status, _posted(found) if reports is None else _kept(found, reports))
         except UserError as fault:  # continue with the next pull request
             faults.append(fault)
-            if fault.status is not ExitStatus.OK and given.reports is None:
+            if fault.status is not ExitStatus.OK and reports is None:
                 with suppress(UserError):
                     comments.say(api, run, pull.number, comments.not_readable(run))
     if faults:
@@ -172,11 +168,13 @@ def propose(
     now: datetime | None = None,
 ) -> ExitStatus:
     """Open the pull request. Raises UserError, and posts nothing, for anything invalid."""
-    given, now = command_lines.ci_propose().parse_args(argv), now or datetime.now(timezone.utc)
-    api = GitHub.of(environment)
-    repository = Repository(api, given.repository)
-    gpu = gpus.chosen(gpus.file_of(root), given.gpu)
-    asked = repository.name, given.run_id, BASELINE_WORKFLOW, root
+    command_lines.ci_propose().parse_args(argv)
+    job, now = Job.of(environment), now or datetime.now(timezone.utc)
+    api, repository = job.api, Repository(job.api, job.repository)
+    # Who may push gave these to the dispatch.
+    gpu = gpus.chosen(gpus.file_of(root), text(job.event, "inputs", "gpu"))
+    sessions = int(text(job.event, "inputs", "sessions", pattern=DIGITS))
+    asked = repository.name, job.run_id, BASELINE_WORKFLOW, root
     run = recorded_run(api, *asked, "workflow_dispatch")
     if git.require(root, "status", "--porcelain", "--", "baselines"):
         raise UserError(f"{root / 'baselines'} has uncommitted changes; commit or restore it")
@@ -191,7 +189,7 @@ def propose(
     with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
         proposed = proposal.made(files, gpu, run.head, root, Path(scratch), now)
     title = proposal.title(proposed, gpu)
-    body = proposal.body(proposed, gpu, run, given.sessions)
+    body = proposal.body(proposed, gpu, run, sessions)
     branch = f"baseline/{gpu.slug}-{run.id}-{run.attempt}"
     message = f"{title}\n\nMeasured at {run.head}; {run.url}\n"
     repository.create_branch(branch, repository.commit(run.head, proposed.texts, message))
@@ -205,9 +203,9 @@ def _opened(repository: Repository, about: Mapping[str, str], texts: Sequence[st
     base = f"/repos/{repository.name}"
     try:
         pull = repository.github.post(f"{base}/pulls", about)
-        for text in texts:
+        for comment in texts:
             issue = number(pull, "number")
-            repository.github.post(f"{base}/issues/{issue}/comments", {"body": text})
+            repository.github.post(f"{base}/issues/{issue}/comments", {"body": comment})
     except UserError as fault:
         raise UserError(
             f"{fault}; the new baseline is on the branch {about['head']}: open or complete the "
@@ -217,9 +215,9 @@ def _opened(repository: Repository, about: Mapping[str, str], texts: Sequence[st
 
 
 def add(argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ) -> ExitStatus:
-    given = command_lines.ci_history().parse_args(argv)
-    repository = Repository(GitHub.of(environment), given.repository)
-    print(inert(nights.add(repository, given.run_id, root)))
+    command_lines.ci_history().parse_args(argv)
+    job = Job.of(environment)
+    print(inert(nights.add(Repository(job.api, job.repository), job.run_id, root)))
     return ExitStatus.OK
 
 
@@ -230,7 +228,8 @@ def pages(
     given = command_lines.ci_pages().parse_args(argv)
     require_empty(given.out_dir)
     models = gpus.read(gpus.file_of(root))
-    repository, refusals = Repository(GitHub.of(environment), given.repository), list[str]()
+    job, refusals = Job.of(environment), list[str]()
+    repository = Repository(job.api, job.repository)
     newest = nights.newest(repository, root, models, refusals)
     for refusal in refusals:
         print(command("warning", {"title": "Not shown"}, refusal), file=sys.stderr)
