@@ -38,7 +38,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
         return check.check(folders, root, now, console)
     if given.command == "limits":
         for folder in folders:
-            _print(console, markdown.limits(folder.whole, given.filter))
+            _print(console, markdown.limits(folder.whole))
     elif given.command == "export":
         if len(folders) > 1:
             names = " or ".join(folder.path.name for folder in folders)
@@ -71,9 +71,7 @@ def _prune(
             if plan.texts:
                 lines = [f"  {line}" for line in plan.lines]
                 _print(console, [f"{os.path.relpath(plan.folder)}:", *lines])
-        if not texts:
-            _print(console, ["nothing to remove: no session and no benchmark matches"])
-        elif given.dry_run:
+        if given.dry_run:
             _print(console, ["nothing was changed (--dry-run)"])
         else:
             replace_all(texts, changed=entry_point.CHANGED)

@@ -127,35 +127,31 @@ baselines/README.md explains baselines.""",
         one = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         return group(one, "arguments", f"%(prog)s {example}")
 
-    what = command("add-session", "add the session of a run file that scripts/bench wrote; it "
-        "replaces the session of the same boot and GPU. If there are too many, the oldest session "
-        "of the GPU with the most sessions is dropped", "build/runs/2026-11-20-090507.json")
-    what.add_argument("run_file", metavar="RUN_FILE", type=Path, help="a run file, e.g. of "
-        "build/runs")
-    _add_baselines(command("show", "show the sessions of each baseline, their age and origin, and "
-        "the number of rows; of one that is named also each benchmark's time in every session, "
-        "and its scatter", "nvidia-h200"))
-    what = command("limits", "print, as Markdown, the time and rate of each benchmark in "
-        "the newest session, and the rate as a fraction of its limit: of the copy, the write or "
-        "the vendor's GEMM that the same process measured", "nvidia-h200 --filter '^gemm/'")
-    _add_baselines(what)
-    add(what, "--filter")
+    what = command("add-session", "add the session of a run file of scripts/bench; it replaces the "
+        "session of the same boot and GPU. The oldest session of the GPU with most is dropped if "
+        "there are too many", "build/runs/2026-11-20-090507.json")
+    what.add_argument("run_file", metavar="RUN_FILE", type=Path, help="e.g. of build/runs")
+    _add_baselines(command("show", "show the sessions of each baseline, their age and origin; of "
+        "one that is named also each benchmark's times and their scatter", "nvidia-h200"))
+    _add_baselines(command("limits", "print, as Markdown, each benchmark's newest time, its rate, "
+        "and the rate as a fraction of its limit: of the copy, the write or the vendor's GEMM that "
+        "the same process measured", "nvidia-h200"))
     what = command("export", "print the times of a baseline as references of a ReFrame test. A "
         "healthy GPU exceeds some benchmark's limit in one of 100 runs", "nvidia-h200 cluster:gpu")
     what.add_argument("asked", metavar="GPU_OR_PATH", help="a GPU model or a path")
     what.add_argument("where", metavar="SYSTEM:PARTITION", help="system and partition of the test")
-    what = command("prune", "remove sessions, or benchmarks that no longer exist, and list what is "
-        "removed. At least one session stays for each benchmark that --removed does not match. To "
-        "undo it, restore the files with git", "--removed '^gemm/old' --dry-run")
+    what = command("prune", "remove sessions, or benchmarks that no longer exist, and list them. "
+        "Each benchmark that stays keeps a session. To undo it, restore the files with git",
+        "--removed '^gemm/old' --dry-run")
     _add_baselines(what)
     what.add_argument("--session", metavar="KEY", action="append", default=[], help="remove this "
         "session; repeatable")
     what.add_argument("--removed", metavar="REGEX", action="append", default=[], help="remove "
         "benchmarks whose name matches; repeatable")
     what.add_argument("--dry-run", action="store_true", help="print what would be done, and exit")
-    _add_baselines(command("check", "load every baseline and warn of what makes it unreliable: its "
-        "age, its sessions, misnamed files, files that lack sessions, and benchmarks that are gone "
-        "or new (if programs are built in build/release)", "nvidia-h200"))
+    _add_baselines(command("check", "warn of what makes a baseline unreliable: its age, its "
+        "sessions, misnamed files, and benchmarks that are gone or new (by build/release)",
+        "nvidia-h200"))
     return parser
 
 
@@ -176,18 +172,14 @@ workflow nightly extends; get it with git fetch origin history.
                where it was measured
   changes      in which night times changed, and which commits are in between.
                Changes of machine, driver or GPU are apart from changes of code
-  export FILE  write every time with its night to a CSV file""",
-        epilog="""\
-exit status:
-  0  done
-  2  bad usage, or no history
-  3  done, but lines of the history cannot be read (listed on standard error)""",
+  export       every time with its night, as CSV""",
+        epilog="Exit status: 0 done; 2 bad usage, or no history; 3 done, but some lines of the "
+        "history\ncannot be read (listed on standard error).",
     )
     what = group(parser, "arguments", "%(prog)s show --filter '^gemm/' --nights 14")
     what.add_argument("command", choices=("show", "series", "changes", "export"), metavar="COMMAND",
         help="show, series, changes or export")
-    what.add_argument("name", metavar="NAME|FILE", nargs="?", help="of series the benchmark, of "
-        "export the file to write")
+    what.add_argument("name", metavar="NAME", nargs="?", help="benchmark, for series")
     what.add_argument("--gpu", metavar="SLUG", default="", help="GPU model, e.g. nvidia-h200; "
         "default: all")
     what.add_argument("--nights", metavar="N", type=positive, help="use the last N nights; "
@@ -247,11 +239,9 @@ def _ci(name: str, description: str, status: str = "", usage: str | None = None)
 def ci_gate() -> Parser:
     parser = _ci("gate",
         "Measure a pull request on the GPU of this runner, in pairs with the commit that it "
-        "branched from. Writes reports, run files and the log to FOLDER, annotates the job and "
-        "writes its summary.",
-        "that of the comparison. 0 nothing regressed and everything was measured; 1 a regression; "
-        "2 bad usage, or nothing could be compared; 3 nothing regressed, but something was not "
-        "measured or not comparable",
+        "branched from. Writes reports, run files and the log to FOLDER, and annotates the job.",
+        "that of the comparison: 0 pass; 1 a regression; 2 bad usage, or nothing could be "
+        "compared; 3 no regression, but something is undecided, not measured or not comparable",
         "%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
         "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]")
     what = group(parser, "arguments", "%(prog)s --base origin/main --out-dir verdict")
@@ -261,8 +251,7 @@ def ci_gate() -> Parser:
     side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path,
         help="instead of --base: compare every program of these two folders, in pairs")
     what.add_argument("--gpu", metavar="SLUG", default="", help="fail (exit 3) unless the runner "
-        "has this GPU of .github/gpus.json, which is that of the checkout with CANDIDATE; empty: "
-        "take the GPU that is there")
+        "has this GPU of .github/gpus.json, in the checkout that holds CANDIDATE; empty: any GPU")
     what.add_argument("--out-dir", metavar="FOLDER", type=Path, required=True, help="write "
         "reports, run files and the log here; must be new or empty")
     return parser
@@ -270,11 +259,10 @@ def ci_gate() -> Parser:
 
 def ci_comment() -> Parser:
     parser = _ci("comment",
-        "Post the results of a run of the measuring workflow as a comment on its pull request. "
-        "While the run is in progress, mark the existing comment as outdated. The event names the "
-        "run, or a pull request whose base has changed. comment.yml sets further variables.",
-        "0 done, or nothing to do; 2 refused. If the result of one GPU is refused, the comment "
-        "says so and shows the other results")
+        "Post the results of a measuring run as a comment on its pull request, or mark the comment "
+        "as outdated while the run is in progress. The event names the run, or a pull request "
+        "whose base has changed; comment.yml sets WARPGAUGE_REPORT and the like.",
+        "0 done, or nothing to do; 2 a result was refused, which the comment says")
     group(parser, "arguments", "%(prog)s --reports made").add_argument("--reports",
         metavar="FOLDER", type=Path, help="post nothing; write checked-report-SLUG.html to this "
         "folder for each GPU with a valid result")
@@ -302,8 +290,8 @@ def ci_pages() -> Parser:
     parser = _ci("pages",
         "Make a site for GitHub Pages from the last nights: an index by GPU, the newest report of "
         "each GPU, and plots of its times.",
-        "0 done; 2 failed; 3 done, but some lines of the history cannot be read and were left out. "
-        "A report that is refused is named, and an older one is shown instead")
+        "0 done; 2 failed; 3 done, but some lines of the history cannot be read. A report that is "
+        "refused is named, and an older one is shown instead")
     what = group(parser, "arguments", "%(prog)s build/history build/pages")
     what.add_argument("history", metavar="HISTORY", type=Path, help="a checkout of the branch "
         "history")
@@ -324,8 +312,7 @@ def ci_gpus() -> Parser:
     what.add_argument("--gpu", metavar="SLUG", default="", help="a GPU of .github/gpus.json; "
         "empty: all of them")
     what.add_argument("--base", metavar="REF", default="", help="the branch that the change "
-        "targets; its .github/gpus.json says which files are measured; empty: everything is "
-        "measured")
+        "targets, whose .github/gpus.json says which files are measured; empty: all files are")
     return parser
 
 

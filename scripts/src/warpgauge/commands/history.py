@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
@@ -14,30 +13,27 @@ from pathlib import Path
 from msgspec.structs import astuple
 
 from warpgauge.commands import command_lines
-from warpgauge.commands.output_file import check_report, is_stream, write
 from warpgauge.history import changes, show
 from warpgauge.history.lines import FACTS, History, Night, Times
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output, print_line
-from warpgauge.system.text import typed
+from warpgauge.system.layout import Output
+from warpgauge.system.text import inert, typed
 from warpgauge.verdict import policy
 
 BRANCH = "origin/history"
-_NAMED = {"series": "the name of a benchmark", "export": "a file to write"}
 _COLUMNS = ("gpu", "benchmark", "date", "commit", "run", "seconds", "log_sd", "processes",
             *FACTS, "base", "log_ratio", "log_ratio_sd", "pairs")  # fmt: skip
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     given = command_lines.history().parse_args(argv)
-    wanted = _NAMED.get(given.command)
-    if (wanted is None) == bool(given.name):
-        what = f"needs {wanted}" if wanted else f"takes no name: omit {typed(given.name)}"
-        raise UserError(f"history {given.command} {what}")
-    if given.command == "series" and given.filter:
-        raise UserError("history series shows the benchmark that you name: omit --filter")
+    is_series = given.command == "series"
+    if is_series is not bool(given.name) or (is_series and given.filter):
+        raise UserError("history series takes the name of a benchmark, the others --filter")
+    if given.nights is None and given.command in ("show", "series"):
+        given.nights = command_lines.NIGHTS
     console = Output(highlight=False)
     history = History.at(root, BRANCH)
     try:
@@ -68,7 +64,6 @@ def _selected(history: History, given: Namespace) -> Iterator[tuple[str, list[Ni
 
 
 def _show(history: History, given: Namespace, root: Path, console: Output) -> None:
-    given.nights = given.nights or command_lines.NIGHTS
     for _, nights, names in _selected(history, given):
         show.newest(nights, names, console)
 
@@ -77,7 +72,7 @@ def _series(history: History, given: Namespace, root: Path, console: Output) -> 
     asked, known = given.name, set[str]()
     for _, nights in history.models(given.gpu):
         known.update(name for night in nights for name in (*night.benchmarks, *night.unmeasured))
-        show.every_night(nights[-(given.nights or command_lines.NIGHTS) :], asked, console)
+        show.every_night(nights[-given.nights :], asked, console)
     if asked not in known:
         raise UserError(f"the history has no benchmark {typed(asked, 200)}{hint(asked, known)}")
 
@@ -96,9 +91,7 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
 
 
 def _export(history: History, given: Namespace, root: Path, console: Output) -> None:
-    """Write the times as CSV, by GPU model, benchmark and night."""
-    path, own = Path(given.name), re.compile(",".join(_COLUMNS).encode())
-    check_report(path, root / "baselines", [], own, "CSV file of the history")
+    """Print the times as CSV, by GPU model, benchmark and night."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -111,9 +104,7 @@ def _export(history: History, given: Namespace, root: Path, console: Output) -> 
                     facts = (night.facts.get(key) for key in FACTS)
                     pairs = (night.base, *astuple(ratio)) if ratio else [""] * 4
                     writer.writerow((gpu, name, *when, *astuple(point), *facts, *pairs))
-    write(path, text.getvalue())
-    if not is_stream(path):
-        print_line(console, f"written: {path}")
+    streams.write("\n".join(map(inert, text.getvalue().split("\n"))))
 
 
 _COMMANDS = {"show": _show, "series": _series, "changes": _changes, "export": _export}

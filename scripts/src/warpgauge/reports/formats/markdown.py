@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Source
 from warpgauge.records.sessions import newest
@@ -41,8 +39,7 @@ from warpgauge.reports.view import (
     side,
     worst,
 )
-from warpgauge.system.errors import UserError
-from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as, typed
+from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
@@ -276,11 +273,8 @@ def _left_out(counts: Mapping[str, int]) -> str:
     )
 
 
-def limits(record: Record, filter: str) -> list[str]:
-    """Return the lines of the table: the benchmarks that `filter` selects, in file order.
-
-    All are from the newest session, whose counters a baseline keeps. Raise UserError if none match.
-    """
+def limits(record: Record) -> list[str]:
+    """Return the lines of the table of the newest session, whose counters a baseline keeps."""
     session = newest(record)
     lines = [
         table_row(
@@ -292,12 +286,8 @@ def limits(record: Record, filter: str) -> list[str]:
             )
         )
         for row in record.rows.values()
-        if benchmark_filter.matches(filter, row.name, "--filter")
-        and (times := row.process_medians.get(session.key))
+        if (times := row.process_medians.get(session.key))
     ]
-    if not lines:
-        near = hint(filter, list(record.rows))
-        raise UserError(f"no benchmark matches --filter {typed(filter)}{near}")
     head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
     return [*head.splitlines(), *lines]
 
