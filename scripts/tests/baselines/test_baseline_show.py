@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from baselines import NOW, Baselines
-from builders import scaled
+from builders import row, scaled
 from warpgauge.system.errors import ExitStatus
 
 
@@ -44,9 +44,21 @@ def test_rows_shows_every_time_and_both_spreads(baselines: Baselines) -> None:
     baselines.command("show", "nvidia-test")
     lines = baselines.output().splitlines()
     (heading,) = [line for line in lines if line.startswith("benchmark")]
-    assert heading.split()[-2:] == ["within", "between"]
+    assert heading.split()[-5:] == ["within", "between", "rate", "of", "limit"]
     (line,) = [line for line in lines if line.split()[:1] == ["c"]]
     assert line.split() == "c 1.000 µs 1.100 µs 0.06 % 6.74 %".split()
+
+
+def test_rates_have_their_share_of_the_limit(baselines: Baselines) -> None:
+    times = {"s": [1.0, 1.0]}
+    rows = [
+        row("memcpy/a", process_medians=times, bytes_per_second=2e12, limit_fraction=0.974),
+        row("memcpy/b", process_medians=times, flops_per_second=5e13, limit_fraction=0.9),
+    ]
+    baselines.written("memcpy", rows, {"s": {}})
+    baselines.command("show", "nvidia-test")
+    assert "a 1.000 µs 0.00 % – 2000 GB/s 97 %" in (shown := baselines.flat())
+    assert "b 1.000 µs 0.00 % – 50.00 TFLOP/s 90 %" in shown
 
 
 def test_what_a_single_process_does_not_show_is_marked(baselines: Baselines) -> None:

@@ -20,12 +20,13 @@ from rich.console import Console
 from scipy import special
 
 from warpgauge.baselines.store import Folder
+from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Session, by_family
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, plural, quoted
+from warpgauge.system.text import duration, inert, of_limit, plural, quoted
 from warpgauge.verdict import staleness
 from warpgauge.verdict.comparability import Comparability, minimum_effect
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -104,12 +105,13 @@ def _cells(session: Session, record: Record, now: datetime) -> Cells:
 def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -> None:
     """Print one line per row and one column per session, in the given order, by family."""
     titles = (inert(one.key.rpartition("-")[2] or one.key) for one in sessions)
-    heading = Cells("benchmark", (*titles, "within", "between"))
+    heading = Cells("benchmark", (*titles, "within", "between", "rate", "of limit"))
     lines = {}
     for row in record.rows.values():
         times = [row.process_medians.get(session.key) for session in sessions]
         cells = [_UNKNOWN if one is None else duration(geometric_mean(one)) for one in times]
         cells += [_share(within(row)), _share(between(row))]
+        cells += [speed(row.counters), of_limit(row.counters.get("limit_fraction"))]
         name = inert(row.name.partition("/")[2] or row.name)
         lines[row.name] = Cells(f"  {name}", tuple(cells))
     older = range(len(sessions) - 1)  # the newest session is always shown
@@ -122,7 +124,8 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
     many = plural(len(columns.left_out), "older session")
     legend = (
         "each column is a session, headed by the end of its key; within: standard deviation "
-        "between processes, between: between sessions, both relative to the time"
+        "between processes, between: between sessions, both relative to the time; of limit: of the "
+        "copy, the write or the vendor's GEMM that the newest session measured"
         f"{f'; {many} do not fit here' if columns.left_out else ''}"
     )
     print_text(console, legend, style="dim")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge baseline: add-session, show, limits, export, prune, check."""
+"""warpgauge baseline: add-session, show, export, prune, check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pathlib import Path
 from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
 from warpgauge.commands import command_lines
-from warpgauge.reports.formats import markdown
 from warpgauge.system import entry_point
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -36,10 +35,7 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     folders = [open_folder(path) for path in store.chosen(baselines, given.asked)]
     if given.command == "check":
         return check.check(folders, root, now, console)
-    if given.command == "limits":
-        for folder in folders:
-            _print(console, markdown.limits(folder.whole))
-    elif given.command == "export":
+    if given.command == "export":
         if len(folders) > 1:
             names = " or ".join(folder.path.name for folder in folders)
             raise UserError(f"a partition has one GPU model: name one of {names}")

@@ -132,10 +132,8 @@ baselines/README.md explains baselines.""",
         "there are too many", "build/runs/2026-11-20-090507.json")
     what.add_argument("run_file", metavar="RUN_FILE", type=Path, help="e.g. of build/runs")
     _add_baselines(command("show", "show the sessions of each baseline, their age and origin; of "
-        "one that is named also each benchmark's times and their scatter", "nvidia-h200"))
-    _add_baselines(command("limits", "print, as Markdown, each benchmark's newest time, its rate, "
-        "and the rate as a fraction of its limit: of the copy, the write or the vendor's GEMM that "
-        "the same process measured", "nvidia-h200"))
+        "one that is named also each benchmark's times, their scatter, and the newest rate as a "
+        "fraction of its limit", "nvidia-h200"))
     what = command("export", "print the times of a baseline as references of a ReFrame test. A "
         "healthy GPU exceeds some benchmark's limit in one of 100 runs", "nvidia-h200 cluster:gpu")
     what.add_argument("asked", metavar="GPU_OR_PATH", help="a GPU model or a path")

@@ -7,11 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Source
-from warpgauge.records.sessions import newest
+from warpgauge.records.model import Source
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
@@ -39,7 +36,7 @@ from warpgauge.reports.view import (
     side,
     worst,
 )
-from warpgauge.system.text import cut, duration, inert, of_limit, plain, plural, shown_as
+from warpgauge.system.text import cut, inert, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison
 
 # GitHub's limit for a comment is 65,536 characters; the rest is for the caller.
@@ -271,25 +268,6 @@ def _left_out(counts: Mapping[str, int]) -> str:
         f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
         "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
     )
-
-
-def limits(record: Record) -> list[str]:
-    """Return the lines of the table of the newest session, whose counters a baseline keeps."""
-    session = newest(record)
-    lines = [
-        table_row(
-            (
-                code(row.name),
-                duration(median(times)),
-                speed(row.counters),
-                of_limit(row.counters.get("limit_fraction")),
-            )
-        )
-        for row in record.rows.values()
-        if (times := row.process_medians.get(session.key))
-    ]
-    head = table_head(("benchmark", "time", "rate", "of its limit"), numbers=(1, 2, 3))
-    return [*head.splitlines(), *lines]
 
 
 _OWN = re.compile(re.escape(MARK.encode()))
