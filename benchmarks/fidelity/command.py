@@ -43,7 +43,6 @@ from warpgauge.why import cupti
 
 FORMAT = "fidelity/1"
 _OWN = re.compile(rb'"warpgauge_format"\s*:\s*"fidelity/')
-_TABLE = re.compile(rb"\A\| elements \|")
 SOURCES = (".cu", ".cpp")  # of benchmarks; one file is one family
 
 
@@ -54,10 +53,7 @@ def _json(found: tuple[Mapping[str, str], Sequence[Finding]]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-_JSON = Format("json", _json, "file of warpgauge fidelity", _OWN)
-_MARKDOWN = Format(
-    "markdown", lambda lines: naive.markdown(lines) + "\n", "table of warpgauge fidelity", _TABLE
-)
+FORMATS = {"json": Format("json", _json, "file of warpgauge fidelity", _OWN)}
 
 
 class _Silent:
@@ -80,8 +76,9 @@ class Fidelity:
     def run(self) -> ExitStatus:
         """The whole way; everything that can be refused is refused before the minutes of it."""
         options = self.options
-        form = _MARKDOWN if options.naive else _JSON
-        formats = Formats.parse(options.format, known={form.name: form})
+        formats = Formats.parse(options.format, known=FORMATS)
+        if options.naive and options.format:
+            raise UserError("naive prints a table for people alone: omit --format")
         formats.check(self.root / "baselines", [])
         if options.kernels is None:
             self._require_family()
@@ -107,12 +104,9 @@ class Fidelity:
                     rows = self._rows(timers, options.processes, scratch)
         if timers is not None:
             lines = naive.joined(findings, rows)
+            naive.print_table(lines, self.results)
             self._note(finding.summary(findings))  # it explains the exit status
-            return formats.deliver(
-                lines,
-                naive.status(findings, lines),
-                lambda: naive.print_table(lines, self.results),
-            )
+            return naive.status(findings, lines)
         facts = {**machine_context.source(self.root), "processes": str(options.processes)}
         context = {"warpgauge_format": FORMAT, **probe.context, **facts}
         return formats.deliver(

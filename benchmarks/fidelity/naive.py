@@ -182,14 +182,5 @@ def print_table(lines: Sequence[Line], console: Console) -> None:
     print_facts(console, [(timer.heading, timer.why) for timer in COLUMNS])
 
 
-def markdown(lines: Sequence[Line]) -> str:
-    """The same for a page of documentation."""
-    heading, *rows = ["| " + " | ".join((row.name, *row.cells)) + " |" for row in _table(lines)]
-    ruler = "|---" + "|---:" * len(COLUMNS) + "|"
-    faults = [f"- not measured: `{inert(fault)}`" for fault in _faults(lines)]
-    why = [f"- **{timer.heading}**: {timer.why}" for timer in COLUMNS]
-    return "\n".join([heading, ruler, *rows, "", *faults, *why])
-
-
 def _faults(lines: Sequence[Line]) -> list[str]:
     return [fault for line in lines for fault in line.faults]

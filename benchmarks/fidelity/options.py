@@ -66,7 +66,6 @@ def command_line() -> Parser:
     add(what, "--filter", "--no-build")
     add(what, "--processes", default=QUICK_PROCESSES, help="processes without CUPTI, in addition "
         f"to the one with it; default {QUICK_PROCESSES}")
-    add(what, "--format", help="write the findings as json, or the table of naive as markdown, to "
-        "standard output or FILE")
+    add(what, "--format", help="write the findings as json, to standard output or FILE")
     # fmt: on
     return parser

@@ -73,18 +73,6 @@ def test_every_timer_stands_beside_cupti_with_its_worst_error(repository: Reposi
     assert "cudagraph as do_bench_cudagraph: nothing stands between the launches" in out
 
 
-def test_markdown_is_a_table_of_the_same_columns(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make(repository)
-    assert run(repository, "--format=markdown") is ExitStatus.OK
-    lines = capsys.readouterr().out.splitlines()
-    table = [line for line in lines if line.startswith("|")]
-    assert [line.split(" | ")[0] for line in table[2:]] == ["| 4 Ki", "| 2 Mi", "| worst error"]
-    assert len({line.count("|") for line in table}) == 1
-    assert sum(line.startswith("- **") for line in lines) == len(NAIVE) + 2
-
-
 def test_a_replay_that_is_wrong_fails(repository: Repository) -> None:
     make(repository, replay_ns=1100.0)
     assert run(repository) is ExitStatus.OUTSIDE
@@ -138,7 +126,7 @@ def test_a_program_that_cannot_list_is_told(repository: Repository) -> None:
     ("argv", "said"),
     [
         (["naive", "gemm"], "unrecognized arguments: gemm"),
-        (["naive", "--format=json"], "NAME is one of markdown"),
+        (["naive", "--format=json"], "omit --format"),
         (["naive", "--filter=spin"], "--filter leaves nothing of it"),
     ],
 )

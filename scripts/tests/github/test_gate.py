@@ -233,11 +233,9 @@ def test_what_lies_in_the_folder_stays(fake: FakeGate) -> None:
     assert list(fake.out.iterdir()) == [kept]
 
 
-def test_an_unknown_folder_or_base_and_one_without_a_common_commit_are_told(
+def test_an_unknown_base_and_one_without_a_common_commit_are_told(
     fake: FakeGate,
 ) -> None:
-    with pytest.raises(UserError, match="gone is not a folder"):
-        fake.run("--programs", str(fake.root / "gone"), str(fake.root))
     with pytest.raises(UserError, match="'gone' is not a commit of this clone"):
         fake.run("--base", "gone")
     fake.git("checkout", "--quiet", "--orphan", "other")

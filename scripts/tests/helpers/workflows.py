@@ -72,7 +72,7 @@ class Call:
     """A command of ours with the options that a step gives it."""
 
     where: str
-    script: str  # as in "scripts/bench", or "scripts/warpgauge ci history add"
+    script: str  # as in "scripts/bench", or "scripts/warpgauge ci history"
     flags: frozenset[str]
 
     def __str__(self) -> str:

@@ -68,11 +68,9 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
         command = [str(root / "scripts" / "bench"), f"--against={_merge_base(root, options.base)}"]
         process.require_gpu()
     else:
-        for folder in options.programs:
-            if not folder.is_dir():
-                raise UserError(
-                    f"{folder} is not a folder: --programs takes two folders of programs"
-                )
+        for path in options.programs:
+            if not path.is_dir():
+                raise UserError(f"{path} is not a folder of programs")
         folders = (str(path.absolute()) for path in options.programs)
         command = [str(root / "scripts" / "warpgauge"), "ab", *folders]
     if options.gpu:
