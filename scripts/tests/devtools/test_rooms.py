@@ -21,15 +21,15 @@ MOST_LINES_OF = {
     "callables": 2252,
     "statistics": 1280,
     "verdict": 3018,
-    "reports": 4575,
+    "reports": 4543,
     "measure": 4777,
-    "baselines": 759,
+    "baselines": 762,
     "external": 1499,
     "why": 2767,
     "fleet": 799,
     "history": 1394,
     "github": 2454,
-    "commands": 5162,
+    "commands": 5020,
 }
 
 # What each room may import, beside itself.

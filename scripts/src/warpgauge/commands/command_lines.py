@@ -7,7 +7,6 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -229,7 +228,7 @@ def _from_clone(module: str) -> ModuleType:
 
 
 def _ci(name: str, description: str, status: str = "", usage: str | None = None) -> Parser:
-    """Return the parser of a workflows' command; what it reads of its job is in github.job."""
+    """Return the parser of a workflows' command; `github.api.Job` reads its environment."""
     epilog = f"Exit status: {status}." if status else None
     return Parser(prog=f"warpgauge ci {name}", usage=usage, description=description, epilog=epilog)
 
@@ -265,23 +264,6 @@ def ci_comment() -> Parser:
         metavar="FOLDER", type=Path, help="post nothing; write checked-report-SLUG.html to this "
         "folder for each GPU with a valid result")
     return parser
-
-
-ci_on_demand = partial(_ci, "on-demand",
-    "Answer the comment /warpgauge run FILTER [on GPU] that began this run: reply that the "
-    "measurement has started, and print the request as a line for $GITHUB_OUTPUT: "
-    'request={"pull": 17, ...}. Do nothing if the author may not push.',
-    "0 done, or nothing to do; 2 refused, and the reply says why")
-ci_propose = partial(_ci, "propose",
-    "Add the run files that the GPU jobs of this run of baseline.yml uploaded to the baseline, as "
-    "scripts/warpgauge baseline add-session does, and open a pull request with the result.",
-    "0 opened; 2 refused, nothing was posted; 3 nothing was recorded")
-ci_history = partial(_ci, "history",
-    "Add the results of this run of nightly.yml to the branch history, one line for each run file "
-    "that its GPU jobs uploaded. warpgauge history shows them.",
-    "0 done; 2 refused, nothing was written; 3 nothing was measured")
-ci_prepare = partial(_ci, "prepare",
-    "Install the Python packages that the other commands need, unless this Python has them.")
 
 
 def ci_pages() -> Parser:

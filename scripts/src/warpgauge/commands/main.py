@@ -24,7 +24,7 @@ STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
 class Command(NamedTuple):
     """A subcommand: `run` is its function, and `lines` the module with the function of its options.
 
-    Both are imported only when they are needed.
+    Both are imported only when they are needed. A command without `lines` has no options.
     """
 
     summary: str
@@ -67,17 +67,19 @@ CI = {
     "gate": Command("measure a pull request, and write a folder to upload", "ci.gate.main"),
     "comment": Command("post the results of a GPU workflow run on its pull request",
         "ci.results.comment", STATISTICS),
-    "propose": Command("open a pull request with newly recorded baselines",
-        "ci.results.propose", STATISTICS),
-    "history": Command("add the nightly times to the history", "ci.results.add", STATISTICS),
+    "propose": Command("open a pull request with the sessions that this run of baseline.yml "
+        "recorded", "ci.results.propose", STATISTICS, ""),
+    "history": Command("add what this run of nightly.yml measured to the branch history",
+        "ci.results.add", STATISTICS, ""),
     "pages": Command("make a site from the nightly results", "ci.results.pages", STATISTICS),
-    "on-demand": Command("start the measurement that a comment asks for", "ci.hosted.on_demand"),
+    "on-demand": Command("start the measurement that a comment asks for, and print it for "
+        "$GITHUB_OUTPUT", "ci.hosted.on_demand", lines=""),
     "gpus": Command("print the GPU models that pull requests are measured on", "ci.hosted.gpus"),
     "check-setup": Command("check the repository settings that the gate depends on",
         "ci.hosted.check_setup"),
     # Packages are installed in a separate step, which has no token.
     "prepare": Command("install the Python packages that the other commands need, and exit",
-        "", STATISTICS),
+        "", STATISTICS, ""),
 }
 # fmt: on
 
@@ -101,14 +103,19 @@ def command_line(name: str) -> ArgumentParser:
     where, _, own = name.rpartition(".")
     command = (CI if where else COMMANDS)[own]
     function = name.replace("-", "_").replace(".", "_")
-    parser: ArgumentParser = _imported(f"{command.lines}.{function}")()
+    parser: ArgumentParser
+    if command.lines:
+        parser = _imported(f"{command.lines}.{function}")()
+    else:
+        what = f"{command.summary[0].upper()}{command.summary[1:]}."
+        parser = _imported("arguments.Parser")(prog=f"warpgauge ci {own}", description=what)
     return parser
 
 
 def _run(name: str, command: Command, argv: Sequence[str]) -> int:
     environment.ensure(())  # only checks the version of Python
     own = argv[: argv.index("--")] if "--" in argv else argv
-    if {"-h", "--help", "--help-all"}.intersection(own) or not command.run:
+    if {"-h", "--help", "--help-all"}.intersection(own) or not command.lines:
         command_line(name).parse_args(argv)  # exits, unless --help is an option's value
     environment.ensure(command.packages)
     return int(_imported(command.run)(argv, environment.ROOT)) if command.run else 0

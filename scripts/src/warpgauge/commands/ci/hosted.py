@@ -48,7 +48,6 @@ def on_demand(
     argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ
 ) -> ExitStatus:
     """Start the measurement. Raises UserError for a wrong command or comment."""
-    command_lines.ci_on_demand().parse_args(argv)
     job = Job.of(environment)
     api, home, asking = job.api, job.repository, number(job.event, "comment", "id")
     comment = api.get(f"/repos/{home}/issues/comments/{asking}")

@@ -168,7 +168,6 @@ def propose(
     now: datetime | None = None,
 ) -> ExitStatus:
     """Open the pull request. Raises UserError, and posts nothing, for anything invalid."""
-    command_lines.ci_propose().parse_args(argv)
     job, now = Job.of(environment), now or datetime.now(timezone.utc)
     api, repository = job.api, Repository(job.api, job.repository)
     # Who may push gave these to the dispatch.
@@ -215,7 +214,6 @@ def _opened(repository: Repository, about: Mapping[str, str], texts: Sequence[st
 
 
 def add(argv: Sequence[str], root: Path, environment: Mapping[str, str] = os.environ) -> ExitStatus:
-    command_lines.ci_history().parse_args(argv)
     job = Job.of(environment)
     print(inert(nights.add(Repository(job.api, job.repository), job.run_id, root)))
     return ExitStatus.OK
