@@ -90,6 +90,18 @@ def test_a_changed_base_is_told_by_the_default_branch_s_code_which_reads_only_a_
     assert job.steps[-1]["run"] == "scripts/warpgauge ci comment"  # which reads the event's number
 
 
+def test_of_an_event_numbers_are_read_and_what_a_dispatch_gave_and_no_text_of_a_stranger() -> None:
+    files = (ROOT / "scripts" / "src" / "warpgauge").rglob("*.py")
+    source = "".join(path.read_text() for path in files)
+    read = re.findall(r'(\w+)\(job\.event, "(\w+)", "(\w+)"', source)
+    assert set(read) == {
+        *(("number", *keys) for keys in (("pull_request", "number"), ("workflow_run", "id"))),
+        ("number", "comment", "id"),
+        *(("text", "inputs", name) for name in ("gpu", "sessions")),
+    }
+    assert len(re.findall(r"job\.event\b", source)) == len(read) + 1  # `in`, which tells them apart
+
+
 def test_what_a_comment_is_told_is_what_the_command_reads() -> None:
     (job,) = [job for job in jobs() if job.path.name == TARGETED]
     inputs = job.workflow["on"]["workflow_call"]["inputs"]
