@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from warpgauge.callables import timing
-from warpgauge.callables.arrays import Context, Framework
+from warpgauge.callables.arrays import Bytes, Context, Framework
 
 Array = Any  # of NumPy
 Parameters = dict[str, object]
@@ -83,13 +83,14 @@ class NumPy(Framework):
 
         return made
 
-    def contents(self, array: Array) -> bytearray:
+    def contents(self, array: Array) -> Bytes:
         return bytearray(ctypes.string_at(array.ctypes.data, self.block(array).bytes))
 
-    def made(self, described: dict[str, Any], contents: bytearray) -> Array:
+    def made(self, described: dict[str, Any], contents: Bytes, first: int = 0) -> Array:
+        contents = bytearray(contents[first:]) + contents[:first]
         type_ = np.dtype(described["type"])
         strides = [stride * type_.itemsize for stride in described["strides"]]
-        return np.ndarray(described["shape"], type_, bytearray(contents), strides=strides)
+        return np.ndarray(described["shape"], type_, contents, strides=strides)
 
 
 _SIZES = {"f64": 8, "f32": 4, "f16": 2, "i64": 8, "i32": 4, "u8": 1}

@@ -37,6 +37,7 @@ _DEFAULT = 1  # cudaStreamLegacy, which frameworks know by other numbers
 
 Case = Any  # warpgauge_engine.Case
 Array = Any  # of a framework, which is not imported here
+Bytes = bytearray | memoryview
 HostArray = Any  # of NumPy
 Module = Any
 Shape = Any  # of an array, a grid or a block
@@ -177,11 +178,11 @@ class Framework(Comparable, Protocol):
             "learns": bool(getattr(array, "requires_grad", False)),
         }
 
-    def contents(self, array: Array) -> bytearray:
+    def contents(self, array: Array) -> Bytes:
         """Return its memory, gaps included."""
         raise UserError(f"arrays of {self.name} stay in their process")
 
-    def made(self, described: Description, contents: bytearray) -> Array:
+    def made(self, described: Description, contents: Bytes, first: int = 0) -> Array:
         """Return an array on the current GPU, as `described` and `contents` have it."""
         raise UserError(f"arrays of {self.name} stay in their process")
 
@@ -262,16 +263,16 @@ class Torch(Framework):
         # The pool is of this thread, and so must be what is allocated for gradients.
         return lambda: entered([self._set_multithreading(False), self._use_pool(pool)])
 
-    def contents(self, array: Array) -> bytearray:
+    def contents(self, array: Array) -> Bytes:
         flat = array.detach().as_strided((span(array.shape, array.stride()),), (1,))
-        return bytearray(flat.view(self._torch.uint8).cpu().numpy())
+        return memoryview(flat.view(self._torch.uint8).cpu().numpy())
 
-    def made(self, described: Description, contents: bytearray) -> Array:
+    def made(self, described: Description, contents: Bytes, first: int = 0) -> Array:
         torch = self._torch
         flat = torch.empty(len(contents), dtype=torch.uint8)
         if contents:
             flat = torch.frombuffer(contents, dtype=torch.uint8)
-        typed = flat.cuda().view(getattr(torch, described["type"]))
+        typed = flat.cuda().roll(-first).view(getattr(torch, described["type"]))
         view = typed.as_strided(described["shape"], described["strides"])
         return view.requires_grad_(described["learns"])
 
@@ -330,14 +331,14 @@ class CuPy(Framework):
         pool = self._pool()
         return lambda: self._using(pool.malloc)
 
-    def contents(self, array: Array) -> bytearray:
+    def contents(self, array: Array) -> Bytes:
         elements = self.block(array).bytes // array.itemsize
-        return bytearray(self._cupy.ndarray((elements,), array.dtype, array.data).get())
+        return memoryview(self._cupy.ndarray((elements,), array.dtype, array.data).get()).cast("B")
 
-    def made(self, described: Description, contents: bytearray) -> Array:
+    def made(self, described: Description, contents: Bytes, first: int = 0) -> Array:
         import numpy as np  # CuPy has imported it
 
-        flat = self._cupy.asarray(np.frombuffer(contents, dtype="uint8"))
+        flat = self._cupy.roll(self._cupy.asarray(np.frombuffer(contents, "uint8")), -first)
         type_ = self._cupy.dtype(described["type"])
         strides = [stride * type_.itemsize for stride in described["strides"]]
         return self._cupy.ndarray(described["shape"], type_, flat.data, strides=strides)

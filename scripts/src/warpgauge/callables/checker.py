@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpgauge.callables import arrays
-from warpgauge.callables.arrays import Array, Description, Framework, span
+from warpgauge.callables.arrays import Array, Bytes, Description, Framework, span
 from warpgauge.callables.comparison import Tolerance, tolerance_of, usual_tolerance
 from warpgauge.callables.messages import (
     Channel,
@@ -51,18 +51,15 @@ class _Draw:
 
     point: int
     described: list[Values]
-    contents: list[bytearray]
+    contents: list[Bytes]
     checks: int = 0
     wrong: str = ""
 
     def arguments(self, shifts: Sequence[int]) -> list[object]:
         """Return them anew, as a slot has them that begins with the element `shifts` says."""
         sizes = [its["element_bytes"] for its in self.described if "framework" in its]
-        moved = [
-            content[shift * size :] + content[: shift * size]
-            for content, shift, size in zip(self.contents, shifts, sizes, strict=True)
-        ]
-        return arguments_of(self.described, moved, arrays.present())
+        firsts = [shift * size for shift, size in zip(shifts, sizes, strict=True)]
+        return arguments_of(self.described, self.contents, arrays.present(), firsts)
 
     def doubles(self, shifts: Sequence[int]) -> list[object]:
         """Return the same with floating point in double precision."""
@@ -122,7 +119,7 @@ class Checker:
         side: str,
         shifts: Sequence[int],
         described: Sequence[Description],
-        contents: Sequence[bytearray],
+        contents: Sequence[Bytes],
     ) -> str:
         """Return what is wrong with the results for the side's last inputs; "" if they are right.
 
@@ -212,7 +209,7 @@ class Checker:
         draw: _Draw,
         shifts: Sequence[int],
         described: Sequence[Description],
-        contents: Sequence[bytearray],
+        contents: Sequence[Bytes],
     ) -> str:
         kinds, takes_doubles = self._kinds[draw.point]
         if len(described) != len(kinds) or len(contents) != len(kinds):
@@ -355,8 +352,8 @@ def _answer(
     sides: dict[Channel, str],
     channel: Channel,
     question: Values,
-    contents: Sequence[bytearray],
-) -> tuple[Values, Sequence[bytearray]]:
+    contents: Sequence[Bytes],
+) -> tuple[Values, Sequence[Bytes]]:
     """Return the answer to a question of a program; what fails here is its "fault"."""
     try:
         if channel not in sides:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from warpgauge.callables.arrays import Array, Framework
+from warpgauge.callables.arrays import Array, Bytes, Framework
 from warpgauge.system.errors import UserError
 
 Values = dict[str, Any]  # of JSON
@@ -29,6 +29,7 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        self._room = bytearray()
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -41,24 +42,27 @@ class Channel:
         is_readable = bool(select.select([self._socket], [], [], seconds)[0])
         return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
 
-    def send(self, values: Mapping[str, object], contents: Sequence[bytearray] = ()) -> None:
+    def send(self, values: Mapping[str, object], contents: Sequence[Bytes] = ()) -> None:
         head = {"values": values, "sizes": [*map(len, contents)]}
         text = json.dumps(head).encode()
         self._socket.sendall(_HEAD.pack(len(text)) + text)
         for content in contents:
             self._socket.sendall(content)
 
-    def receive(self) -> tuple[Values, list[bytearray]]:
-        """Return the next message. Raises EOFError at the end, ValueError for what is none."""
-        (size,) = _HEAD.unpack(self._exactly(_HEAD.size))
+    def receive(self) -> tuple[Values, list[Bytes]]:
+        """Return the next message, whose contents last until the one behind it.
+
+        Raises EOFError at the end, ValueError for what is no message.
+        """
+        (size,) = _HEAD.unpack(self._received([_HEAD.size])[0])
         if size > _LONGEST:
             raise ValueError("the message is too long")
-        head = json.loads(self._exactly(size))
-        return head["values"], [self._exactly(size) for size in head["sizes"]]
+        head = json.loads(bytes(self._received([size])[0]))
+        return head["values"], self._received(head["sizes"])
 
     def ask(
-        self, values: Mapping[str, object], contents: Sequence[bytearray] = ()
-    ) -> tuple[Values, list[bytearray]]:
+        self, values: Mapping[str, object], contents: Sequence[Bytes] = ()
+    ) -> tuple[Values, list[Bytes]]:
         """Send a question, and return the answer. Raises UserError with the answer's "fault"."""
         self.send(values, contents)
         answer, answered = self.receive()
@@ -66,15 +70,20 @@ class Channel:
             raise UserError(answer["fault"])
         return answer, answered
 
-    def _exactly(self, size: int) -> bytearray:
-        content = bytearray(size)
-        left = memoryview(content)
-        while left:
-            count = self._socket.recv_into(left)
-            if not count:
-                raise EOFError("the other process has ended")
-            left = left[count:]
-        return content
+    def _received(self, sizes: Sequence[int]) -> list[Bytes]:
+        """Return what comes next, in memory that is used again: new pages take long."""
+        if len(self._room) < sum(sizes):
+            self._room = bytearray(sum(sizes))
+        left, parts = memoryview(self._room), list[Bytes]()
+        for size in sizes:
+            parts.append(left[:size])
+            into, left = left[:size], left[size:]
+            while into:
+                count = self._socket.recv_into(into)
+                if not count:
+                    raise EOFError("the other process has ended")
+                into = into[count:]
+        return parts
 
 
 @lru_cache
@@ -109,12 +118,19 @@ def in_a_line(fault: Exception) -> str:
 
 
 def arguments_of(
-    described: Sequence[Values], contents: Sequence[bytearray], frameworks: Sequence[Framework]
+    described: Sequence[Values],
+    contents: Sequence[Bytes],
+    frameworks: Sequence[Framework],
+    firsts: Sequence[int] = (),
 ) -> list[object]:
-    """Return the arguments of a kernel: numbers, and arrays that are made of `contents`."""
-    left, by_name = iter(contents), {framework.name: framework for framework in frameworks}
+    """Return the arguments of a kernel: numbers, and arrays that are made of `contents`.
+
+    `firsts` say which byte of each is the first one, by default that of offset 0.
+    """
+    left = zip(contents, firsts or [0] * len(contents), strict=True)
+    by_name = {framework.name: framework for framework in frameworks}
     return [
-        by_name[its["framework"]].made(its, next(left)) if "framework" in its else its["value"]
+        by_name[its["framework"]].made(its, *next(left)) if "framework" in its else its["value"]
         for its in described
     ]
 

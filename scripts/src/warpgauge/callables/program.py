@@ -87,7 +87,7 @@ def main(words: Sequence[str]) -> int:
     if not path.is_file():
         raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
     sys.path.insert(0, str(path.parent))
-    with loading(words, _imports(path)):
+    with loading(words, large_imports(path)):
         runpy.run_path(str(path), run_name="warpgauge_benchmarks")
     status: int = timing.engine_module().run_program([str(path), *words[1:]])
     return status
@@ -118,10 +118,12 @@ def _wait_for_a_line(driver: int) -> None:
         pass
 
 
-def _imports(path: Path) -> list[str]:
-    """Return the large packages that a file imports."""
-    names = "|".join(_LARGE)
-    return re.findall(rf"^\s*(?:import|from)\s+({names})\b", path.read_text(), re.MULTILINE)
+def large_imports(path: Path) -> list[str]:
+    """Return the modules of large packages that a file imports."""
+    name = rf"((?:{'|'.join(_LARGE)})(?:\.\w+)*)\b"
+    return re.findall(
+        rf"^\s*(?:import|from)\s+{name}", path.read_text(errors="replace"), re.MULTILINE
+    )
 
 
 def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpgauge.callables import arrays, program, timing
-from warpgauge.callables.arrays import Framework
+from warpgauge.callables.arrays import Bytes, Framework
 from warpgauge.callables.messages import (
     Channel,
     Returned,
@@ -36,10 +36,10 @@ class _CheckedCall(timing.Call):
     def _add_check(self) -> None:
         self._case.check_contents(self._require_right_contents)
 
-    def _require_right_contents(self, slot: int, contents: list[bytearray]) -> None:
+    def _require_right_contents(self, slot: int, contents: list[Bytes]) -> None:
         """Send what the engine copied, which holds only results that have memory."""
         left = iter(contents)
-        described, sent = list[Values](), list[bytearray]()
+        described, sent = list[Values](), list[Bytes]()
         for framework, array in self._results(self._case.results(slot), ()):
             described.append(framework.described(array))
             sent.append(next(left, bytearray()) if framework.block(array).bytes else bytearray())
@@ -57,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     inputs.
     """
     where, side, file, function, axes, names, *options = words
-    packages = names.split(",")
+    frameworks = names.split(",")
     with ExitStack() as held:
 
         @lru_cache
@@ -67,15 +67,15 @@ def main(words: Sequence[str]) -> int:
             connection.connect(where)
             channel = Channel(connection)
             channel.ask({"side": side})
-            for name in packages:
+            for name in frameworks:
                 importlib.import_module(name)
             return channel, arrays.present()
 
         def measure(**point: object) -> None:
-            channel, frameworks = connected()
+            channel, present = connected()
             kernel = function_of(Path(file), function)
             answer, contents = channel.ask({"point": point})
-            arguments = arguments_of(answer["arguments"], contents, frameworks)
+            arguments = arguments_of(answer["arguments"], contents, present)
 
             def plain(*values: object) -> Returned:
                 return [array for _, array in results_of(kernel(*values), arrays.present())]
@@ -85,6 +85,7 @@ def main(words: Sequence[str]) -> int:
             _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
 
         # A fault is what the row will have.
+        packages = [*frameworks, *program.large_imports(Path(file))]
         with program.loading(options, packages) as is_driven, suppress(UserError):
             if is_driven:
                 connected()
