@@ -128,7 +128,8 @@ def large_imports(path: Path) -> list[str]:
 
 def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
     """Return the exit status of the program, as a compiled one would end."""
-    sys.dont_write_bytecode = True  # what a run leaves behind must not make a tree dirty
+    if sys.pycache_prefix is None:  # what a run leaves behind must not make a tree dirty
+        sys.dont_write_bytecode = True
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine would take it for a row's error
     try:
         return main(words)

@@ -18,6 +18,7 @@ from warpgauge.system.errors import UserError
 # itself may run in an environment of its own.
 _PROGRAM = """#!/usr/bin/env python3
 import sys
+sys.pycache_prefix = {bytecode!r}  # without its bytecode a framework takes seconds to import
 sys.path.append({package!r})
 from warpgauge.callables import program, {module}
 sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
@@ -27,7 +28,8 @@ sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
 def write(program: Path, module: str, words: Sequence[str]) -> None:
     """Write a program that runs a module of warpgauge.callables with these words before its own."""
     package = Path(__file__).resolve().parents[2]
-    source = _PROGRAM.format(package=str(package), module=module, words=[*words])
+    bytecode = str(program.parent / "bytecode")
+    source = _PROGRAM.format(bytecode=bytecode, package=str(package), module=module, words=[*words])
     program.parent.mkdir(parents=True, exist_ok=True)
     replace_all({program: source.encode()})
     program.chmod(0o755)
