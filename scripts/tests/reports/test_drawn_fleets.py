@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a fleet: a grid of changes, and units by rank."""
+"""The picture of a fleet: its units by rank."""
 
 from __future__ import annotations
 
-import math
 import re
 from xml.etree import ElementTree
 
 from warpgauge.reports.drawing import fleets
-from warpgauge.reports.drawing.fleets import HeatMap, Ranks
+from warpgauge.reports.drawing.fleets import Ranks
 
 
 def elements(picture: str, tag: str) -> list[ElementTree.Element]:
@@ -17,20 +16,6 @@ def elements(picture: str, tag: str) -> list[ElementTree.Element]:
 
 def titles(picture: str) -> list[str]:
     return [one.text or "" for one in elements(picture, "title")]
-
-
-def test_a_square_is_as_dark_as_its_change_is_large() -> None:
-    picture = fleets.heat_map(HeatMap("t", ["row"], ["a", "b", "c"], [[0.015, 0.3, -0.3]]))
-    found = [one for one in elements(picture, "rect") if len(one)]
-    shades = [(one.get("class"), float(one.get("fill-opacity", "0"))) for one in found]
-    assert shades == [("wg-mark wg-slower", 0.25), ("wg-mark wg-slower", 1.0),
-                      ("wg-mark wg-faster", 1.0)]  # fmt: skip
-    assert titles(picture)[1] == "b: row: +30.0 %"
-
-
-def test_what_was_not_measured_is_an_empty_square() -> None:
-    picture = fleets.heat_map(HeatMap("t", ["row"], ["a"], [[math.nan]]))
-    assert titles(picture) == ["a: row: not measured"]
 
 
 def test_units_stand_in_the_order_of_their_values() -> None:

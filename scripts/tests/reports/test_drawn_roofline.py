@@ -24,7 +24,7 @@ def plotted(
     families: dict[str, list[Point]] = {}
     for n, (x, y) in enumerate(points):
         families.setdefault(f"family {n % 12}", []).append(Point(x, y, told=str(n)))
-    return Drawn(roofline.drawn(Roofline("a title", families, bandwidths, arithmetic)))
+    return Drawn(roofline.drawn(Roofline("a title", families, [], bandwidths, arithmetic)))
 
 
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=20), st.lists(values, max_size=12),

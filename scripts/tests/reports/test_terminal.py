@@ -4,24 +4,20 @@
 from __future__ import annotations
 
 import io
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from conftest import Loader
-from hypothesis import given, settings
+from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
 from builders import failed, google, google_row, row, run, scaled
 from comparisons import comparison, of_every_kind, verdict, with_text
-from drawn import SVG
 from hostile_text import HOSTILE
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
-from warpgauge.reports.drawing.picture import GAP, LETTER
-from warpgauge.reports.formats.svg import render as svg
 from warpgauge.reports.formats.terminal import plain, render, render_values
 from warpgauge.system.layout import wrapped_name
 from warpgauge.system.text import percent
@@ -260,38 +256,6 @@ def test_a_row_that_is_no_result_fits_and_says_why(loaded: Loader, width: int) -
     assert "1.620 GHz" in text
     assert "80 %" not in text
     assert text.startswith("NOT DECIDED  1 not comparable")
-
-
-def test_a_picture_has_every_line_of_the_terminal_in_its_columns_and_colours() -> None:
-    found = of_every_kind()
-    console = Console(file=io.StringIO(), width=100, record=True)
-    render(found, console, verbose=True)
-    lines = console.export_text().rstrip().splitlines()
-    picture = ElementTree.fromstring(svg(found))
-    drawn: dict[float, list[tuple[float, str]]] = {}
-    kinds = set()
-    for one in picture.iter(f"{SVG}text"):
-        text = one.text or ""
-        assert float(one.attrib["textLength"]) == pytest.approx(LETTER * cell_len(text))
-        column = (float(one.attrib["x"]) - GAP) / LETTER
-        drawn.setdefault(float(one.attrib["y"]), []).append((column, text))
-        kinds |= {*one.attrib["class"].split()}
-    # Each line's words stand where the terminal has them.
-    texts = [drawn[at] for at in sorted(drawn)]
-    wanted = [line for line in lines if line.strip()]
-    assert len(texts) == len(wanted)
-    for words, line in zip(texts, wanted, strict=True):
-        for column, text in words:
-            assert line[round(column) :].startswith(text)
-    assert {"wg-slower", "wg-c2", "wg-c4", "wg-bold", "wg-faint"} <= kinds
-
-
-@given(HOSTILE)
-@settings(max_examples=30)
-def test_hostile_text_is_no_more_than_text_in_a_picture(text: str) -> None:
-    picture = ElementTree.fromstring(svg(with_text(text)))  # which is well-formed
-    tags = {one.tag.removeprefix(SVG) for one in picture.iter()}
-    assert tags == {"svg", "style", "rect", "text"}
 
 
 def plain_sides(loaded: Loader, **cpu: float) -> tuple[Record, Record]:

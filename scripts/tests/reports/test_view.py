@@ -114,7 +114,7 @@ def test_changed_rows_are_grouped_by_cause_the_worst_first() -> None:
     groups = View(comparison(rows)).groups
     assert [(group.title, [row.name for row in group.rows]) for group in groups] == [
         ("slower: no cause found", ["a/2"]),
-        ("slower: local bytes (spills) 0 → 96", ["a/3", "a/1"]),
+        ("slower, 2 rows: local bytes (spills) 0 → 96", ["a/3", "a/1"]),
         ("faster: no cause found", ["a/4"]),
         ("failed", ["a/5", "a/6"]),
     ]

@@ -147,6 +147,13 @@ class Row:
         return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted)),)
 
     @property
+    def details(self) -> tuple[str, ...]:
+        """What a report shows below the row, whose group names the cause of a change."""
+        why = foreign(self.verdict.why.paragraph, LONGEST_TEXT) if self.verdict.why else ""
+        causes = "" if self.verdict.is_changed else self.cause
+        return (*filter(None, (why, *self.reasons, causes)),)
+
+    @property
     def size(self) -> str:
         """The change or the bound that is shown first; else the verdict."""
         one = self.verdict
@@ -199,7 +206,8 @@ class Group:
 
     @property
     def title(self) -> str:
-        return f"{self.word}: {self.cause}" if self.cause else self.word
+        count = f", {len(self.rows)} rows" if self.cause and len(self.rows) > 1 else ""
+        return f"{self.word}{count}: {self.cause}" if self.cause else self.word
 
 
 @dataclass(frozen=True)
@@ -432,6 +440,16 @@ def side(record: Record) -> str:
         changed = " and changes" if context.get("dirty") == "true" else ""
         facts.append(f"commit {short(context['commit'])}{changed}")
     return inert(" · ".join(facts))
+
+
+def side_name(record: Record) -> str:
+    """Return the commit, or else the path, in a few words, inert."""
+    if not record.sessions:
+        return "none"
+    context = newest(record).context
+    changed = " and changes" if context.get("dirty") == "true" else ""
+    commit = f"{short(context['commit'])}{changed}" if context.get("commit") else ""
+    return inert(commit or str(nearby(record.path)))
 
 
 def gpu_name(record: Record) -> str:

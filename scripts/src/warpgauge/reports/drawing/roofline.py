@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import CEILING, DOTS, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series, Vertical
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -19,6 +20,7 @@ _SAME, _ONE_SLOPE = 0.03, 0.1
 
 _MARGIN = 1.6  # from the outermost points to the ends of the ceilings, as a factor
 _MOST_POINTS = 400  # more are not distinguishable
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 
 
@@ -32,10 +34,14 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Points of FLOP per byte and FLOP/s by family, at least one, and ceilings."""
+    """Points of FLOP per byte and FLOP/s by family, at least one, and ceilings.
+
+    `before` holds the baseline's points beside the candidate's, of rows that changed.
+    """
 
     title: str
     families: Mapping[str, Sequence[Point]]
+    before: Sequence[tuple[Point, Point]] = ()
     bandwidths: Sequence[Ceiling] = ()
     arithmetic: Sequence[Ceiling] = ()
 
@@ -50,8 +56,13 @@ class _Row:
     rate: float
 
 
-def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
-    """Return the candidate's rows that state flops and bytes; None if there is none.
+def of_run(
+    verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _NOTHING
+) -> Roofline | None:
+    """Return the rows that state flops and bytes; None if there is none.
+
+    Rows that changed have a label, and a line from the baseline's point; `links` are addresses by
+    name.
 
     A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
     without flops have the same one, unless rows of another intensity have the same rate.
@@ -63,7 +74,9 @@ def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
         moved, flops, fraction = (known.get(key, 0.0) for key in _RATES)
         if min(moved, flops, fraction) > 0 and len(rows) < _MOST_POINTS:
             told = f"{one.name}: {quantity(flops, 'FLOP/s')}, {of_limit(fraction)} of its limit"
-            point = Point(flops / moved, flops, told=told)
+            label = one.name if one.is_changed else ""
+            href = links.get(one.name, "")
+            point = Point(flops / moved, flops, told=told, label=label, href=href)
             rows.append(_Row(one, point, moved / fraction, flops / fraction))
         elif min(moved, fraction) > 0 and not flops:
             bandwidths.add(float(f"{moved / fraction:.3g}"))
@@ -79,15 +92,25 @@ def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
     families: dict[str, list[Point]] = {}
     for row in sorted(rows, key=lambda row: row.verdict.family):
         families.setdefault(row.verdict.family, []).append(row.point)
+    changed = [row for row in rows if row.verdict.is_changed]
     slopes = [row for row in rows if is_limited_by_bytes(row)]
     levels = [row for row in rows if row not in slopes]
     highest = [row.bandwidth for row in slopes] or [*bandwidths]
     return Roofline(
         title,
         families,
+        [(before, row.point) for row in changed for before in _before(row.verdict)],
         [Ceiling("bandwidth", group[-1]) for group in _groups(highest, _ONE_SLOPE)],
         [_ceiling_of(group, levels) for group in _groups([row.rate for row in levels], _SAME)],
     )
+
+
+def _before(verdict: Verdict) -> Iterator[Point]:
+    """Yield the baseline's point, if its rates are known."""
+    known = rates_of(verdict.baseline_counters)
+    moved, flops = (known.get(key, 0.0) for key in _RATES[:2])
+    if min(moved, flops) > 0:
+        yield Point(flops / moved, flops)
 
 
 def _agree(one: float, other: float) -> bool:
@@ -125,7 +148,8 @@ def drawn(roofline: Roofline) -> str:
     roof = max((one.rate for one in roofline.arithmetic), default=math.inf)
     xs = [point.x for point in points] + [one.rate / steepest for one in roofline.arithmetic]
     low, high = min(filter(None, xs)) / _MARGIN, max(xs) * _MARGIN
-    lowest = min(point.y for point in points) / _MARGIN
+    tails = [point for pair in roofline.before for point in (*pair, None)]
+    lowest = min(point.y for point in (*points, *filter(None, tails))) / _MARGIN
     ceilings: list[tuple[str, Sequence[Point]]] = []
     for one in reversed(roofline.bandwidths):
         # From the height of the lowest point to the highest level.
@@ -134,14 +158,22 @@ def drawn(roofline: Roofline) -> str:
             slope = [Point(x, x * one.rate) for x in ends]
             ceilings.append((_label(one, "B/s"), slope))
     for one in reversed(roofline.arithmetic):
-        level = [Point(x, one.rate) for x in (max(low, one.rate / steepest), high)]
+        ends = [max(low, one.rate / steepest), high]
+        level = [Point(ends[0], one.rate, label=one.name), Point(ends[1], one.rate)]
         ceilings.append((_label(one, "FLOP/s"), level))
     every = [Series(name, of, at, DOTS) for at, (name, of) in enumerate(roofline.families.items())]
     # Colours of their own tell which ceiling is which.
     every[:0] = [Series(*one, at, CEILING) for at, one in enumerate(ceilings, len(every))]
-    y = Vertical("arithmetic rate", lambda rate: picture.short(quantity(rate, "FLOP/s")), True)
+    every += [Series("", tails, None, BEFORE)] if tails else []
+    highest = max(point.y for series in every for point in series.drawn)
+    # With room for the label of the highest ceiling.
+    y = Vertical("arithmetic rate", _rate_words, True, (lowest, highest * _MARGIN))
     x = "arithmetic intensity, FLOP/B"
     return lines.drawn(every, roofline.title, x, y, decimal=True)
+
+
+def _rate_words(rate: float) -> str:
+    return picture.short(quantity(rate, "FLOP/s"))
 
 
 def _label(one: Ceiling, unit: str) -> str:

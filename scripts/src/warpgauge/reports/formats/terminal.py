@@ -132,7 +132,7 @@ def _table(view: View, console: Console, show_all: bool) -> None:
         print_text(console, columns.line(heading), style="dim")
     for group, members in shown:
         title = Text(group.word, _STYLES.get(group.word, "yellow"))
-        title.append(f": {text.plain(group.cause)}" if group.cause else "", "not bold default")
+        title.append(text.plain(group.title.removeprefix(group.word)), "not bold default")
         print_text(console, title)
         for row in members:
             print_text(console, columns.line(cells[row.name]))
