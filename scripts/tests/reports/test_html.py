@@ -200,7 +200,7 @@ def test_without_the_script_a_link_leads_to_its_row_of_the_table() -> None:
     assert rows_linked(parsed) == anchors
 
 
-def test_the_history_of_a_changed_row_is_drawn_and_stands_small_beside_it() -> None:
+def test_the_history_of_a_changed_row_is_drawn() -> None:
     page = render(measured(), histories={"gemm/a": COURSE, "gemm/b": COURSE, "gemm/gone": COURSE})
     assert page.count("the nights</text>") == page.count('class="spark"') == 1
 

@@ -12,9 +12,8 @@ from hypothesis import example, given, settings
 
 from drawn import SVG, Drawn
 from hostile_text import HOSTILE
-from warpgauge.reports.drawing import course, fleets, lines, picture, roofline
+from warpgauge.reports.drawing import course, lines, picture, roofline
 from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
-from warpgauge.reports.drawing.fleets import Ranks
 from warpgauge.reports.drawing.lines import Point, Series, Vertical
 from warpgauge.reports.drawing.roofline import Ceiling, Roofline
 
@@ -37,7 +36,6 @@ OF_TEXT: dict[str, Callable[[str, str], str]] = {
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
                [ChangePoint(1, 1.0, 0.5, 1.5, told)], [Event(1, name, told)])
     ),
-    "ranks": lambda name, told: fleets.ranks(Ranks(name, told, [1.0, 2.0], [name, told], 1.5)),
 }  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
 

@@ -8,16 +8,16 @@ import re
 from functools import partial
 
 import msgspec
+import numpy as np
 from markupsafe import Markup
 from rich.console import Console
 
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.reports import pages as site
-from warpgauge.reports.drawing import fleets
-from warpgauge.reports.drawing.fleets import Ranks
+from warpgauge.reports.drawing.small import strip
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import Count, written
-from warpgauge.statistics.fleets import FEWEST_UNITS, GPU_ALPHA
+from warpgauge.statistics.fleets import FEWEST_UNITS
 from warpgauge.system import contract, layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line, print_text
@@ -138,7 +138,7 @@ def _page(report: Report) -> str:
         title, *why = _judged(model)
         outliers = [*map(_table_row, model.outliers[:_OUTLIERS_OF_PAGE])]
         shown = {"title": title, "why": why, "outliers": outliers}
-        models.append({**shown, "ranks": _ranks(model), "heat_map": _heat_map(model)})
+        models.append({**shown, "strip": _strip(model), "heat_map": _heat_map(model)})
     values = {"models": models, "notes": _notes(report)}
     return site.render("fleet.html", headline(report), values, mark=_MARK)
 
@@ -149,15 +149,11 @@ def _table_row(outlier: Outlier) -> tuple[str | list[str], ...]:
     return _named(outlier), _slowest(outlier), slow, [*group, *outlier.advice]
 
 
-def _ranks(model: Model) -> Markup:
-    """Return all GPUs by their evidence."""
+def _strip(model: Model) -> Markup:
+    """Return a dot for each GPU: its median change over the fleet's median."""
     if model.found is None:
         return Markup("")
-    values = [-math.log10(p) for p in model.found.gpus.p]
-    names = [inert(gpu.uuid) for gpu in model.measured.gpus]
-    title = f"{model.name}: evidence that a GPU is slower"
-    limit = -math.log10(GPU_ALPHA / len(values))
-    return Markup(fleets.ranks(Ranks(title, "-log10 of p", values, names, limit)))
+    return Markup(strip([math.expm1(np.nanmedian(its)) for its in model.found.gpus.excess], 0.0))
 
 
 def _heat_map(model: Model) -> dict[str, object]:

@@ -46,7 +46,8 @@ def bar(change: Change, tolerance: float, kind: str) -> str:
 
 def strip(changes: Sequence[float], tolerance: float) -> str:
     """Return a dot for each change."""
-    dots = "".join(f'<circle cx="{_at(one):.1f}" cy="7" r="2"/>' for one in changes)
+    places = dict.fromkeys(f"{_at(change):.1f}" for change in changes)
+    dots = "".join(f'<circle cx="{place}" cy="7" r="2"/>' for place in places)
     return _small("bar strip", plural(len(changes), "change"), _ground(tolerance) + dots)
 
 
