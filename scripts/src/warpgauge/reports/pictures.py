@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from warpgauge.records.counters import rates_of
-from warpgauge.records.model import Record, by_family
+from warpgauge.records.model import by_family
 from warpgauge.records.names import numbers_of
-from warpgauge.reports import sweep as reports
+from warpgauge.reports.drawing import lines
 from warpgauge.reports.drawing import roofline as drawing
+from warpgauge.reports.drawing.lines import BEFORE, TIMES, Point, Series
 from warpgauge.reports.drawing.small import FEWEST_POINTS
 from warpgauge.reports.view import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant, interval, named
+from warpgauge.verdict.sweep import named
 
 _LINES, _SWEEPS = 8, 30  # the most lines that can be told apart; the most pictures
 
@@ -40,8 +40,8 @@ def sweeps(comparison: Comparison) -> Iterator[tuple[str, str]]:
     for family, axis, variants in found[:_SWEEPS]:
         size = plural(len(variants), "variant")
         size += "" if len(variants) <= _LINES else f", the first {_LINES} of which are drawn"
-        drawn = _sweep(comparison.candidate, axis, dict([*variants.items()][:_LINES]))
-        yield f"{family} over {axis}: {size}", drawn
+        title = f"{family} over {axis}"
+        yield f"{title}: {size}", _drawn(title, axis, dict([*variants.items()][:_LINES]))
 
 
 def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
@@ -58,31 +58,16 @@ def _variants(family: Sequence[Verdict], axis: str) -> dict[str, _Points]:
     }
 
 
-def _sweep(candidate: Record, axis: str, variants: Mapping[str, _Points]) -> str:
-    made = tuple(
-        Variant(name, {value: _point(one, candidate) for value, one in points.items()})
-        for name, points in variants.items()
-    )
-    before = {
-        name: {
-            value: one.baseline_seconds
-            for value, one in points.items()
-            if one.baseline_seconds is not None
-        }
-        for name, points in variants.items()
-    }
-    return reports.drawn(Sweep(candidate, axis, made), before)
-
-
-def _point(one: Verdict, candidate: Record) -> Measured | Gap:
-    if one.candidate_seconds is None:
-        return Gap(one.name, one.outcome.value, one.reason)
-    row = candidate.rows.get(one.name)
-    times = [*row.process_medians.values()] if row and not candidate.single_process else []
-    known = None
-    if times and _are_times(times[-1]):
-        known = interval(one.candidate_seconds, times[-1])
-    return Measured(one.candidate_seconds, known, rates_of(one.counters))
+def _drawn(title: str, axis: str, variants: Mapping[str, _Points]) -> str:
+    """Return times over the axis, those of the baseline pale."""
+    now, before = [], []
+    for at, (name, points) in enumerate(variants.items()):
+        sides = [(x, one.baseline_seconds, one.candidate_seconds) for x, one in points.items()]
+        older = [Point(x, base) if base else None for x, base, _ in sides]
+        newer = [Point(x, time, told=points[x].name) if time else None for x, _, time in sides]
+        now.append(Series(name, newer, at))
+        before += [Series(name, older, at, BEFORE)] if any(older) else []
+    return lines.drawn([*before, *now], title, axis, TIMES)
 
 
 def _are_times(seconds: Iterable[float]) -> bool:

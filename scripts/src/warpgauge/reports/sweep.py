@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,7 +14,7 @@ from rich.text import Text
 
 from warpgauge.records.counters import RATES, speed
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import BEFORE, CEILING, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import CEILING, TIMES, Point, Series
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -23,15 +22,10 @@ from warpgauge.system.layout import print_facts, print_text, wrapped_name
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
-_NOTHING: Mapping[str, Mapping[float, float]] = MappingProxyType({})
-
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 
 # Ceilings are measured in each process, so they differ slightly between variants.
 _SAME_CEILING = 0.02
-
-# A line or ceiling that exceeds another line by this factor makes the axis logarithmic.
-_FAR_ABOVE = 8.0
 
 # A later run replaces only files that contain it.
 MARK = "warpgauge lines over an axis"
@@ -110,11 +104,8 @@ def svg(sweep: Sweep) -> str:
     return picture.document(drawn(sweep), MARK)
 
 
-def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) -> str:
-    """Return the SVG element, as for `svg`; the axis of times is always logarithmic.
-
-    `before` holds the baseline's seconds by variant and value.
-    """
+def drawn(sweep: Sweep) -> str:
+    """Return the SVG element, as for `svg`."""
     shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
     measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
@@ -122,41 +113,26 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     rates = (key for key in _DRAWN if all(one.rates.get(key, 0.0) > 0 for one in measured))
     rate = next(rates, "")
 
-    def y(point: Measured, seconds: float) -> float:
-        """Return what is drawn of a point if it took `seconds`."""
-        return point.rates[rate] * point.time / seconds if rate else seconds
-
     def drawn_point(name: str, x: float, point: Measured) -> Point:
-        ends = sorted(y(point, seconds) for seconds in point.interval or ())
-        low, high = ends or (None, None)
+        # What is drawn of a point that took so many seconds.
+        drawn = [point.rates[rate] * point.time / seconds if rate else seconds
+                 for seconds in (point.time, *(point.interval or ()))]  # fmt: skip
+        low, high = sorted(drawn[1:]) or (None, None)
         told = f"{name}, {binary(x)}: {duration(point.time)}"
-        told += f", {quantity(y(point, point.time), _DRAWN[rate])}" if rate else ""
+        told += f", {quantity(drawn[0], _DRAWN[rate])}" if rate else ""
         if limit := of_limit(point.rates.get("limit_fraction")):
             told += f", {limit} of the roofline"
-        return Point(x, y(point, point.time), low, high, told)
+        return Point(x, drawn[0], low, high, told)
 
-    curves, older = [], []
+    curves = []
     for at, points in shown.items():
         name = sweep.variants[at].name
-        now = [drawn_point(name, x, point) if point else None for x, point in points.items()]
-        curves.append(Series(name, now, at))
-        seconds = before.get(name, {})
-        then = [
-            Point(x, y(point, seconds[x])) if point and x in seconds else None
-            for x, point in points.items()
-        ]
-        older.append(Series(name, then, at, BEFORE))
-    every = [*_ceilings(sweep, shown, rate), *(one for one in older if one.drawn), *curves]
-    highest = max(point.y for series in every for point in series.drawn)
+        line = [drawn_point(name, x, point) if point else None for x, point in points.items()]
+        curves.append(Series(name, line, at))
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    up = Vertical("time of an operation", lambda value: picture.short(duration(value)), True)
-    if rate:
-        size, unit = picture.unit_of(quantity(highest, _DRAWN[rate]), highest)
-        lowest = min(max(point.y for point in series.drawn) for series in curves)
-        far = highest > _FAR_ABOVE * lowest
-        up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
-    return lines.drawn(every, title, sweep.axis, up)
+    up = lines.of_rates(_DRAWN[rate]) if rate else TIMES
+    return lines.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
 
 
 def _curve(variant: Variant) -> _Curve:

@@ -33,7 +33,6 @@ from warpgauge.system.text import (
     percent_number,
     plain,
     plural,
-    span,
 )
 from warpgauge.verdict.comparison import (
     UNMEASURED,
@@ -117,6 +116,10 @@ class Row:
     def name(self) -> str:
         """The name, which is foreign text."""
         return self.verdict.name
+
+    @property
+    def family(self) -> str:
+        return self.verdict.family
 
     @property
     def word(self) -> str:
@@ -211,24 +214,6 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Family:
-    """Benchmarks of a family that are within tolerance, or controls of the host."""
-
-    name: str
-    rows: tuple[Row, ...]
-
-    @property
-    def most(self) -> str:
-        """Their largest bound; of controls, how far they moved."""
-        verdicts = [row.verdict for row in self.rows]
-        if verdicts[0].control:
-            ratios = [one.change.ratio for one in verdicts if one.change is not None]
-            return span(min(ratios), max(ratios)) if ratios else ""
-        bounds = [one.bound for one in verdicts if one.bound is not None]
-        return at_most(max(bounds)) if bounds else ""
-
-
-@dataclass(frozen=True)
 class View:
     comparison: Comparison
 
@@ -268,14 +253,9 @@ class View:
     def unmeasured(self) -> list[Row]:
         return self.of(*(outcome.word for outcome in _GRAVEST))
 
-    def families(self, word: str = WITHIN) -> list[Family]:
-        """Return the rows within tolerance, or the controls, by family."""
-        rows = {row.name: row for row in self.of(word)}
-        groups = by_family([row.verdict for row in rows.values()])
-        return [
-            Family(name, tuple(rows[one.name] for one in members))
-            for name, members in groups.items()
-        ]
+    def families(self, word: str) -> dict[str, list[Row]]:
+        """Return the rows of a verdict by family."""
+        return by_family(self.of(word))
 
     @cached_property
     def decisive(self) -> Row | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import DOTS, LEVEL, Flag, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import DOTS, LEVEL, Flag, Point, Series
 from warpgauge.system.text import duration, percent, span
 
 _LONGEST_DATE = 12
@@ -18,9 +18,9 @@ _LONGEST_DATE = 12
 # Half of a 95 % interval of a normal distribution, in standard errors.
 _HALF = 1.96
 
-# Bars are cut off this many typical bars beyond the range of all nights, so that one night with a
-# large error does not flatten the others.
-_LONGEST_BAR = 1.5
+# Bars are cut off this many typical bars beyond all nights, so that one night with a large error
+# does not flatten the others, and an axis spans so much that the labels of its ticks differ.
+_LONGEST_BAR, _LEAST = 1.5, 0.005
 
 # The axis is logarithmic if its range is a larger factor.
 _LOGARITHMIC = 5.0
@@ -72,8 +72,10 @@ class Course:
 
 def drawn(course: Course) -> str:
     """Return the SVG element."""
-    low, high, is_logarithmic = _range(course.nights)
-    y = Vertical("time of an operation", picture.seconds_words(high), is_logarithmic, (low, high))
+    times, errors = zip(*((night.seconds, night.error) for night in course.nights), strict=True)
+    room = max(_LONGEST_BAR * _HALF * median(errors), _LEAST)
+    low, high = min(times) / math.exp(room), max(times) * math.exp(room)
+    y = replace(lines.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
     flags = [
@@ -93,20 +95,6 @@ def drawn(course: Course) -> str:
 
 def _short(words: str) -> str:
     return picture.shortened(words, _LONGEST_DATE)
-
-
-def _range(nights: Sequence[Night]) -> tuple[float, float, bool]:
-    """Return the range of nights with their bars, and whether its axis is logarithmic."""
-    times = [math.log(night.seconds) for night in nights]
-    bars = [_HALF * night.error for night in nights]
-    longest = _LONGEST_BAR * median(bars)
-    ends = [(at - bar, at + bar) for at, bar in zip(times, bars, strict=True)]
-    low = math.exp(max(min(low for low, _ in ends), min(times) - longest))
-    high = math.exp(min(max(high for _, high in ends), max(times) + longest))
-    if high / low > _LOGARITHMIC:
-        return low / 1.1, high * 1.1, True
-    room = max(0.05 * (high - low), picture.LEAST * high)
-    return low - room, high + room, False
 
 
 def _point(index: int, night: Night) -> Point:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
-from warpgauge.system.text import binary
+from warpgauge.system.text import binary, duration, quantity
 
 _WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
 _BOTTOM = 58.0  # the labels and the title of the horizontal axis
@@ -86,6 +86,14 @@ class Vertical:
     words: Words = "{:g}".format
     is_logarithmic: bool = False
     ends: tuple[float, float] | None = None
+
+
+TIMES = Vertical("time of an operation", lambda seconds: picture.short(duration(seconds)), True)
+
+
+def of_rates(unit: str) -> Vertical:
+    """Return the logarithmic axis of rates in a unit: ``FLOP/s``."""
+    return Vertical("rate", lambda rate: picture.short(quantity(rate, unit)), True)
 
 
 @dataclass(frozen=True)

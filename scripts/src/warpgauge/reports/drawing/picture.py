@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
-from warpgauge.system.text import duration, inert
+from rich.cells import cell_len, set_cell_size
+
+from warpgauge.system.text import inert
 
 # The width of a letter of 12 pixels' size and the height of a line, in pixels, as are all
 # coordinates. The font is monospaced, so that texts fit in any browser.
@@ -107,21 +108,13 @@ def title_width(words: str) -> float:
 
 def shortened(words: str, longest: int = LONGEST_NAME) -> str:
     """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
-    shown, room = inert(words[: longest + 1]), longest
-    for at, char in enumerate(shown):
-        room -= _letters(char)
-        if room < 0:
-            return f"{shown[:at]}…"
-    return shown
+    shown = inert(words[: longest + 1])
+    return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
 
 
 def width_of(words: str) -> float:
     """Return the width of inert text in pixels."""
-    return LETTER * sum(map(_letters, words))
-
-
-def _letters(char: str) -> int:
-    return 2 if east_asian_width(char) in "WF" else 1
+    return LETTER * cell_len(words)
 
 
 def _classes(kinds: str) -> str:
@@ -149,9 +142,6 @@ class Sign:
             yield mark(x + 13, y, self.kinds, self.path)
         yield text(x + 34, y + 4, shortened(self.name))
 
-
-# An axis spans at least this share of its values, so that the labels of its ticks differ.
-LEAST = 1e-4
 
 Words = Callable[[float], str]
 
@@ -230,18 +220,6 @@ def short(words: str) -> str:
     """Return ``2 µs`` for ``2.000 µs``."""
     number, _, unit = words.partition(" ")
     return f"{float(number):g} {unit}"
-
-
-def unit_of(words: str, value: float) -> tuple[float, str]:
-    """Return the size and the name of the unit in which `words` state a `value` above zero."""
-    number, unit = words.split(" ", 1)
-    return 10.0 ** round(math.log10(value / float(number))), unit
-
-
-def seconds_words(highest: float) -> Words:
-    """Return the labels' format for times up to `highest`, all in the same unit."""
-    size, unit = unit_of(duration(highest), highest)
-    return lambda value: f"{value / size:.9g} {unit}"
 
 
 def frame(

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -167,13 +167,9 @@ def drawn(roofline: Roofline) -> str:
     every += [Series("", tails, None, BEFORE)] if tails else []
     highest = max(point.y for series in every for point in series.drawn)
     # With room for the label of the highest ceiling.
-    y = Vertical("arithmetic rate", _rate_words, True, (lowest, highest * _MARGIN))
+    y = replace(lines.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
     x = "arithmetic intensity, FLOP/B"
     return lines.drawn(every, roofline.title, x, y, decimal=True)
-
-
-def _rate_words(rate: float) -> str:
-    return picture.short(quantity(rate, "FLOP/s"))
 
 
 def _label(one: Ceiling, unit: str) -> str:

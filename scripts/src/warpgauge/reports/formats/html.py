@@ -138,8 +138,8 @@ def _groups(view: View, rows: Sequence[Row]) -> Iterator[_Group]:
         seen.add(group.word)
         if group.word in _FOLDED:
             yield _Group(group.word, f"{group.word}, {plural(len(group.rows), 'row')}", (), first)
-            for family in view.families(group.word):
-                yield _Group(group.word, "", family.rows, family=family.name)
+            for family, members in view.families(group.word).items():
+                yield _Group(group.word, "", members, family=family)
         elif group.word != CONTROL:
             yield _Group(group.word, group.title, group.rows, first)
 
