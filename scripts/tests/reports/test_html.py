@@ -240,7 +240,8 @@ def test_a_family_is_drawn_along_an_axis_of_four_values_with_its_baseline() -> N
 
 def test_a_family_is_drawn_along_numbers_and_not_along_text() -> None:
     rows = [verdict(f"scale/a/order:{order}/alpha:{alpha}", seconds=1e-6)
-            for order in ("row", "column", "tiled") for alpha in ("1e-9", "0.5", "1", "2")]  # fmt: skip
+            for order in ("row", "column", "tiled")
+            for alpha in ("1e-9", "0.5", "1", "2")]  # fmt: skip
     picture = sweeps(comparison(rows))
     assert re.findall("<summary>([^<]*):", picture) == ["scale over alpha"]
     assert "scale/a/order:row</text>" in picture

@@ -19,7 +19,7 @@ from hostile_text import HOSTILE
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
 from warpgauge.reports.formats.terminal import plain, render, render_values
-from warpgauge.system.layout import wrapped_name
+from warpgauge.system.layout import print_text, wrapped_name
 from warpgauge.system.text import percent
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.judge import judge
@@ -169,6 +169,16 @@ def test_a_refused_comparison_is_one_sentence_and_no_table(loaded: Loader) -> No
     first = "NOT DECIDED  Not compared: The candidate was measured on NVIDIA Other"
     assert text.startswith(first)
     assert "a/b" not in text
+
+
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    words = "sizes: 1.234 ms, 12 %, 3.4 GB/s, 5.6 TFLOP/s, 7 ns"
+    for width in range(12, 40):
+        stream = io.StringIO()
+        print_text(Console(file=stream, width=width), words)
+        lines = stream.getvalue().splitlines()
+        assert " ".join(lines) == words
+        assert not any(line[-1].isdigit() for line in lines)
 
 
 def test_long_names_break_after_their_slashes() -> None:
