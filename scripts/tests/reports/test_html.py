@@ -21,10 +21,9 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.row import Moved, Pair, Row, Why
 from warpgauge.reports import recorded
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.roofline import of_run
 from warpgauge.reports.formats.html import render
 from warpgauge.reports.pages import hash_of
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 
@@ -245,33 +244,6 @@ def test_a_family_is_drawn_along_numbers_and_not_along_text() -> None:
     picture = sweeps(comparison(rows))
     assert re.findall("<summary>([^<]*):", picture) == ["scale over alpha"]
     assert "scale/a/order:row</text>" in picture
-
-
-def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
-    def row(name: str, intensity: float, limit: float, fraction: float) -> Verdict:
-        speed = fraction * limit
-        return verdict(name, bytes_per_second=speed / intensity, flops_per_second=speed,
-                       limit_fraction=fraction)  # fmt: skip
-
-    rows = [
-        row("gemm/a/f32/n:64", 100.0, 5e13, 0.5),
-        row("gemm/b/f32/n:128", 200.0, 5.01e13, 0.9),
-        row("gemm/b/bf16/n:128", 400.0, 8e14, 0.7),
-        row("gemm/skinny/bf16/n:64", 1.0, 4e12, 0.8),  # as fast as the copy's 4 TB/s lets it be
-        verdict("copy/d2d", bytes_per_second=3e12, limit_fraction=0.75),
-        verdict("copy/h2d", bytes_per_second=3e10, limit_fraction=0.6),
-        verdict("gemm/nothing", flops_per_second=1e12),
-    ]
-    found = of_run(rows, "a title")
-    assert found
-    (points,) = found.families.values()
-    told = [point.told for point in points]
-    assert all(text.startswith(row.name) for text, row in zip(told, rows[:4], strict=True))
-    assert [(one.name, one.rate) for one in found.bandwidths] == [("bandwidth", 4e12)]
-    assert [one.name for one in found.arithmetic] == ["f32", "bf16"]
-    assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
-    assert "arithmetic intensity" in render(comparison(rows))
-    assert of_run(rows[4:], "a title") is None
 
 
 def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:

@@ -10,18 +10,23 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 
+from comparisons import verdict
 from drawn import SVG, Drawn
 from hostile_text import HOSTILE
 from warpgauge.reports.drawing import course, lines, picture, roofline
 from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
 from warpgauge.reports.drawing.lines import Point, Series, Vertical
-from warpgauge.reports.drawing.roofline import Ceiling, Roofline
+from warpgauge.verdict.comparison import Outcome, Verdict
+
+
+def rated(name: str) -> Verdict:
+    return verdict(name, Outcome.REGRESSION, 0.1, bytes_per_second=1e9, flops_per_second=1e9,
+                   limit_fraction=0.5)  # fmt: skip
+
 
 PICTURES = {
     "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
-    "roofline": roofline.drawn(
-        Roofline("t", {"a": [Point(1, 1)]}, [], [Ceiling("a", 1)], [Ceiling("b", 2)])
-    ),
+    "roofline": roofline.drawn([rated("a/b")], "t"),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
@@ -29,8 +34,7 @@ OF_TEXT: dict[str, Callable[[str, str], str]] = {
         [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
     ),
     "roofline": lambda name, told: roofline.drawn(
-        Roofline(told, {name: [Point(1, 1, told=told, label=name)]}, [],
-                 *[[Ceiling(name, 2)]] * 2)
+        [rated(f"{name}/{told}"), rated(name), rated("a/b")], told, {name: "#x"}
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],

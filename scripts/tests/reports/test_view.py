@@ -159,22 +159,6 @@ def test_of_several_causes_the_one_that_tells_most_comes_first_and_same_code_las
     assert cause(faster) == f"{registers}; {spills}; {SAME_CODE}"
 
 
-@pytest.mark.parametrize(
-    ("p", "words"), [(0.5, "p = 0.5"), (0.00149, "p = 0.0015"), (0.00099, "p < 0.001")]
-)
-def test_confidence_is_how_it_was_found_and_by_what_chance(p: float, words: str) -> None:
-    def confidence(one: Verdict) -> tuple[str, ...]:
-        return View(comparison([one])).rows[0].confidence
-
-    assert confidence(replace(slower(), p=p)) == ("screened only", words)
-    paired = replace(slower(Evidence.PAIRED), p=p, processes=(14, 14))
-    assert confidence(paired) == ("alternating, 14 pairs", words)
-    assert confidence(replace(paired, evidence=Evidence.LOCK_STEP)) == (
-        "in lock-step, 14 pairs",
-        words,
-    )
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "benchmarks"

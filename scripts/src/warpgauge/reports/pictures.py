@@ -78,5 +78,4 @@ def _are_times(seconds: Iterable[float]) -> bool:
 def roofline(comparison: Comparison, links: Mapping[str, str]) -> str:
     """Return the rows by arithmetic intensity, or ""; `links` are addresses by name."""
     title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
-    found = drawing.of_run(comparison.verdicts, title, links)
-    return drawing.drawn(found) if found else ""
+    return drawing.drawn(comparison.verdicts, title, links)

@@ -167,19 +167,6 @@ class Row:
         return self.word if one.bound is None else at_most(one.bound)
 
     @property
-    def confidence(self) -> tuple[str, ...]:
-        """How it was found and by what chance: ``in lock-step, 14 pairs`` and ``p < 0.001``."""
-        one = self.verdict
-        if one.by_time is not None:
-            return ("exact",)  # resources have no noise
-        how = _HOW[one.evidence]
-        if one.in_pairs and one.processes is not None:
-            how += f", {plural(one.processes[0], 'pair')}"
-        # Smaller values add nothing.
-        chance = "" if one.p is None else "p < 0.001" if one.p < 0.001 else f"p = {one.p:.2g}"
-        return (*filter(None, (how, chance)),)
-
-    @property
     def sentence(self) -> str:
         """What was found and why: ``+5.0 % (95 % interval …), 60 µs → …``."""
         shown = self.numbers
@@ -189,14 +176,6 @@ class Row:
         cause = f"likely cause: {self.cause}" if self.causes else ""
         parts = (bound, *self.reasons, change if shown.change else "", limit, cause)
         return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
-
-
-_HOW = {
-    Evidence.NONE: "",
-    Evidence.SCREENED: "screened only",
-    Evidence.PAIRED: "alternating",
-    Evidence.LOCK_STEP: "in lock-step",
-}
 
 
 @dataclass(frozen=True)
