@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
+from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Words
 from warpgauge.system.text import binary, duration, quantity
 
 _WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
 _BOTTOM = 58.0  # the labels and the title of the horizontal axis
 _LONGEST_LABEL = 40
+_OF_SIGN = 34.0  # pixels of a sign in the legend, with the space behind it
 
 # Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
 _HIGHEST_BAND = 1.15
@@ -67,12 +68,18 @@ class Series:
         return [[one for one in group if one is not None] for there, group in groups if there]
 
     @property
-    def sign(self) -> Sign:
-        """Its entry in the legend."""
-        colour = picture.series(self.colour)
-        path = picture.marker(self.colour) if self.kind in (SOLID, DOTS) else ""
-        kinds = f"mark {colour}" if self.kind else f"dot {colour}"
-        return Sign(self.name, kinds, path, self.kind and f"{self.kind} {colour}")
+    def style(self) -> str:
+        """The class of its colour."""
+        return picture.series(self.colour)
+
+    @property
+    def mark(self) -> str:
+        """The path of its marks, if it has any."""
+        return picture.marker(self.colour) if self.kind in (SOLID, DOTS) else ""
+
+    def marked(self, x: float, y: float, told: str = "") -> str:
+        kind = "mark" if self.kind else "dot"
+        return picture.mark(x, y, f"{kind} {self.style}", self.mark, told)
 
 
 @dataclass(frozen=True)
@@ -125,9 +132,9 @@ def drawn(
     left = picture.margin(y_ticks, y.words)
     axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
     across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
-    signs = [one.sign for one in every if one.kind != BEFORE]
-    signs += [Sign(_BEFORE, "", line="bar ink")] if len(signs) < len(every) else []
-    height = _TOP + LINE * (len(signs) + 1)
+    explained = [one for one in every if one.kind != BEFORE]
+    explained += [Series(_BEFORE, (), None, BEFORE)] if len(explained) < len(every) else []
+    height = _TOP + LINE * (len(explained) + 1)
     right = across.end + GAP
     body = [
         *picture.frame(title, across, up, (x_ticks, y_ticks)),
@@ -135,11 +142,22 @@ def drawn(
         *(band for one in every for band in _bands(across, up, one)),
         *(part for one in every for part in _line(across, up, one)),
         *_labels(across, up, every),
-        *(part for at, sign in enumerate(signs) for part in sign.drawn(right, _TOP + LINE * at)),
+        *_legend(explained, right, _TOP),
     ]
-    width = right + max(sign.width for sign in signs)
+    names_end = max(picture.width_of(picture.shortened(one.name)) for one in explained)
+    width = right + _OF_SIGN + names_end
     width = max(width, left + picture.title_width(title)) + GAP
     return picture.element(body, width, max(up.start + _BOTTOM, height), title)
+
+
+def _legend(every: Sequence[Series], x: float, y: float) -> Iterator[str]:
+    for at, one in enumerate(every):
+        height = y + LINE * at
+        if one.kind:
+            yield picture.line(f"{one.kind} {one.style}", [(x, height), (x + 26, height)])
+        if one.mark:
+            yield one.marked(x + 13, height)
+        yield picture.text(x + _OF_SIGN, height + 4, picture.shortened(one.name))
 
 
 def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, Sequence[float]]:
@@ -180,19 +198,15 @@ def _of_numbers(axis: Axis, every: Sequence[Series], decimal: bool) -> tuple[Axi
 def _powers(xs: Sequence[float], x: Axis) -> list[float]:
     """Return powers of two, spaced as their labels need, or the values if these lie between."""
     first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-    if first == last or any(isinstance(one, float) for one in xs):
+    if first >= last or any(isinstance(one, float) for one in xs):
         return x.spread(xs)
-    # 2^10 and 2^20 belong to every step.
-    for step in (1, 2, 5, 10):
-        chosen = [2**power for power in range(first, last + 1) if power % step == 0]
-        if x.spread(chosen) == chosen:
-            break
-    return [*chosen] if len(chosen) > 1 else x.spread(xs)
+    # 2^10, 2^20, ... have room first, then what lies halfway between.
+    powers = sorted(range(first, last + 1), key=lambda power: (power % 10 > 0, power % 5 > 0))
+    return x.spread(2**power for power in powers)
 
 
 def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
     """Yield the intervals: a band, or a bar for a single point, or for each of the DOTS."""
-    colour = picture.series(one.colour)
     for part in one.parts:
         known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
         highs = [(x.at(at), y.at(high)) for at, _, high in known]
@@ -200,23 +214,21 @@ def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
         if known and one.kind == DOTS:
             bars = (f"M{at:.2f} {top:.2f}V{y.at(low):.2f}"
                     for (at, top), (_, low, _) in zip(highs, known, strict=True))  # fmt: skip
-            yield picture.shape("path", f"error {colour}", f'd="{"".join(bars)}"')
+            yield picture.shape("path", f"error {one.style}", f'd="{"".join(bars)}"')
         elif len(known) == 1:
-            yield picture.line(f"bar {colour}", [*lows, *highs])
+            yield picture.line(f"bar {one.style}", [*lows, *highs])
         elif known:
             corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
+            yield picture.shape("polygon", f"band {one.style}", f'points="{corners}"')
 
 
 def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    sign = one.sign
     for part in one.parts:
+        corners = [(x.at(point.x), y.at(point.y)) for point in part]
         if one.kind:
-            corners = [(x.at(point.x), y.at(point.y)) for point in part]
-            yield picture.line(f"{one.kind} {picture.series(one.colour)}", corners)
-        for point in part if sign.path else ():
-            shown = picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
-            yield picture.link(point.href, shown, point.told)
+            yield picture.line(f"{one.kind} {one.style}", corners)
+        for point, corner in zip(part, corners, strict=True) if one.mark else ():
+            yield picture.link(point.href, one.marked(*corner, point.told), point.told)
 
 
 def _flags(x: Axis, y: Axis, flags: Sequence[Flag]) -> Iterator[str]:
@@ -240,7 +252,7 @@ def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[str]:
         for point in one.drawn:
             words = picture.shortened(point.label, _LONGEST_LABEL)
             length = picture.width_of(words)
-            left, height = x.at(point.x) + 8, y.at(point.y) + (4 if one.sign.path else -6)
+            left, height = x.at(point.x) + 8, y.at(point.y) + (4 if one.mark else -6)
             if left + length > x.end:
                 left -= length + 16
             free = all(
@@ -249,4 +261,4 @@ def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[str]:
             )
             if words and free and left >= x.start and height > y.end + LINE / 2:
                 taken.append((left, left + length, height))
-                yield picture.text(left, height, words, picture.series(one.colour))
+                yield picture.text(left, height, words, one.style)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures share: texts, marks, legends, axes, SVG files. Pure.
+"""What all pictures share: texts, marks, axes, SVG files. Pure.
 
 Each `drawn` of a module returns an SVG element for a page, and `document` makes a file of it. A
 picture has no id and no style, because a page holds several and has `style()` once. The same data
@@ -119,28 +119,6 @@ def width_of(words: str) -> float:
 
 def _classes(kinds: str) -> str:
     return " ".join(f"wg-{one}" for one in kinds.split())
-
-
-@dataclass(frozen=True)
-class Sign:
-    """An entry of a legend: a mark by its `path`, a `line` by its classes, or both."""
-
-    name: str
-    kinds: str
-    path: str = ""
-    line: str = ""
-
-    @property
-    def width(self) -> float:
-        return 34.0 + width_of(shortened(self.name))
-
-    def drawn(self, x: float, y: float) -> Iterator[str]:
-        """Yield its parts, with the left end at `x` and the middle at the height `y`."""
-        if self.line:
-            yield line(self.line, [(x, y), (x + 26, y)])
-        if self.path:
-            yield mark(x + 13, y, self.kinds, self.path)
-        yield text(x + 34, y + 4, shortened(self.name))
 
 
 Words = Callable[[float], str]

@@ -185,6 +185,7 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         [_numbers(times) for times in side.process_medians.values()] if side else []
         for side in sides
     ]
+    counters = (one.baseline_counters, one.counters)
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
              for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
@@ -201,26 +202,12 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         "medians": medians,
         "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
         "kernels": [*map(plain, kernels)],
-        "resources": [[RESOURCES[key], *_both(row, key)] for key in RESOURCES if _both(row, key)],
         "counters": [
-            [plain(key), *_both(row, key)]
-            for key in {**one.counters, **one.baseline_counters}
-            if key not in RESOURCES
+            [RESOURCES.get(key, plain(key)), *_numbers(side.get(key) for side in counters)]
+            for key in {**RESOURCES, **one.counters, **one.baseline_counters}
+            if any(key in side for side in counters)
         ],
     }
-
-
-def _both(row: Row, key: str) -> list[str]:
-    """Return a counter of both sides in words; none if neither side has it."""
-    found = [side.get(key) for side in (row.verdict.baseline_counters, row.verdict.counters)]
-    return [*map(_shown, found)] if any(value is not None for value in found) else []
-
-
-def _shown(value: float | None) -> str:
-    number = _number(value)
-    if number is None or isinstance(number, int):
-        return "–" if number is None else str(number)
-    return text.quantity(number, "").strip()
 
 
 def _numbers(values: Iterable[float | None]) -> list[float | None]:

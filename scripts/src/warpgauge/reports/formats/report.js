@@ -58,6 +58,8 @@
       if (value >= size) return `${(value / size).toPrecision(4)} ${unit}`;
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
+  const short = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 4});
+  const counted = value => value === null ? '–' : Number.isInteger(value) ? String(value) : short.format(value);
   const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -158,9 +160,9 @@
     const past = document.querySelector(`[data-history="${CSS.escape(one.key)}"] svg`);
     if (past) part('History', scrolled('History', past.cloneNode(true)));
     const kernels = one.kernels.some(Boolean) ? [['kernel', ...one.kernels]] : [];
-    const inner = one.resources.concat(kernels);
-    if (inner.length) part('Kernels', scrolled('Kernels', listed(sides, inner)));
-    if (one.counters.length) part('Counters', scrolled('Counters', listed(sides, one.counters)));
+    const counters = one.counters.map(([name, ...values]) => [name, ...values.map(counted)]);
+    const inner = kernels.concat(counters);
+    if (inner.length) part('Kernels and counters', scrolled('Kernels and counters', listed(sides, inner)));
     dialog.replaceChildren(...parts);
   };
   let address = '';
