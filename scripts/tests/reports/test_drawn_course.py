@@ -28,7 +28,7 @@ def plotted(
 
 
 def change(index: int, size: float = 0.02) -> ChangePoint:
-    return ChangePoint(index, size, size - 0.01, size + 0.01)
+    return ChangePoint(index, size, "a change")
 
 
 def lines(drawn: Drawn, kind: str) -> list[tuple[float, float, float]]:

@@ -107,6 +107,11 @@ def rows_linked(parsed: _Parsed) -> set[str]:
     return {address for address in addresses if address.startswith("#row=")}
 
 
+def anchors(parsed: _Parsed) -> set[str]:
+    """The addresses that rows have."""
+    return {f"#{quote(one['id'] or '', safe='/:,=')}" for one in parsed.of("tr") if "id" in one}
+
+
 def test_the_policy_allows_the_one_style_and_the_one_script_alone() -> None:
     page = render(of_every_kind())
     parsed = _Parsed(page)
@@ -178,11 +183,13 @@ def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
         ["x" * 1000 + end for end in "ab"],
         ["\\x1b~3", "\\x1b", "\x1b"],
         ["\x1b", "\\x1b~2", "\\x1b"],
+        ["a 5 ms", "a 5\N{NO-BREAK SPACE}ms"],
     ],
 )
 def test_names_that_are_shown_alike_have_links_of_their_own(names: list[str]) -> None:
-    page = render(comparison([verdict(name) for name in names]))
-    assert len(rows_linked(_Parsed(page))) == len(names)
+    parsed = _Parsed(render(comparison([verdict(name) for name in names])))
+    assert len(rows_linked(parsed)) == len(names)
+    assert rows_linked(parsed) == anchors(parsed)
 
 
 def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
@@ -195,8 +202,7 @@ def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
 
 def test_without_the_script_a_link_leads_to_its_row_of_the_table() -> None:
     parsed = _Parsed(render(of_every_kind()))
-    anchors = {f"#{quote(one['id'] or '', safe='/:,=')}" for one in parsed.of("tr") if "id" in one}
-    assert rows_linked(parsed) == anchors
+    assert rows_linked(parsed) == anchors(parsed)
 
 
 def test_the_history_of_a_changed_row_is_drawn() -> None:

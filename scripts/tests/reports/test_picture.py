@@ -38,7 +38,7 @@ OF_TEXT: dict[str, Callable[[str, str], str]] = {
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
-               [ChangePoint(1, 1.0, 0.5, 1.5, told)], [Event(1, name, told)])
+               [ChangePoint(1, 1.0, told)], [Event(1, name, told)])
     ),
 }  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)

@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from warpgauge.reports.drawing import lines, picture
 from warpgauge.reports.drawing.lines import DOTS, LEVEL, Flag, Point, Series
-from warpgauge.system.text import duration, percent, span
+from warpgauge.system.text import duration, percent
 
 _LONGEST_DATE = 12
 
@@ -38,12 +38,10 @@ class Night:
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of times from the night `index` on, a fraction with the interval `low` to `high`."""
+    """A change of times from the night `index` on, as a fraction."""
 
     index: int
     change: float
-    low: float
-    high: float
     tooltip: str = ""
 
     @property
@@ -78,14 +76,12 @@ def drawn(course: Course) -> str:
     y = replace(lines.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
+    largest_first = sorted(course.changes, key=lambda change: -abs(change.change))
     flags = [
-        Flag(one.index - 0.5, percent(one.change), one.kind,
-             one.tooltip or f"{percent(one.change)} ({span(one.low, one.high)})")
-        for one in sorted(course.changes, key=lambda change: -abs(change.change))
-    ]  # fmt: skip
+        Flag(one.index - 0.5, percent(one.change), one.kind, one.tooltip) for one in largest_first
+    ]
     flags += [
-        Flag(one.index - 0.5, _short(one.kind), "faint", one.tooltip or one.kind)
-        for one in course.events
+        Flag(one.index - 0.5, _short(one.kind), "faint", one.tooltip) for one in course.events
     ]
     every = [Series("a night, with its 95 % interval", points, 0, DOTS),
              Series("mean between changes", [*_levels(course)], None, LEVEL)]  # fmt: skip
