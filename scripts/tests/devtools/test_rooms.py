@@ -21,15 +21,15 @@ MOST_LINES_OF = {
     "callables": 2259,
     "statistics": 1280,
     "verdict": 3018,
-    "reports": 4543,
+    "reports": 3972,
     "measure": 4777,
     "baselines": 762,
     "external": 1499,
     "why": 2767,
-    "fleet": 799,
+    "fleet": 797,
     "history": 1394,
-    "github": 2454,
-    "commands": 5020,
+    "github": 2455,
+    "commands": 5018,
 }
 
 # What each room may import, beside itself.
@@ -38,7 +38,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "records": {"system"},
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
-    "reports": {"verdict", "records", "system"},
+    "reports": 3972{"verdict", "records", "system"},
     "callables": {"reports", "verdict", "records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},

@@ -28,6 +28,7 @@ def _templates() -> Environment:
         autoescape=True,
         finalize=_finalized,
         undefined=StrictUndefined,
+        keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of many rows of a comparison: lines along axes, and the roofline."""
+"""Pictures of the rows of a comparison along their axes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from warpgauge.records.model import by_family
 from warpgauge.records.names import numbers_of
 from warpgauge.reports.drawing import lines
-from warpgauge.reports.drawing import roofline as drawing
 from warpgauge.reports.drawing.lines import BEFORE, TIMES, Point, Series
 from warpgauge.reports.drawing.small import FEWEST_POINTS
-from warpgauge.reports.view import gpu_name
 from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.sweep import named
@@ -73,9 +71,3 @@ def _drawn(title: str, axis: str, variants: Mapping[str, _Points]) -> str:
 def _are_times(seconds: Iterable[float]) -> bool:
     """Return whether these are plausible times, whose ratios are finite."""
     return all(_SHORTEST <= one <= _LONGEST for one in seconds)
-
-
-def roofline(comparison: Comparison, links: Mapping[str, str]) -> str:
-    """Return the rows by arithmetic intensity, or ""; `links` are addresses by name."""
-    title = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
-    return drawing.drawn(comparison.verdicts, title, links)

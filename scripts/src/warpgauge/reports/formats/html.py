@@ -22,7 +22,7 @@ from warpgauge.records.counters import RESOURCES
 from warpgauge.records.sessions import newest
 from warpgauge.reports import pictures
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import course, small
+from warpgauge.reports.drawing import course, roofline, small
 from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.drawing.small import has_a_line
 from warpgauge.reports.format import Format
@@ -87,6 +87,8 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
     data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
     told = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+    of_roofline = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
+    links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
     values = {
         "view": view,
         "headline": headline(comparison),
@@ -103,7 +105,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "histories": {name: its for name, its in known.items() if its and has_a_line(its)},
         "course": lambda its: Markup(course.drawn(its)),
         "sparkline": lambda its: Markup(small.sparkline(its)),
-        "roofline": Markup(pictures.roofline(comparison, _links(keys))),
+        "roofline": Markup(roofline.drawn(comparison.verdicts, of_roofline, links)),
         "sweeps": [(title, Markup(drawn)) for title, drawn in pictures.sweeps(comparison)],
         "differences": differences_beside(comparison),
         "notes": _notes(comparison),
@@ -112,10 +114,6 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     title = f"{view.check}: {text.plain(headline(comparison))}"
     script = Path(__file__).with_name("report.js").read_text(encoding="utf-8")
     return page("comparison.html", title, values, mark=MARK, script=script)
-
-
-def _links(keys: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"#row={anchor(key)}" for name, key in keys.items()}
 
 
 def _keys(names: Iterable[str]) -> list[str]:
