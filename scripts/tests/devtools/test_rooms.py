@@ -38,7 +38,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "records": {"system"},
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
-    "reports": 3972{"verdict", "records", "system"},
+    "reports": {"verdict", "records", "system"},
     "callables": {"reports", "verdict", "records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},
