@@ -343,19 +343,24 @@ def test_rows_within_tolerance_are_folded_until_a_search_or_a_press_on_their_fam
 
 VIEWPORT = """const seen = one => { const box = one.getBoundingClientRect();
   return box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth && box.width > 0; };
-document.body.title = JSON.stringify({
+const found = {
   inside: ['.badge', '.who', '.head', '.rows tbody a', '.rows td'].every(
     kind => seen(document.querySelector(kind))),
-  wide: document.documentElement.scrollWidth > innerWidth});"""
+  wide: document.documentElement.scrollWidth > innerWidth};
+scrollTo(0, 300);
+found.head = seen(document.querySelector('.who'));
+document.body.title = JSON.stringify(found);"""
 
 
 @needs_browser
-@pytest.mark.parametrize("size", ["1280,720", "400,800"])
-def test_the_verdict_and_the_worst_row_with_its_cause_are_seen_without_scrolling(size: str) -> None:
+@pytest.mark.parametrize(("size", "stays"), [("1280,720", True), ("400,800", False)])
+def test_the_verdict_and_the_worst_row_with_its_cause_are_seen_without_scrolling(
+    size: str, stays: bool
+) -> None:
     page = with_script(render(of_every_kind()), VIEWPORT)
     dom = browsed(page, "--dump-dom", f"--window-size={size}")
     (told,) = re.findall('<body title="([^"]*)"', dom)
-    assert json.loads(html.unescape(told)) == {"inside": True, "wide": False}
+    assert json.loads(html.unescape(told)) == {"inside": True, "wide": False, "head": stays}
 
 
 @needs_browser
