@@ -10,9 +10,8 @@ from __future__ import annotations
 import gzip
 
 from warpgauge.reports import recorded
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.formats import intervals, markdown
 from warpgauge.reports.formats import json as comparison_json
+from warpgauge.reports.formats import markdown
 from warpgauge.system.environment import ROOT
 
 EXAMPLES = ROOT / ".github" / "examples"
@@ -25,14 +24,12 @@ FILES = {
 
 
 def make() -> None:
-    """Write each comparison in its file's format, as a comment and as a picture."""
+    """Write each comparison in its file's format, and as a comment."""
     for name, path in FILES.items():
         found = recorded.load(path)
         text = comparison_json.render(found).encode()
         path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
-        drawn = picture.document(intervals.drawn(found), intervals.MARK)
-        for ending, shown in {"md": markdown.render(found), "svg": drawn}.items():
-            (EXAMPLES / f"{name}.{ending}").write_text(shown, encoding="utf-8")
+        (EXAMPLES / f"{name}.md").write_text(markdown.render(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

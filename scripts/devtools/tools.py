@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGES = [
     *("numpy", "scipy", "rich", "msgspec", "pytest", "xdist", "hypothesis", "jsonschema"),
     *("ruff", "mypy", "clang_format", "clang_tidy", "check_jsonschema", "ruamel.yaml"),
-    *("prometheus_client", "cmarkgfm"),
+    *("prometheus_client", "cmarkgfm", "jinja2"),
 ]
 
 _FOLDER = Path(sysconfig.get_path("scripts"))

@@ -58,14 +58,15 @@ def test_the_json_is_as_its_types_say(folder: Path, capsys: pytest.CaptureFixtur
                                "incomplete": {}}]  # fmt: skip
 
 
-def test_the_page_has_the_outlier_two_pictures_and_no_foreign_markup(
+def test_the_page_has_the_outlier_its_evidence_its_changes_and_no_foreign_markup(
     folder: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "fleet.html"
     assert run(folder, "--format", f"html={page}") is ExitStatus.OUTSIDE
     text = page.read_text()
     assert f"GPU-{5:032x} on node0000" in text
-    assert len(re.findall("<svg", text)) == 2
+    assert text.count("<svg") == 1
+    assert re.findall('<td class="s3">([^<]*)</td>', text)[0] == "+10.2"  # the worst row's square
     assert "<script" not in text
     assert "\x1b" not in text
     run(folder, "--format", f"html={page}")  # it may replace its own

@@ -18,11 +18,11 @@ from warpgauge.system.errors import UserError
 
 NOWHERE = Path("/nowhere/baselines")
 RECORDED = baseline([row("a/b", process_medians={"s": [1.0]})], {"s": context()})
-SVG = FORMATS["svg"]
+JUNIT = FORMATS["junit"]
 
 
-def check_svg(path: Path, *inputs: Path, baselines: Path = NOWHERE) -> None:
-    check_report(path, baselines, inputs, SVG.own, SVG.kind)
+def check_junit(path: Path, *inputs: Path, baselines: Path = NOWHERE) -> None:
+    check_report(path, baselines, inputs, JUNIT.own, JUNIT.kind)
 
 
 def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
@@ -30,11 +30,11 @@ def check_run_file(path: Path, baselines: Path, inputs: Sequence[Path]) -> None:
 
 
 def refused(path: Path, why: str, *inputs: Path, baselines: Path = NOWHERE) -> None:
-    """Neither a run nor a picture may be written there."""
+    """Neither a run nor a report may be written there."""
     with pytest.raises(UserError, match=why):
         check_run_file(path, baselines, inputs)
     with pytest.raises(UserError, match=why) as caught:
-        check_svg(path, *inputs, baselines=baselines)
+        check_junit(path, *inputs, baselines=baselines)
     assert str(caught.value).startswith(f"cannot write {path}: ")
 
 
@@ -58,7 +58,7 @@ def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(target)
     write(tmp_path / "base.json", RECORDED)
     no_run_file(tmp_path / "null")
-    check_svg(tmp_path / "null")
+    check_junit(tmp_path / "null")
     refused(tmp_path / "round", "cycle|symbolic links|not a regular file")
     refused(tmp_path / "base", "the file exists and is no")
 
@@ -68,7 +68,7 @@ def test_a_report_may_go_to_a_pipe_or_a_device_and_the_check_waits_for_no_reader
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
-        check_svg(path)
+        check_junit(path)
         no_run_file(path)
 
 
@@ -77,26 +77,26 @@ def test_an_input_is_not_replaced(tmp_path: Path) -> None:
     refused(given, "it would replace .*, which is in use", given)
     refused(given, "it would replace .*, which is in use", given.parent)
     refused(given.with_name("new.json"), "every .*json in it is read", given.parent)
-    check_svg(given.with_name("new.svg"), given.parent)
+    check_junit(given.with_name("new.xml"), given.parent)
 
 
-def test_a_run_may_replace_a_run_and_a_picture_a_picture_and_the_check_leaves_nothing(
+def test_a_run_may_replace_a_run_and_a_report_a_report_and_the_check_leaves_nothing(
     tmp_path: Path,
 ) -> None:
-    run_file, picture = tmp_path / "run.json", tmp_path / "out.svg"
+    run_file, report = tmp_path / "run.json", tmp_path / "out.xml"
     check_run_file(run_file, tmp_path / "baselines", ())
-    check_svg(picture)
+    check_junit(report)
     assert list(tmp_path.iterdir()) == []
     check_run_file(write(run_file, run([row("a/b")])), tmp_path / "baselines", ())
-    picture.write_text("<svg>benchmarks: warpgauge_format</svg>")
-    check_svg(picture)
+    report.write_text('<testsuites name="warpgauge">warpgauge_format</testsuites>')
+    check_junit(report)
 
 
 @pytest.mark.parametrize("document", [RECORDED, run([row("a/b")]), google([google_row("a", 1.0)])])
-def test_a_picture_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
+def test_a_report_replaces_no_result(tmp_path: Path, document: dict[str, object]) -> None:
     path = write(tmp_path / "result", document)
-    with pytest.raises(UserError, match="the file exists and is no SVG"):
-        check_svg(path)
+    with pytest.raises(UserError, match="the file exists and is no JUnit XML"):
+        check_junit(path)
 
 
 def test_a_run_replaces_nothing_among_the_baselines(tmp_path: Path) -> None:

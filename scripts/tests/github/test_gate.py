@@ -67,7 +67,6 @@ def test_the_change_is_measured_against_the_commit_that_it_began_at(fake: FakeGa
 def test_everything_that_is_left_lies_in_one_folder(fake: FakeGate) -> None:
     fake.run()
     formats = {"comparison.json": "json", "report.md": "markdown", "junit.xml": "junit"}
-    formats["intervals.svg"] = "intervals"
     left = {str(path.relative_to(fake.out)) for path in fake.out.rglob("*") if path.is_file()}
     assert left == {*formats, "commands.log", "log.txt", "report.html", "runs/run.json"}
     assert fake.formats() == {**formats, "annotations.txt": "github"}

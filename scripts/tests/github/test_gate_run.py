@@ -63,7 +63,6 @@ def test_a_regression_is_measured_in_pairs_with_the_merge_base(pull_request: Git
     why = {row["name"]: row["why"]["paragraph"] for row in rows if "why" in row}
     assert [*why] == ["sync/busy"]
     assert "sync/busy" in why["sync/busy"]
-    assert (out / gate.PICTURE).exists()
     assert (out / "commands.log").read_text().startswith("# warpgauge: commands")
     assert "1 slower" in (out / "log.txt").read_text()
 

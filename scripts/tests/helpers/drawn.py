@@ -11,7 +11,7 @@ from itertools import combinations
 from rich.cells import cell_len
 
 SVG = "{http://www.w3.org/2000/svg}"
-TAGS = {"svg", "style", "rect", "circle", "path", "polyline", "polygon", "text", "title"}
+TAGS = {"svg", "style", "rect", "circle", "path", "polyline", "polygon", "text", "title", "a"}
 LETTER, HEIGHT = 7.3, 11.0  # of the widest font of one width that a browser may have
 
 Corner = tuple[float, float]
@@ -85,9 +85,10 @@ class Drawn:
         names = {one.tag.removeprefix(SVG) for one in self.document.iter()}
         assert names <= TAGS - {"style"}
         known = {"class", "viewBox", "width", "height", "role", "aria-label", "points"}
-        known |= set("x y d transform x1 y1 cx cy r".split())
+        known |= set("x y d transform x1 y1 cx cy r href".split())
         for one in self.document.iter():
             assert one.attrib.keys() <= known
+            assert one.attrib.get("href", "#").startswith("#")  # of the page itself
             assert all(kind.startswith("wg-") for kind in one.attrib.get("class", "").split())
         assert all(text.isprintable() for text in [*self.texts(), *self.tooltips()])
         assert self.document.attrib["aria-label"].isprintable()

@@ -19,13 +19,15 @@ from comparisons import comparison, of_every_kind, record, verdict, with_text
 from github_page import CHROMIUM, browsed
 from warpgauge.records.counters import Clock
 from warpgauge.records.row import Moved, Pair, Row, Why
+from warpgauge.reports import recorded
 from warpgauge.reports.drawing.course import Course, Night
-from warpgauge.reports.drawing.roofline import of_run
 from warpgauge.reports.formats.html import render
 from warpgauge.reports.pages import hash_of
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+
+COURSE = Course("the nights", [Night(f"2026-11-{day:02d}", 1e-5) for day in range(1, 5)])
 
 _VOID = {"meta", "br", "wbr", "link", "img", "input"}
 
@@ -67,7 +69,7 @@ class _Parsed(HTMLParser):
 
 def with_script(page: str, script: str) -> str:
     """The page with one more script, which its policy lets run."""
-    page = page.replace("script-src &#x27;", f"script-src {hash_of(script)} &#x27;", 1)
+    page = page.replace("script-src &#39;", f"script-src {hash_of(script)} &#39;", 1)
     return page.replace("</body>", f"<script>{script}</script></body>")
 
 
@@ -97,6 +99,17 @@ def measured() -> Comparison:
     sides = (replace(record(name), rows=rows(f)) for name, f in (("a.json", 1.0), ("b.json", 1.1)))
     base, cand = sides
     return comparison(verdicts, base=base, cand=cand)
+
+
+def rows_linked(parsed: _Parsed) -> set[str]:
+    """The addresses of rows that links lead to."""
+    addresses = (one["href"] or "" for one in parsed.of("a"))
+    return {address for address in addresses if address.startswith("#row=")}
+
+
+def anchors(parsed: _Parsed) -> set[str]:
+    """The addresses that rows have."""
+    return {f"#{quote(one['id'] or '', safe='/:,=')}" for one in parsed.of("tr") if "id" in one}
 
 
 def test_the_policy_allows_the_one_style_and_the_one_script_alone() -> None:
@@ -131,7 +144,7 @@ def test_without_the_script_there_are_the_verdict_every_row_the_cause_and_the_en
 def test_a_refused_comparison_and_one_without_rows_are_pages_too() -> None:
     told = _Parsed(render(comparison([], refusal="Other GPUs."))).text()
     assert "NOT DECIDED Not compared: Other GPUs." in told
-    assert "All benchmarks 0" in _Parsed(render(comparison([]))).text()
+    assert "Benchmarks 0" in _Parsed(render(comparison([]))).text()
 
 
 HOSTILE = (
@@ -156,12 +169,12 @@ def test_a_text_of_a_megabyte_is_cut() -> None:
 
 
 def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
-    long, values = "x" * 1_000_000, (64, 128, 256)
+    long, values = "x" * 1_000_000, (64, 128, 256, 512)
     rows = [verdict(f"a/{long}/{long}:{n}") for n in values]
     rows += [verdict(f"b/n:{n * '9'}/m:x/n:1/:3") for n in (30, 500, 5000)]
     page = render(comparison(rows))
     assert len(page.encode()) < 200_000
-    assert re.findall("<summary>(.)", page.partition("<h2>Sweeps")[2]) == ["a"]
+    assert re.findall("<summary>(.)", page) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -170,12 +183,13 @@ def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
         ["x" * 1000 + end for end in "ab"],
         ["\\x1b~3", "\\x1b", "\x1b"],
         ["\x1b", "\\x1b~2", "\\x1b"],
+        ["a 5 ms", "a 5\N{NO-BREAK SPACE}ms"],
     ],
 )
 def test_names_that_are_shown_alike_have_links_of_their_own(names: list[str]) -> None:
-    page = render(comparison([verdict(name) for name in names]))
-    links = {one["href"] for one in _Parsed(page).of("a")} - {"#rows"}
-    assert len(links) == len(names)
+    parsed = _Parsed(render(comparison([verdict(name) for name in names])))
+    assert len(rows_linked(parsed)) == len(names)
+    assert rows_linked(parsed) == anchors(parsed)
 
 
 def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
@@ -188,34 +202,40 @@ def test_a_thousand_rows_are_less_than_a_megabyte_and_a_half() -> None:
 
 def test_without_the_script_a_link_leads_to_its_row_of_the_table() -> None:
     parsed = _Parsed(render(of_every_kind()))
-    anchors = {f"#{quote(one['id'] or '', safe='/:,=')}" for one in parsed.of("tr") if "id" in one}
-    assert {one["href"] for one in parsed.of("a")} - {"#rows"} == anchors
+    assert rows_linked(parsed) == anchors(parsed)
 
 
-def test_histories_are_drawn_of_the_rows_that_there_are() -> None:
-    course = Course(
-        "gemm/a over the nights", [Night("2026-11-01", 1e-5), Night("2026-11-02", 1e-5)]
-    )
-    page = render(measured(), histories={"gemm/a": course, "gemm/gone": course})
-    assert page.count("gemm/a over the nights</text>") == 1
+def test_the_history_of_a_changed_row_is_drawn() -> None:
+    page = render(measured(), histories={"gemm/a": COURSE, "gemm/b": COURSE, "gemm/gone": COURSE})
+    assert page.count("the nights</text>") == page.count('class="spark"') == 1
+
+
+def test_few_nights_are_no_line() -> None:
+    page = render(measured(), histories={"gemm/a": replace(COURSE, nights=COURSE.nights[:3])})
+    assert "the nights</text>" not in page
+    assert 'class="spark"' not in page
 
 
 def test_a_reason_is_in_the_data_of_its_row() -> None:
     page = render(of_every_kind())
     data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
     ((paragraph, moved),) = (one["why"] for one in data if one["why"])
-    assert paragraph.startswith("gemm/naive/n:64 is 30 % slower.")
+    assert paragraph.startswith("gemm/naive/n:64 is 30\N{NO-BREAK SPACE}% slower.")
     assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
 
 
-def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> None:
+def sweeps(found: Comparison) -> str:
+    return render(found).partition('id="sweeps"')[2].partition("</section>")[0]
+
+
+def test_a_family_is_drawn_along_an_axis_of_four_values_with_its_baseline() -> None:
     rows = [verdict(f"gemm/{kind}/f32/n:{n}", ratio=0.1, seconds=n * 1e-9, bytes_per_second=1e9)
-            for kind in ("a", "b") for n in (64, 128, 256)]  # fmt: skip
-    rows += [verdict("gemm/once/f32/n:64"), verdict("copy/a/n:64"), verdict("copy/a/n:128")]
+            for kind in ("a", "b") for n in (64, 128, 256, 512, 1024)]  # fmt: skip
+    rows += [verdict("gemm/once/f32/n:64"), *(verdict(f"copy/a/n:{n}") for n in (1, 2, 3))]
     rows[1] = verdict("gemm/a/f32/n:128", Outcome.ERROR)
     found = comparison(rows)
-    picture = render(found).partition("<h2>Sweeps")[2].partition("</section>")[0]
-    assert re.findall("<summary>([^<]*) <", picture) == ["gemm over n"]
+    picture = sweeps(found)
+    assert re.findall("<summary>([^<]*):", picture) == ["gemm over n"]
     assert "gemm/a/f32</text>" in picture
     assert "gemm/once" not in picture
     assert "baseline, pale</text>" in picture
@@ -225,49 +245,23 @@ def test_a_family_is_drawn_along_an_axis_of_three_values_with_its_baseline() -> 
 
 def test_a_family_is_drawn_along_numbers_and_not_along_text() -> None:
     rows = [verdict(f"scale/a/order:{order}/alpha:{alpha}", seconds=1e-6)
-            for order in ("row", "column", "tiled") for alpha in ("1e-9", "0.5", "1")]  # fmt: skip
-    picture = render(comparison(rows)).partition("<h2>Sweeps")[2].partition("</section>")[0]
-    assert re.findall("<summary>([^<]*) <", picture) == ["scale over alpha"]
+            for order in ("row", "column", "tiled")
+            for alpha in ("1e-9", "0.5", "1", "2")]  # fmt: skip
+    picture = sweeps(comparison(rows))
+    assert re.findall("<summary>([^<]*):", picture) == ["scale over alpha"]
     assert "scale/a/order:row</text>" in picture
-
-
-def test_the_roofline_has_the_ceilings_that_the_rows_tell_of() -> None:
-    def row(name: str, intensity: float, limit: float, fraction: float) -> Verdict:
-        speed = fraction * limit
-        return verdict(name, bytes_per_second=speed / intensity, flops_per_second=speed,
-                       limit_fraction=fraction)  # fmt: skip
-
-    rows = [
-        row("gemm/a/f32/n:64", 100.0, 5e13, 0.5),
-        row("gemm/b/f32/n:128", 200.0, 5.01e13, 0.9),
-        row("gemm/b/bf16/n:128", 400.0, 8e14, 0.7),
-        row("gemm/skinny/bf16/n:64", 1.0, 4e12, 0.8),  # as fast as the copy's 4 TB/s lets it be
-        verdict("copy/d2d", bytes_per_second=3e12, limit_fraction=0.75),
-        verdict("copy/h2d", bytes_per_second=3e10, limit_fraction=0.6),
-        verdict("gemm/nothing", flops_per_second=1e12),
-    ]
-    found = of_run(rows, "a title")
-    assert found
-    (points,) = found.families.values()
-    told = [point.told for point in points]
-    assert all(text.startswith(row.name) for text, row in zip(told, rows[:4], strict=True))
-    assert [(one.name, one.rate) for one in found.bandwidths] == [("bandwidth", 4e12)]
-    assert [one.name for one in found.arithmetic] == ["f32", "bf16"]
-    assert [one.rate for one in found.arithmetic] == pytest.approx([5.01e13, 8e14])
-    assert "arithmetic intensity" in render(comparison(rows))
-    assert of_run(rows[4:], "a title") is None
 
 
 def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:
     rows = [
         verdict(f"a/b/n:{n}", seconds=1e-9 * n, bytes_per_second=1e9, limit_fraction=0.5)
-        for n in (64, 128, 256)
+        for n in (64, 128, 256, 512)
     ]
     rows[1] = replace(rows[1], candidate_seconds=1e308)
     rows[2] = replace(rows[2], baseline_seconds=5e-324)
-    page = render(comparison(rows))
-    assert "<h2>Sweeps" not in page
-    assert page.count("<tr id=") == 3
+    found = comparison(rows)
+    assert sweeps(found) == ""
+    assert render(found).count("<tr id=") == 4
 
 
 @pytest.mark.parametrize("rate", [5e-324, 1e300, 1.7e308, float("inf"), float("nan")])
@@ -281,7 +275,7 @@ def test_rates_that_no_machine_has_are_not_drawn(rate: float) -> None:
 
 @needs_browser
 def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
-    history = {"gemm/a": Course("the nights", [Night("2026-11-01", 1e-5)])}
+    history = {"gemm/a": COURSE}
     found = measured()
     slower = replace(found.verdicts[0], why=Why("Spills.", (Moved("spills", "sectors", "0", "9"),)))
     found = replace(found, verdicts=(slower, *found.verdicts[1:]))
@@ -290,7 +284,7 @@ def test_the_script_runs_under_the_policy_and_a_link_opens_its_row() -> None:
     dialog = dom.partition("<dialog")[2]
     assert "open" in dialog.partition(">")[0]
     assert "Process medians" in dialog
-    assert dialog.count("<circle") == 3 + 3 + 2 + len(history["gemm/a"].nights)
+    assert dialog.count("<circle") == 3 + 3 + 2
     assert "10.00 µs" in dialog
     assert dialog.index("Spills.") < dialog.index(">sectors</td>")
     # Of the pairs: the tolerance, the interval, and the change in the middle of it.
@@ -321,7 +315,7 @@ def test_strange_names_open_their_rows_also_right_after_another_was_closed() -> 
       addEventListener('hashchange', () => { found.push(dialog.open
         ? document.getElementById('row-name').textContent : '-'); next(links); }, {once: true});
       links.shift().click(); };
-    next([...document.querySelectorAll('#all tbody a')]);"""
+    next([...document.querySelectorAll('.rows tbody a')]);"""
     page = with_script(render(comparison([verdict(name) for name in names])), script)
     dom = browsed(page, "--dump-dom", "--virtual-time-budget=5000")
     (told,) = re.findall('<body title="([^"]*)"', dom)
@@ -329,29 +323,63 @@ def test_strange_names_open_their_rows_also_right_after_another_was_closed() -> 
 
 
 @needs_browser
-def test_only_the_first_of_many_rows_are_laid_out() -> None:
-    rows = [verdict(f"a/b:{n}") for n in range(1000)]
-    dom = browsed(render(comparison(rows)), "--dump-dom")
-    assert dom.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr>") == 200
-    assert "1000 of 1000, 200 shown" in dom
+def test_rows_within_tolerance_are_folded_until_a_search_or_a_press_on_their_family() -> None:
+    script = """const seen = () => [...document.querySelectorAll('.rows tbody tr:not(.head)')]
+      .filter(one => one.checkVisibility()).map(one => one.querySelector('a').textContent);
+    const found = [seen()];
+    const search = document.querySelector('input');
+    search.value = 'b n:2'; search.dispatchEvent(new Event('input')); found.push(seen());
+    search.value = ''; search.dispatchEvent(new Event('input')); found.push(seen());
+    document.querySelector('.head button').click(); found.push(seen());
+    document.body.title = JSON.stringify(found);"""
+    rows = [verdict("z/slow", Outcome.REGRESSION, 0.1)]
+    rows += [verdict(f"{family}/n:{n}") for family in "ab" for n in range(1, 4)]
+    dom = browsed(with_script(render(comparison(rows)), script), "--dump-dom")
+    (told,) = re.findall('<body title="([^"]*)"', dom)
+    assert json.loads(html.unescape(told)) == [
+        ["z/slow"], ["b/n:2"], ["z/slow"], ["z/slow", "a/n:1", "a/n:2", "a/n:3"],
+    ]  # fmt: skip
+
+
+VIEWPORT = """const seen = one => { const box = one.getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth && box.width > 0; };
+const found = {
+  inside: ['.badge', '.who', '.head', '.rows tbody a', '.rows td'].every(
+    kind => seen(document.querySelector(kind))),
+  wide: document.documentElement.scrollWidth > innerWidth};
+scrollTo(0, 300);
+found.head = seen(document.querySelector('.who'));
+document.body.title = JSON.stringify(found);"""
+
+
+@needs_browser
+@pytest.mark.parametrize(("size", "stays"), [("1280,720", True), ("400,800", False)])
+def test_the_verdict_and_the_worst_row_with_its_cause_are_seen_without_scrolling(
+    size: str, stays: bool
+) -> None:
+    page = with_script(render(of_every_kind()), VIEWPORT)
+    dom = browsed(page, "--dump-dom", f"--window-size={size}")
+    (told,) = re.findall('<body title="([^"]*)"', dom)
+    assert json.loads(html.unescape(told)) == {"inside": True, "wide": False, "head": stays}
 
 
 @needs_browser
 @pytest.mark.parametrize("colours", [0, 1], ids=["dark", "light"])
-@pytest.mark.parametrize("fragment", ["", "#row=gemm/a"])
-def test_axe_finds_no_fault(fragment: str, colours: int) -> None:
+@pytest.mark.parametrize("shown", ["a row", "a whole suite", "a phone", "every kind"])
+def test_axe_finds_no_fault(shown: str, colours: int) -> None:
     axe = find_spec("axe_core_python")
     if axe is None or axe.origin is None:
         pytest.skip("axe-core-python is not installed (requirements.lock)")
     script = Path(axe.origin).with_name("axe.min.js").read_text(encoding="utf-8") + _FAULTS
-    history = {"gemm/a": Course("the nights", [Night("2026-11-01", 1e-5)])}
-    page = with_script(render(measured(), histories=history), script)
-    options = ("--dump-dom", "--virtual-time-budget=20000")
-    dom = browsed(
-        page, *options, f"--blink-settings=preferredColorScheme={colours}", fragment=fragment
-    )
-    (found,) = re.findall('<pre id="faults">(.*?)</pre>', dom)
-    assert json.loads(html.unescape(found)) == []
+    found = {"a row": measured(), "every kind": of_every_kind()}.get(shown, recorded.marked())
+    histories = {verdict.name: COURSE for verdict in found.verdicts}
+    page = with_script(render(found, histories=histories), script)
+    options = ["--dump-dom", "--virtual-time-budget=20000"]
+    options += ["--window-size=400,800"] if shown == "a phone" else []
+    options += [f"--blink-settings=preferredColorScheme={colours}"]
+    dom = browsed(page, *options, fragment="#row=gemm/a" if shown == "a row" else "")
+    (faults,) = re.findall('<pre id="faults">(.*?)</pre>', dom)
+    assert json.loads(html.unescape(faults)) == []
 
 
 @needs_browser

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
-from warpgauge.reports.markdown_text import code, prose, summary, table_head, table_row
+from warpgauge.reports.markdown_text import code, finished, prose, summary, table_head, table_row
 from warpgauge.system.text import inert
 
 
@@ -71,3 +71,11 @@ def test_a_summary_is_one_line_of_html_without_foreign_tags(text: str) -> None:
 def test_a_long_text_is_cut() -> None:
     assert len(code("x" * 100_000)) < 700
     assert len(prose("x" * 100_000)) < 700
+
+
+def test_no_line_ends_between_a_number_and_its_unit_outside_of_code() -> None:
+    fence = "```sh\nsleep 3 s\n```"
+    text = f"3 % of 40.5 µs, 4 samples; `5 ns` ``a ` 6 s`` 7 GB/s\n\n{fence}\n\n8 ms"
+    shown = finished(text).replace("\N{NO-BREAK SPACE}", "~")
+    code = f"`5 ns` ``a ` 6 s`` 7~GB/s\n\n{fence}\n\n8~ms"
+    assert shown == f"3~% of 40.5~µs, 4 samples; {code}"

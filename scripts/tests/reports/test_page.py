@@ -20,8 +20,6 @@ from github_page import CHROMIUM, HEIGHT, WIDTH, measured
 from hostile_text import ALIVE
 from warpgauge.records.counters import RESOURCES
 from warpgauge.reports import recorded
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.formats import intervals
 from warpgauge.reports.formats import json as comparison_json
 from warpgauge.reports.formats.markdown import render
 from warpgauge.system.text import inert
@@ -215,7 +213,7 @@ def test_the_examples_are_made_from_their_comparisons() -> None:
     files = filter(Path.is_file, EXAMPLES.iterdir())
     texts = {file.name: file.read_text(encoding="utf-8") for file in files}
     comments = example_comments.made()
-    made = {f"{name}.{end}" for name in FILES for end in ("md", "svg")}
+    made = {f"{name}.md" for name in FILES}
     kept = {path.name for path in FILES.values() if path.parent == EXAMPLES}
     assert texts.keys() == {"README.md"} | kept | made | comments.keys()
     for name, path in FILES.items():
@@ -224,8 +222,6 @@ def test_the_examples_are_made_from_their_comparisons() -> None:
         found = recorded.load(path)
         assert plain.decode() == comparison_json.render(found), name
         assert texts[f"{name}.md"] == render(found), name
-        drawn = picture.document(intervals.drawn(found), intervals.MARK)
-        assert texts[f"{name}.svg"] == drawn, name
     for name, text in comments.items():
         assert texts[name] == text, name
 

@@ -18,7 +18,7 @@ from warpgauge import __version__
 from warpgauge.system import entry_point, environment
 from warpgauge.system.errors import UserError
 
-STATISTICS = ("numpy", "scipy", "rich", "msgspec", environment.TOML)
+STATISTICS = ("numpy", "scipy", "rich", "msgspec", "jinja2", environment.TOML)
 
 
 class Command(NamedTuple):

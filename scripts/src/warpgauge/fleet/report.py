@@ -6,29 +6,30 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from html import escape
 
 import msgspec
+import numpy as np
+from markupsafe import Markup
 from rich.console import Console
 
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.reports import pages as site
-from warpgauge.reports.drawing import fleets
-from warpgauge.reports.drawing.fleets import HeatMap, Ranks
+from warpgauge.reports.drawing.small import strip
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import Count, written
-from warpgauge.statistics.fleets import FEWEST_UNITS, GPU_ALPHA
+from warpgauge.statistics.fleets import FEWEST_UNITS
 from warpgauge.system import contract, layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import print_line, print_text
-from warpgauge.system.text import inert, listed, percent, plural
+from warpgauge.system.text import inert, listed, percent, percent_number, plural
 
 # The most that are shown in a terminal, of all or of one outlier, and on a page.
 _OUTLIERS, _ROWS, _FILES = 50, 3, 5
 _OUTLIERS_OF_PAGE, _ROWS_OF_PAGE, _COLUMNS_OF_MAP, _ROWS_OF_MAP = 200, 5, 40, 60
+_SHADES = (0.01, 0.03, 0.10)  # changes at which a square becomes darker
 _WIDTH = 100
 # Tells a later run that it may replace the file.
-_PAGE = "<!-- warpgauge fleet -->"
+_MARK = "warpgauge fleet"
 
 
 def headline(report: Report) -> str:
@@ -132,59 +133,56 @@ def render(report: Report, console: Console) -> None:
 
 def _page(report: Report) -> str:
     """Return the HTML page: the outliers, their evidence, and where they are slow."""
-    parts = [_PAGE]
+    models = []
     for model in report.models:
         title, *why = _judged(model)
-        parts += [f"<h2>{escape(title)}</h2>", *(f"<p>{escape(words)}</p>" for words in why)]
-        if model.outliers:
-            heads = ("outlier", "slower by", "slowest benchmarks", "what to do")
-            cells = "".join(f'<th scope="col">{head}</th>' for head in heads)
-            rows = "".join(map(_table_row, model.outliers[:_OUTLIERS_OF_PAGE]))
-            parts.append(
-                _wide(f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>")
-            )
-        parts += map(_wide, _pictures(model))
-    parts += [f"<p>{escape(note)}</p>" for note in _notes(report)]
-    return site.page(headline(report), "\n".join(parts))
+        outliers = [*map(_table_row, model.outliers[:_OUTLIERS_OF_PAGE])]
+        shown = {"title": title, "why": why, "outliers": outliers}
+        models.append({**shown, "strip": _strip(model), "heat_map": _heat_map(model)})
+    values = {"models": models, "notes": _notes(report)}
+    return site.render("fleet.html", headline(report), values, mark=_MARK)
 
 
-def _table_row(outlier: Outlier) -> str:
+def _table_row(outlier: Outlier) -> tuple[str | list[str], ...]:
     slow = [f"{percent(row.slowdown)} {row.benchmark}" for row in outlier.rows[:_ROWS_OF_PAGE]]
     group = [f"the group: {', '.join(outlier.members)}"] if outlier.members else []
-    cells = ([_slowest(outlier)], slow, [*group, *outlier.advice])
-    columns = ["<br>".join(escape(inert(words)) for words in lines) for lines in cells]
-    head = f'<th scope="row">{escape(_named(outlier))}</th>'
-    return f"<tr>{head}{''.join(f'<td>{column}</td>' for column in columns)}</tr>"
+    return _named(outlier), _slowest(outlier), slow, [*group, *outlier.advice]
 
 
-def _wide(inner: str) -> str:
-    return f'<div class="wide">{inner}</div>'
+def _strip(model: Model) -> Markup:
+    """Return a dot for each GPU: its median change over the fleet's median."""
+    if model.found is None:
+        return Markup("")
+    return Markup(strip([math.expm1(np.nanmedian(its)) for its in model.found.gpus.excess], 0.0))
 
 
-def _pictures(model: Model) -> list[str]:
-    """Return all GPUs by their evidence, and the slower benchmarks of the first outliers."""
-    pictures = []
-    if model.found is not None:
-        values = [-math.log10(p) for p in model.found.gpus.p]
-        names = [inert(gpu.uuid) for gpu in model.measured.gpus]
-        title = f"{model.name}: evidence that a GPU is slower"
-        limit = -math.log10(GPU_ALPHA / len(values))
-        pictures.append(fleets.ranks(Ranks(title, "-log10 of p", values, names, limit)))
+def _heat_map(model: Model) -> dict[str, object]:
+    """Return the slower benchmarks of the first outliers, with a class and words for each square.
+
+    Empty without any.
+    """
     some = model.outliers[:_COLUMNS_OF_MAP]
     slowest: dict[str, float] = {}
     for outlier in some:
         for row in outlier.rows:
             slowest[row.benchmark] = max(slowest.get(row.benchmark, 0.0), row.slowdown)
-    if slowest:
-        rows = sorted(slowest, key=lambda name: -slowest[name])[:_ROWS_OF_MAP]
-        at = [model.measured.names.index(name) for name in rows]
-        changes = [[math.expm1(its[row]) for its in model.excess[: len(some)]] for row in at]
-        columns = [
-            f"{its.node} …{its.name[-8:]}" if its.kind is Kind.GPU else its.name for its in some
-        ]
-        title = f"{model.name}: change against the fleet's median, or the baseline"
-        pictures.append(fleets.heat_map(HeatMap(title, rows, columns, changes)))
-    return pictures
+    names = sorted(slowest, key=lambda name: -slowest[name])[:_ROWS_OF_MAP]
+    rows = []
+    for name in names:
+        at = model.measured.names.index(name)
+        rows.append((name, [_square(its[at]) for its in model.excess[: len(some)]]))
+    columns = [f"{its.node} …{its.name[-8:]}" if its.kind is Kind.GPU else its.name for its in some]
+    title = f"{model.name}: change against the fleet's median, or the baseline"
+    return {"title": title, "columns": columns, "rows": rows} if rows else {}
+
+
+def _square(log_ratio: float) -> tuple[str, str]:
+    """Return the class and the words of a change; the class is "" if it is small or unknown."""
+    if math.isnan(log_ratio):
+        return "", "–"
+    change = math.expm1(log_ratio)
+    shade = sum(abs(change) >= least for least in _SHADES)
+    return f"{'s' if change > 0 else 'f'}{shade}" if shade else "", percent_number(change)
 
 
 class JudgedModel(msgspec.Struct, frozen=True):
@@ -243,6 +241,6 @@ FORMATS = {
         Format(TERMINAL, lambda report: layout.plain(partial(render, report), _WIDTH),
                "report of a fleet in plain text", _FIRST),
         Format("json", _json, "JSON of a fleet", _JSON),
-        Format("html", _page, "page of a fleet", re.compile(_PAGE.encode())),
+        Format("html", _page, "page of a fleet", re.compile(f'content="{_MARK}"'.encode())),
     )
 }  # fmt: skip

@@ -18,6 +18,7 @@ from warpgauge.reports.formats import markdown as report
 from warpgauge.reports.formats.markdown import MARK
 from warpgauge.reports.markdown_text import (
     code,
+    finished,
     link,
     name,
     prose,
@@ -190,7 +191,7 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
         tables = report.tables(found, share - len(begin) - len(end), part.sources)
         section = f"{begin}{tables}{end}"
         text += section if len(section) <= share else _elsewhere(run, part)
-    return text.rstrip() + "\n"
+    return finished(text.rstrip() + "\n")
 
 
 def _gravity(part: Part) -> tuple[int, float]:

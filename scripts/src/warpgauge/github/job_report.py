@@ -56,7 +56,7 @@ def ended(out: Path, annotations: Path, gpu: str, status: int, log_tail: str) ->
             worst = str(json.loads(_text(comparison)).get("worst") or "")
         streams.write(_text(annotations))
         page, name = f"`report-{gpu}.html`", f"`warpgauge-{gpu}`"
-        where = f"The artifact {page} is this report; {name} has run files, pictures and log."
+        where = f"The artifact {page} is this report; {name} has run files and log."
         _summarise(_text(report) + (f"\n{where}\n" if gpu else ""))
     if compared and status == ExitStatus.OK:
         mine = ExitStatus.OK

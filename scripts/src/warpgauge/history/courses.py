@@ -67,13 +67,13 @@ def _course(times: Times, row: int, points: Sequence[Change]) -> Course:
         shown.append(course.Night(night.date[:10], seconds, error, text))
     marks = []
     for point, cause in ((found.point, found.cause) for found in points):
-        change, low, high = (math.expm1(log) for log in (point.change, point.low, point.high))
+        change = math.expm1(point.change)
         first, last = (times.nights[at].date[:10] for at in (point.first, point.last))
         place = first if first == last else f"one of {first} … {last}"
         whose = "" if cause is Cause.UNKNOWN else f", by the {cause.value}"
         text = f"{percent(change)} from {place} on{whose}"
         index = int(np.searchsorted(measured, point.index))
-        marks.append(course.ChangePoint(index, change, low, high, text))
+        marks.append(course.ChangePoint(index, change, text))
     events = _events([times.nights[column] for column in measured])
     return Course(times.names[row], shown, marks, [*events])
 

@@ -116,7 +116,7 @@ def markdown(evaluation: judged.Evaluation) -> str:
     if mean := _mean(evaluation):
         lines += [f"**{mean}**\n"]
     lines += [f"- {markdown_text.prose(one)}" for one in _remarks(evaluation)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return markdown_text.finished("\n".join(lines).rstrip("\n") + "\n")
 
 
 def _facts(evaluation: judged.Evaluation) -> list[tuple[str, str]]:

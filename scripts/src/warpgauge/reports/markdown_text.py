@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from warpgauge.system.text import LONGEST_TEXT, cut, inert
+from warpgauge.system.text import LONGEST_TEXT, cut, inert, unbroken_units
 
 # Longer than any name or sentence meant for reading.
 _LONGEST_CODE = 300
@@ -83,6 +83,15 @@ def _is_word(index: int, token: str) -> bool:
 def unbroken(words: str) -> str:
     """Return our own words so that they stay on one line in any column."""
     return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+# A code span or a block of code, which stays as it is, or what lies between these.
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^`]+", re.DOTALL)
+
+
+def finished(markdown: str) -> str:
+    """Return a whole text in which no line ends between a number and its unit."""
+    return _CODE.sub(lambda part: part[0] if part[1] else unbroken_units(part[0]), markdown)
 
 
 def summary(name: str, words: str) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from warpgauge.records.counters import RATES, speed
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import BEFORE, CEILING, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import CEILING, TIMES, Point, Series
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -21,84 +22,52 @@ from warpgauge.system.layout import print_facts, print_text, wrapped_name
 from warpgauge.system.text import binary, duration, inert, of_limit, quantity
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
-_NOTHING: Mapping[str, Mapping[float, float]] = MappingProxyType({})
-
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
 
 # Ceilings are measured in each process, so they differ slightly between variants.
 _SAME_CEILING = 0.02
 
-# A line or ceiling that exceeds another line by this factor makes the axis logarithmic.
-_FAR_ABOVE = 8.0
-
 # A later run replaces only files that contain it.
 MARK = "warpgauge lines over an axis"
 
-_GAP = "   "
-# The largest width to which a variant's name widens its column; longer names are broken.
-_NAME = 36
+_GAP = 3  # spaces between columns
+_NAME = 36  # letters of a variant's name on a line
 
 
 def print_table(sweep: Sweep, console: Console) -> None:
     """Print the table, in blocks if it is too wide, then the gaps."""
     print_facts(console, [("run", side(sweep.record))])
     first = [inert(sweep.axis), *map(binary, sweep.values)]
-    for block in _blocks([_column(one, sweep.values) for one in sweep.variants], first, console):
+    columns = [_column(variant, sweep.values) for variant in sweep.variants]
+    widths = [cell_len(line) for cells in columns for cell in cells for line in cell.split("\n")]
+    room = console.width - max(map(cell_len, first))
+    count = max(room // (max(widths, default=1) + _GAP), 1)  # of columns side by side
+    for start in range(0, len(columns), count):
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+        table.add_column(Text(first[0]), justify="right", vertical="bottom")
+        for name, *_ in columns[start : start + count]:
+            table.add_column(Text(name), overflow="fold", vertical="bottom")
+        for cells in zip(first[1:], *(cells[1:] for cells in columns[start : start + count]),
+                         strict=True):  # fmt: skip
+            table.add_row(*map(Text, cells))
         console.print()
-        head, *rows = zip(*block, strict=True)
-        names = [cell.split("\n") for cell in head]
-        depth = max(map(len, names))
-        above = [[" " * cell_len(name[0])] * (depth - len(name)) for name in names]
-        heads = [lead + name for lead, name in zip(above, names, strict=True)]
-        for cells in zip(*heads, strict=True):
-            print_text(console, _GAP.join(cells).rstrip(), style="bold")
-        for row in rows:
-            print_text(console, _GAP.join(row).rstrip())
-    for gap in sweep.gaps:
-        print_text(console, f"\n{inert(f'{gap.benchmark}: {gap.reason}')}", style="yellow")
-    for fault in sweep.faults:
-        print_text(console, f"\n{inert(fault)}", style="yellow")
+        console.print(table)
+    for words in (*(f"{gap.benchmark}: {gap.reason}" for gap in sweep.gaps), *sweep.faults):
+        print_text(console, f"\n{inert(words)}", style="yellow")
 
 
 def _column(variant: Variant, values: Sequence[float]) -> list[str]:
-    """Return the name, on as many lines as needed, and a cell per value, all of one width."""
-    points = [variant.points.get(value) for value in values]
-    pairs = [_pair(point) for point in points]
-    time_width, rate_width = (max(cell_len(pair[at]) for pair in pairs) for at in (0, 1))
-    cells = [f"{time:>{time_width}}  {rate:>{rate_width}}".rstrip() for time, rate in pairs]
-    name = inert(variant.name)
-    width = max(map(cell_len, cells), default=0)
-    lines = wrapped_name(name, max(width, min(cell_len(name), _NAME)))
-    width = max(width, *map(cell_len, lines))
-    head = "\n".join(_filled(line, width) for line in lines)
-    return [head, *(_filled(cell, width) for cell in cells)]
+    """Return the name, on as many lines as needed, and a cell per value."""
+    pairs = [_pair(variant.points.get(value)) for value in values]
+    wide = max((cell_len(time) for time, _ in pairs), default=0)
+    cells = [f"{time:>{wide}}  {rate}".rstrip() for time, rate in pairs]
+    return ["\n".join(wrapped_name(inert(variant.name), _NAME)), *cells]
 
 
 def _pair(point: Measured | Gap | None) -> tuple[str, str]:
     if isinstance(point, Measured):
         return duration(point.time), speed(point.rates)
     return ("–" if point is None else point.word), ""
-
-
-def _filled(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
-
-
-def _blocks(
-    columns: Sequence[Sequence[str]], first: Sequence[str], console: Console
-) -> Iterator[list[list[str]]]:
-    """Yield the columns in groups as wide as the console, each after the axis's values."""
-    size = max(map(cell_len, first))
-    values = [f"{one:>{size}}" for one in first]
-    block, width = [values], size
-    for column in columns:
-        wide = len(_GAP) + cell_len(column[-1])
-        if len(block) > 1 and width + wide > console.width:
-            yield block
-            block, width = [values], size
-        block.append([*column])
-        width += wide
-    yield block
 
 
 def csv_text(sweep: Sweep) -> str:
@@ -135,11 +104,8 @@ def svg(sweep: Sweep) -> str:
     return picture.document(drawn(sweep), MARK)
 
 
-def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) -> str:
-    """Return the SVG element, as for `svg`; the axis of times is always logarithmic.
-
-    `before` holds the baseline's seconds by variant and value.
-    """
+def drawn(sweep: Sweep) -> str:
+    """Return the SVG element, as for `svg`."""
     shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
     measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
@@ -147,41 +113,26 @@ def drawn(sweep: Sweep, before: Mapping[str, Mapping[float, float]] = _NOTHING) 
     rates = (key for key in _DRAWN if all(one.rates.get(key, 0.0) > 0 for one in measured))
     rate = next(rates, "")
 
-    def y(point: Measured, seconds: float) -> float:
-        """Return what is drawn of a point if it took `seconds`."""
-        return point.rates[rate] * point.time / seconds if rate else seconds
-
     def drawn_point(name: str, x: float, point: Measured) -> Point:
-        ends = sorted(y(point, seconds) for seconds in point.interval or ())
-        low, high = ends or (None, None)
+        # What is drawn of a point that took so many seconds.
+        drawn = [point.rates[rate] * point.time / seconds if rate else seconds
+                 for seconds in (point.time, *(point.interval or ()))]  # fmt: skip
+        low, high = sorted(drawn[1:]) or (None, None)
         told = f"{name}, {binary(x)}: {duration(point.time)}"
-        told += f", {quantity(y(point, point.time), _DRAWN[rate])}" if rate else ""
+        told += f", {quantity(drawn[0], _DRAWN[rate])}" if rate else ""
         if limit := of_limit(point.rates.get("limit_fraction")):
             told += f", {limit} of the roofline"
-        return Point(x, y(point, point.time), low, high, told)
+        return Point(x, drawn[0], low, high, told)
 
-    curves, older = [], []
+    curves = []
     for at, points in shown.items():
         name = sweep.variants[at].name
-        now = [drawn_point(name, x, point) if point else None for x, point in points.items()]
-        curves.append(Series(name, now, at))
-        seconds = before.get(name, {})
-        then = [
-            Point(x, y(point, seconds[x])) if point and x in seconds else None
-            for x, point in points.items()
-        ]
-        older.append(Series(name, then, at, BEFORE))
-    every = [*_ceilings(sweep, shown, rate), *(one for one in older if one.drawn), *curves]
-    highest = max(point.y for series in every for point in series.drawn)
+        line = [drawn_point(name, x, point) if point else None for x, point in points.items()]
+        curves.append(Series(name, line, at))
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    up = Vertical("time of an operation", lambda value: picture.short(duration(value)), True)
-    if rate:
-        size, unit = picture.unit_of(quantity(highest, _DRAWN[rate]), highest)
-        lowest = min(max(point.y for point in series.drawn) for series in curves)
-        far = highest > _FAR_ABOVE * lowest
-        up = Vertical(unit, lambda value: f"{value / size:.4g}", is_logarithmic=far)
-    return lines.drawn(every, title, sweep.axis, up)
+    up = lines.of_rates(_DRAWN[rate]) if rate else TIMES
+    return lines.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
 
 
 def _curve(variant: Variant) -> _Curve:

@@ -33,7 +33,6 @@ from warpgauge.system.text import (
     percent_number,
     plain,
     plural,
-    span,
 )
 from warpgauge.verdict.comparison import (
     UNMEASURED,
@@ -119,6 +118,10 @@ class Row:
         return self.verdict.name
 
     @property
+    def family(self) -> str:
+        return self.verdict.family
+
+    @property
     def word(self) -> str:
         return word(self.verdict)
 
@@ -147,6 +150,13 @@ class Row:
         return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted)),)
 
     @property
+    def details(self) -> tuple[str, ...]:
+        """What a report shows below the row, whose group names the cause of a change."""
+        why = foreign(self.verdict.why.paragraph, LONGEST_TEXT) if self.verdict.why else ""
+        causes = "" if self.verdict.is_changed else self.cause
+        return (*filter(None, (why, *self.reasons, causes)),)
+
+    @property
     def size(self) -> str:
         """The change or the bound that is shown first; else the verdict."""
         one = self.verdict
@@ -155,19 +165,6 @@ class Row:
         if one.change is not None and (one.is_changed or one.is_accepted):
             return percent(one.change.ratio)
         return self.word if one.bound is None else at_most(one.bound)
-
-    @property
-    def confidence(self) -> tuple[str, ...]:
-        """How it was found and by what chance: ``in lock-step, 14 pairs`` and ``p < 0.001``."""
-        one = self.verdict
-        if one.by_time is not None:
-            return ("exact",)  # resources have no noise
-        how = _HOW[one.evidence]
-        if one.in_pairs and one.processes is not None:
-            how += f", {plural(one.processes[0], 'pair')}"
-        # Smaller values add nothing.
-        chance = "" if one.p is None else "p < 0.001" if one.p < 0.001 else f"p = {one.p:.2g}"
-        return (*filter(None, (how, chance)),)
 
     @property
     def sentence(self) -> str:
@@ -181,14 +178,6 @@ class Row:
         return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
 
 
-_HOW = {
-    Evidence.NONE: "",
-    Evidence.SCREENED: "screened only",
-    Evidence.PAIRED: "alternating",
-    Evidence.LOCK_STEP: "in lock-step",
-}
-
-
 @dataclass(frozen=True)
 class Group:
     """Rows with the same verdict, and changed rows with the same cause."""
@@ -199,25 +188,8 @@ class Group:
 
     @property
     def title(self) -> str:
-        return f"{self.word}: {self.cause}" if self.cause else self.word
-
-
-@dataclass(frozen=True)
-class Family:
-    """Benchmarks of a family that are within tolerance, or controls of the host."""
-
-    name: str
-    rows: tuple[Row, ...]
-
-    @property
-    def most(self) -> str:
-        """Their largest bound; of controls, how far they moved."""
-        verdicts = [row.verdict for row in self.rows]
-        if verdicts[0].control:
-            ratios = [one.change.ratio for one in verdicts if one.change is not None]
-            return span(min(ratios), max(ratios)) if ratios else ""
-        bounds = [one.bound for one in verdicts if one.bound is not None]
-        return at_most(max(bounds)) if bounds else ""
+        count = f", {len(self.rows)} rows" if self.cause and len(self.rows) > 1 else ""
+        return f"{self.word}{count}: {self.cause}" if self.cause else self.word
 
 
 @dataclass(frozen=True)
@@ -260,14 +232,9 @@ class View:
     def unmeasured(self) -> list[Row]:
         return self.of(*(outcome.word for outcome in _GRAVEST))
 
-    def families(self, word: str = WITHIN) -> list[Family]:
-        """Return the rows within tolerance, or the controls, by family."""
-        rows = {row.name: row for row in self.of(word)}
-        groups = by_family([row.verdict for row in rows.values()])
-        return [
-            Family(name, tuple(rows[one.name] for one in members))
-            for name, members in groups.items()
-        ]
+    def families(self, word: str) -> dict[str, list[Row]]:
+        """Return the rows of a verdict by family."""
+        return by_family(self.of(word))
 
     @cached_property
     def decisive(self) -> Row | None:
@@ -432,6 +399,16 @@ def side(record: Record) -> str:
         changed = " and changes" if context.get("dirty") == "true" else ""
         facts.append(f"commit {short(context['commit'])}{changed}")
     return inert(" · ".join(facts))
+
+
+def side_name(record: Record) -> str:
+    """Return the commit, or else the path, in a few words, inert."""
+    if not record.sessions:
+        return "none"
+    context = newest(record).context
+    changed = " and changes" if context.get("dirty") == "true" else ""
+    commit = f"{short(context['commit'])}{changed}" if context.get("commit") else ""
+    return inert(commit or str(nearby(record.path)))
 
 
 def gpu_name(record: Record) -> str:

@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.system import streams
-from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut
+from warpgauge.system.text import LONGEST_NAME, LONGEST_TEXT, cut, unbroken_units
 
 # Smallest width of the name column: below it, dispensable columns are dropped first.
 _NARROWEST_NAME, _SHORTEST_PIECE = 16, 8
 _LONGEST_KEY = 40  # characters of a fact's key
+_HELD = "\ue000"  # stands for a space at which no line ends, while lines are made
 _FILE_WIDTH = 120  # columns of output to a file
 
 
@@ -111,11 +112,13 @@ def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
 
 def _print_indented(console: Console, lead: Text, text: Text | str, style: str = "") -> None:
     body = Text(cut(text, LONGEST_TEXT)) if isinstance(text, str) else text
+    body.plain = unbroken_units(body.plain).replace("\N{NO-BREAK SPACE}", _HELD)
     if style:
         body.stylize(style)
     room = max(console.width - lead.cell_len, 1)
     for line in body.wrap(console, room, overflow="fold"):
         line.rstrip()
+        line.plain = line.plain.replace(_HELD, " ")  # which a search for "3 %" finds
         console.print(_no_command(lead + line), soft_wrap=True)
         lead = Text(" " * lead.cell_len)
 

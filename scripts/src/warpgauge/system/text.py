@@ -26,6 +26,9 @@ _NAMED, _LONGEST_NAMED = 3, 120
 
 MINUS = "\N{MINUS SIGN}"
 
+# The space between a number and its unit.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|×|[nµm]?s|[kMGTP]?(?:B|FLOP)(?:/s)?|[kMG]?Hz|W)(?!\w))")
+
 
 def inert(text: str) -> str:
     """Return `text` with escapes for whatever is invisible, or moves or covers its neighbours.
@@ -69,6 +72,11 @@ def shown_as(words: str, quote: Callable[[str], str]) -> str:
 def plain(words: str) -> str:
     """Return our words with the foreign texts in them as they are, which are inert."""
     return words.replace("\x02", "").replace("\x03", "")
+
+
+def unbroken_units(words: str) -> str:
+    """Return words in which no line ends between a number and its unit, for whoever shows them."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", words)
 
 
 def clause(sentence: str) -> str:

@@ -62,7 +62,7 @@ CHANGED = (Outcome.REGRESSION, Outcome.IMPROVED)
 UNMEASURED = tuple(one for one in Outcome if one.status is ExitStatus.NOT_MEASURED)
 
 # Likely, not proven: addresses or clocks may differ.
-SAME_CODE = "the same machine code: the cause is outside the kernel"
+SAME_CODE = "machine code identical, so the cause is outside the kernel"
 
 
 @dataclass(frozen=True)

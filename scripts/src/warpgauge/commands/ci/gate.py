@@ -24,7 +24,6 @@ from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import quoted
 
-PICTURE = "intervals.svg"
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
 # Options that the gate sets itself, and that may not be passed on.
@@ -81,7 +80,6 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     run.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
         annotations = Path(own) / "annotations.txt"
-        files = [*FILES.items(), ("intervals", PICTURE)]
         command += [
             "--why",
             "--isolate=auto",
@@ -89,7 +87,7 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
             f"--out={run}",
             f"--format=github={annotations}",
         ]
-        command += [f"--format={name}={out / file}" for name, file in files]
+        command += [f"--format={name}={out / file}" for name, file in FILES.items()]
         columns = os.environ.get("COLUMNS", _COLUMNS)
         environment = {"TMPDIR": own, "PYTHONUNBUFFERED": "1", "COLUMNS": columns}
         try:

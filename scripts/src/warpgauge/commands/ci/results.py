@@ -238,7 +238,7 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    index = site.index(rows, site.of_self_checks(*self_check.table(root / "baselines")))
+    index = site.index(rows, *self_check.table(root / "baselines"))
     _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")

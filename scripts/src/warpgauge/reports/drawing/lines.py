@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines, bands, ceilings and dots over a logarithmic horizontal axis. Pure."""
+"""The one chart: lines, bands, ceilings and dots over an axis of numbers or of names. Pure."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Sign, Words
-from warpgauge.system.text import binary
+from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Words
+from warpgauge.system.text import binary, duration, quantity
 
 _WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
+_BOTTOM = 58.0  # the labels and the title of the horizontal axis
+_LONGEST_LABEL = 40
+_OF_SIGN = 34.0  # pixels of a sign in the legend, with the space behind it
 
 # Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
 _HIGHEST_BAND = 1.15
@@ -23,25 +26,30 @@ _BEFORE = "baseline, pale"
 
 @dataclass(frozen=True)
 class Point:
-    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip."""
+    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip.
+
+    A `label` stands beside the point if it has room. `href` is the address that a click leads to.
+    """
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
     told: str = ""
+    label: str = ""
+    href: str = ""
 
 
 # The kinds of a series, by the class of its line.
-SOLID, CEILING, BEFORE, DOTS = "line", "ceiling", "bar", ""
+SOLID, CEILING, BEFORE, LEVEL, DOTS = "line", "ceiling", "bar", "whisker", ""
 
 
 @dataclass(frozen=True)
 class Series:
     """A line from left to right, broken where a point is None, or DOTS without a line.
 
-    `colour` numbers its colour; None is that of text. A CEILING is dashed, without marks. A
-    baseline's line (BEFORE) is pale, without marks, and has no entry of its own in the legend.
+    `colour` numbers its colour; None is that of text. A CEILING is dashed and a LEVEL thin, without
+    marks. A baseline's line (BEFORE) is pale, without marks, and all have one entry in the legend.
     """
 
     name: str
@@ -60,92 +68,197 @@ class Series:
         return [[one for one in group if one is not None] for there, group in groups if there]
 
     @property
-    def sign(self) -> Sign:
-        """Its entry in the legend."""
-        colour = picture.series(self.colour)
-        path = "" if self.kind == CEILING else picture.marker(self.colour)
-        kinds = f"mark {colour}" if self.kind else f"dot {colour}"
-        return Sign(self.name, kinds, path, self.kind and f"{self.kind} {colour}")
+    def style(self) -> str:
+        """The class of its colour."""
+        return picture.series(self.colour)
+
+    @property
+    def mark(self) -> str:
+        """The path of its marks, if it has any."""
+        return picture.marker(self.colour) if self.kind in (SOLID, DOTS) else ""
+
+    def marked(self, x: float, y: float, told: str = "") -> str:
+        kind = "mark" if self.kind else "dot"
+        return picture.mark(x, y, f"{kind} {self.style}", self.mark, told)
 
 
 @dataclass(frozen=True)
 class Vertical:
-    """The vertical axis: its title, its ticks' words, and whether it is logarithmic."""
+    """The vertical axis: its title, its ticks' words, and whether it is logarithmic.
+
+    Without `ends` it holds all points, and a linear one begins at zero.
+    """
 
     title: str
     words: Words = "{:g}".format
     is_logarithmic: bool = False
+    ends: tuple[float, float] | None = None
 
 
-def drawn(every: Sequence[Series], title: str, x_title: str, y: Vertical, *,
-          decimal: bool = False) -> str:  # fmt: skip
-    """Return the SVG element. At least one point; every x above zero; with a log axis every y.
+TIMES = Vertical("time of an operation", lambda seconds: picture.short(duration(seconds)), True)
 
-    The ticks of the horizontal axis are powers of two, or `decimal`.
+
+def of_rates(unit: str) -> Vertical:
+    """Return the logarithmic axis of rates in a unit: ``FLOP/s``."""
+    return Vertical("rate", lambda rate: picture.short(quantity(rate, unit)), True)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A vertical line at `x` of the class `kind`, with a label above it if that has room."""
+
+    x: float
+    label: str
+    kind: str
+    told: str = ""
+
+
+def drawn(
+    every: Sequence[Series],
+    title: str,
+    x_title: str,
+    y: Vertical,
+    *,
+    decimal: bool = False,
+    names: Sequence[str] = (),
+    flags: Sequence[Flag] = (),
+) -> str:
+    """Return the SVG element. At least one point; with a log axis every y above zero.
+
+    The horizontal axis is logarithmic, of values above zero, with powers of two as ticks, or
+    `decimal` ones. With `names` it is of their indexes. Labels of earlier `flags` come first.
     """
+    up, y_ticks = _vertical(every, y, _TOP + LINE * bool(flags))
+    left = picture.margin(y_ticks, y.words)
+    axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
+    across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
+    explained = [one for one in every if one.kind != BEFORE]
+    explained += [Series(_BEFORE, (), None, BEFORE)] if len(explained) < len(every) else []
+    height = _TOP + LINE * (len(explained) + 1)
+    right = across.end + GAP
+    body = [
+        *picture.frame(title, across, up, (x_ticks, y_ticks)),
+        *_flags(across, up, flags),
+        *(band for one in every for band in _bands(across, up, one)),
+        *(part for one in every for part in _line(across, up, one)),
+        *_labels(across, up, every),
+        *_legend(explained, right, _TOP),
+    ]
+    names_end = max(picture.width_of(picture.shortened(one.name)) for one in explained)
+    width = right + _OF_SIGN + names_end
+    width = max(width, left + picture.title_width(title)) + GAP
+    return picture.element(body, width, max(up.start + _BOTTOM, height), title)
+
+
+def _legend(every: Sequence[Series], x: float, y: float) -> Iterator[str]:
+    for at, one in enumerate(every):
+        height = y + LINE * at
+        if one.kind:
+            yield picture.line(f"{one.kind} {one.style}", [(x, height), (x + 26, height)])
+        if one.mark:
+            yield one.marked(x + 13, height)
+        yield picture.text(x + _OF_SIGN, height + 4, picture.shortened(one.name))
+
+
+def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, Sequence[float]]:
     points = [point for one in every for point in one.drawn]
-    if y.is_logarithmic:
+    if y.ends is not None:
+        low, high = y.ends
+    elif y.is_logarithmic:
         low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
-        y_ticks = picture.log_ticks(low, high)
     else:
         highest = max(point.y for point in points)
         bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
         low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-        y_ticks = picture.linear_ticks(low, high)
-    left = picture.margin(y_ticks, y.words)
+    ticks = picture.log_ticks if y.is_logarithmic else picture.linear_ticks
     scale = picture.logarithm if y.is_logarithmic else picture.linear
-    up = Axis(low, high, _TOP + _HEIGHT, _TOP, scale, y.words, y.title)
-    xs = sorted({point.x for point in points})
+    return Axis(low, high, top + _HEIGHT, top, scale, y.words, y.title), ticks(low, high)
+
+
+def _of_names(axis: Axis, names: Sequence[str]) -> tuple[Axis, list[float]]:
+    last = len(names) - 1
+    room = 0.015 * last + 0.5
+    across = replace(axis, low=-room, high=last + room, words=lambda index: names[int(index)])
+    # The first and the last, and halves, quarters, ... between, as far as they have room.
+    between = (last * odd // 2**power for power in range(1, 5) for odd in range(1, 2**power, 2))
+    return across, across.spread(dict.fromkeys([last, 0, *between]))
+
+
+def _of_numbers(axis: Axis, every: Sequence[Series], decimal: bool) -> tuple[Axis, list[float]]:
+    xs = sorted({point.x for one in every for point in one.drawn})
     # Slightly longer than the lines at both ends.
     room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
-    ends = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
+    low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
     words: Words = "{:g}".format if decimal else binary
-    across = Axis(*ends, left, left + _WIDTH, picture.logarithm, words, x_title)
-    x_ticks = across.spread(picture.log_ticks(*ends)) if decimal else _powers(xs, across)
-    signs = [one.sign for one in every if one.kind != BEFORE]
-    signs += [Sign(_BEFORE, "", line="bar ink")] if len(signs) < len(every) else []
-    body = [
-        *(band for one in every for band in _bands(across, up, one)),
-        *(part for one in every for part in _line(across, up, one)),
-        *picture.legend([[sign] for sign in signs], across.end + GAP, _TOP),
-    ]
-    right = GAP + max(sign.width for sign in signs)
-    height = _TOP + LINE * len(signs) + GAP
-    return picture.chart(title, (across, up), (x_ticks, y_ticks), body, right=right, height=height)
+    across = replace(axis, low=low, high=high, scale=picture.logarithm, words=words)
+    ticks = across.spread(picture.log_ticks(low, high)) if decimal else _powers(xs, across)
+    return across, ticks
 
 
 def _powers(xs: Sequence[float], x: Axis) -> list[float]:
     """Return powers of two, spaced as their labels need, or the values if these lie between."""
     first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-    if first == last or any(isinstance(one, float) for one in xs):
+    if first >= last or any(isinstance(one, float) for one in xs):
         return x.spread(xs)
-    # 2^10 and 2^20 belong to every step.
-    for step in (1, 2, 5, 10):
-        chosen = [2**power for power in range(first, last + 1) if power % step == 0]
-        if x.spread(chosen) == chosen:
-            break
-    return [*chosen] if len(chosen) > 1 else x.spread(xs)
+    # 2^10, 2^20, ... have room first, then what lies halfway between.
+    powers = sorted(range(first, last + 1), key=lambda power: (power % 10 > 0, power % 5 > 0))
+    return x.spread(2**power for power in powers)
 
 
 def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    """Yield the intervals: a band, or a bar for a single point."""
-    colour = picture.series(one.colour)
+    """Yield the intervals: a band, or a bar for a single point, or for each of the DOTS."""
     for part in one.parts:
         known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
         highs = [(x.at(at), y.at(high)) for at, _, high in known]
         lows = [(x.at(at), y.at(low)) for at, low, _ in known]
-        if len(known) == 1:
-            yield picture.line(f"bar {colour}", [*lows, *highs])
+        if known and one.kind == DOTS:
+            bars = (f"M{at:.2f} {top:.2f}V{y.at(low):.2f}"
+                    for (at, top), (_, low, _) in zip(highs, known, strict=True))  # fmt: skip
+            yield picture.shape("path", f"error {one.style}", f'd="{"".join(bars)}"')
+        elif len(known) == 1:
+            yield picture.line(f"bar {one.style}", [*lows, *highs])
         elif known:
             corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield picture.shape("polygon", f"band {colour}", f'points="{corners}"')
+            yield picture.shape("polygon", f"band {one.style}", f'points="{corners}"')
 
 
 def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    sign = one.sign
     for part in one.parts:
+        corners = [(x.at(point.x), y.at(point.y)) for point in part]
         if one.kind:
-            corners = [(x.at(point.x), y.at(point.y)) for point in part]
-            yield picture.line(f"{one.kind} {picture.series(one.colour)}", corners)
-        for point in part if one.kind in (SOLID, DOTS) else ():
-            yield picture.mark(x.at(point.x), y.at(point.y), sign.kinds, sign.path, point.told)
+            yield picture.line(f"{one.kind} {one.style}", corners)
+        for point, corner in zip(part, corners, strict=True) if one.mark else ():
+            yield picture.link(point.href, one.marked(*corner, point.told), point.told)
+
+
+def _flags(x: Axis, y: Axis, flags: Sequence[Flag]) -> Iterator[str]:
+    labels: dict[float, Flag] = {}
+    for flag in flags:
+        labels.setdefault(flag.x, flag)
+        corners = [(x.at(flag.x), y.end), (x.at(flag.x), y.start)]
+        yield picture.line(f"ceiling {flag.kind}", corners, flag.told)
+    # Within the frame at either end.
+    half = max((picture.width_of(flag.label) for flag in flags), default=0.0) / 2
+    inner = replace(x, words=lambda at: labels[at].label)
+    for at in inner.spread(labels):
+        middle = min(max(x.at(at), x.start + half), x.end - half)
+        yield picture.text(middle, y.end - 8, labels[at].label, f"middle {labels[at].kind}")
+
+
+def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[str]:
+    """Yield labels, right of their points or above the ends of lines, unless on another one."""
+    taken: list[tuple[float, float, float]] = []  # left, right, and the height
+    for one in every:
+        for point in one.drawn:
+            words = picture.shortened(point.label, _LONGEST_LABEL)
+            length = picture.width_of(words)
+            left, height = x.at(point.x) + 8, y.at(point.y) + (4 if one.mark else -6)
+            if left + length > x.end:
+                left -= length + 16
+            free = all(
+                right < left or left + length < other or abs(at - height) > LINE * 0.7
+                for other, right, at in taken
+            )
+            if words and free and left >= x.start and height > y.end + LINE / 2:
+                taken.append((left, left + length, height))
+                yield picture.text(left, height, words, one.style)

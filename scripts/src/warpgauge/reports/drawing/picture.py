@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures share: colours, texts, marks, legends, axes, a chart, SVG files. Pure.
+"""What all pictures share: texts, marks, axes, SVG files. Pure.
 
 Each `drawn` of a module returns an SVG element for a page, and `document` makes a file of it. A
-picture has no id, style or address, because a page holds several and has `style()` once. The same
-data give the same bytes. A page sets other colours by the variables of the style:
-``svg.wg-picture { --wg-paper: transparent }``.
+picture has no id and no style, because a page holds several and has `style()` once. The same data
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -12,100 +11,56 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from unicodedata import east_asian_width
+from functools import cache
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from warpgauge.system.text import duration, inert
+from rich.cells import cell_len, set_cell_size
+
+from warpgauge.system.text import inert
 
 # The width of a letter of 12 pixels' size and the height of a line, in pixels, as are all
 # coordinates. The font is monospaced, so that texts fit in any browser.
 LETTER, LINE = 7.5, 20
 
-# For light and dark pages; colour-blind readers can tell them apart (Okabe, Ito).
-_SERIES = (
-    ("#0072b2", "#4da3e0"), ("#d55e00", "#ff8a3d"), ("#008060", "#34c79a"),
-    ("#b0508c", "#e38bc0"), ("#9a7400", "#e0b93a"), ("#1c8db0", "#7fdbf5"),
-    ("#6b4fbb", "#a991f7"), ("#6e6e6e", "#b5b5b5"),
-)  # fmt: skip
-_COLOURS = {
-    "ink": ("#1f2328", "#e6edf3"),
-    "faint": ("#59636e", "#9198a1"),
-    "slower": ("#bc4c00", "#ff8a3d"),
-    "faster": ("#0072b2", "#4da3e0"),
-    "accepted": ("#8a5a83", "#c893c0"),
-    "undecided": ("#5e5e5e", "#b5b5b5"),
-    **{f"c{index}": both for index, both in enumerate(_SERIES)},
-}
-_GROUNDS = {
-    "paper": ("#ffffff", "#0d1117"),
-    "grid": ("#d8dce1", "#30363d"),
-    "tolerance": ("#e8ebef", "#252b33"),
-}
-_ALL = {**_COLOURS, **_GROUNDS}
-
-# Selected by class only, so that the page's own elements keep their style.
-_SHAPES = """\
-.wg-picture{color:var(--wg-ink)}
-.wg-text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre;\
-fill:currentColor}
-.wg-bold{font-weight:bold}
-.wg-end{text-anchor:end}
-.wg-middle{text-anchor:middle}
-.wg-paper{fill:var(--wg-paper)}
-.wg-tolerance{fill:var(--wg-tolerance)}
-.wg-grid,.wg-frame{fill:none;stroke:var(--wg-grid);stroke-width:1}
-.wg-line,.wg-ceiling,.wg-bar,.wg-whisker,.wg-zero,.wg-error{fill:none;stroke:currentColor;stroke-width:2}
-.wg-whisker{stroke-width:1.5}
-.wg-zero,.wg-error{stroke-width:1}
-.wg-error{stroke-opacity:.45}
-.wg-ceiling{stroke-dasharray:7 5;stroke-width:1.5}
-.wg-bar{stroke-opacity:.4;stroke-width:5}
-.wg-band{fill:currentColor;fill-opacity:.22;stroke:none}
-.wg-mark{fill:currentColor;stroke:none}
-.wg-dot{fill:currentColor;fill-opacity:.75;stroke:none}
-.wg-hollow{fill:var(--wg-paper);stroke:currentColor;stroke-width:1.5}
-"""
-
+# The one stylesheet of all pages and pictures. Its colours are for light and dark paper, and
+# colour-blind readers can tell those of series apart (Okabe, Ito).
+_CSS = Path(__file__).parents[1] / "report.css"
+_SERIES = 8  # the colours c0 to c7
 
 GAP = 16.0
-LONGEST_NAME, _LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
-_BOTTOM = 58.0  # of a chart: the labels and the title of its horizontal axis
-
+LONGEST_NAME, LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
 _MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0 5-5 0z",
           "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
-CIRCLE, SQUARE, DIAMOND = _MARKS[:3]
 
 
+@cache
 def style() -> str:
-    """Return the style of all pictures, needed once in a page or in a picture's file."""
-    light, dark = (
-        ";".join(f"--wg-{name}:{both[page]}" for name, both in _ALL.items()) for page in (0, 1)
-    )
-    dark = f"@media (prefers-color-scheme:dark){{.wg-picture{{{dark}}}}}"
-    rules = "".join(f".wg-{name}{{color:var(--wg-{name})}}\n" for name in _COLOURS)
-    return f".wg-picture{{{light}}}\n{dark}\n{_SHAPES}{rules}"
+    """Return the style, needed once in a page or in a picture's file."""
+    return _CSS.read_text(encoding="utf-8")
 
 
 def series(colour: int | None) -> str:
     """Return the class of a series' colour; colours repeat, and None is that of the text."""
-    return "ink" if colour is None else f"c{colour % len(_SERIES)}"
+    return "ink" if colour is None else f"c{colour % _SERIES}"
 
 
 def marker(colour: int | None) -> str:
     """Return the shape of a mark, which changes each time the colours repeat."""
-    return _MARKS[(colour or 0) // len(_SERIES) % len(_MARKS)]
+    return _MARKS[(colour or 0) // _SERIES % len(_MARKS)]
 
 
 def element(body: Iterable[str], width: float, height: float, label: str) -> str:
     """Return the picture for a page; `label` is for screen readers."""
     wide, high = math.ceil(width), math.ceil(height)
     spoken = quoteattr(shortened(label, _LONGEST_TOOLTIP))
-    head = (
+    inner = "\n".join(body)
+    role = "group" if "<a " in inner else "img"  # an image has no links in it
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wg-picture" viewBox="0 0 {wide} {high}" '
-        f'width="{wide}" height="{high}" role="img" aria-label={spoken}>'
+        f'width="{wide}" height="{high}" role="{role}" aria-label={spoken}>\n'
+        f'<rect class="wg-paper" width="{wide}" height="{high}"/>\n{inner}\n</svg>\n'
     )
-    paper = f'<rect class="wg-paper" width="{wide}" height="{high}"/>'
-    return "\n".join([head, paper, *body, "</svg>\n"])
 
 
 def document(picture: str, mark: str) -> str:
@@ -134,86 +89,37 @@ def line(kinds: str, points: Iterable[tuple[float, float]], told: str = "") -> s
     return shape("polyline", kinds, f'points="{corners}"', told)
 
 
-def mark(x: float, y: float, kinds: str, path: str = CIRCLE, told: str = "") -> str:
+def mark(x: float, y: float, kinds: str, path: str, told: str = "") -> str:
     return shape("path", kinds, f'transform="translate({x:.2f},{y:.2f})" d="{path}"', told)
 
 
-def rect(kinds: str, x: float, y: float, width: float, height: float, told: str = "") -> str:
-    place = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"'
-    return shape("rect", kinds, place, told)
-
-
-def heading(words: str, x: float) -> str:
-    return text(x, 24, shortened(words, _LONGEST_TITLE), "bold")
+def link(href: str, shown: str, told: str) -> str:
+    """Return what is `shown` as a link that screen readers call `told`; as it is without `href`."""
+    if not href:
+        return shown
+    spoken = quoteattr(shortened(told, _LONGEST_TOOLTIP))
+    return f"<a href={quoteattr(href)} aria-label={spoken}>{shown}</a>"
 
 
 def title_width(words: str) -> float:
     # Bold letters are slightly wider if a browser has no monospaced font for them.
-    return 1.1 * width_of(shortened(words, _LONGEST_TITLE))
+    return 1.1 * width_of(shortened(words, LONGEST_TITLE))
 
 
 def shortened(words: str, longest: int = LONGEST_NAME) -> str:
     """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
-    shown, room = inert(words[: longest + 1]), longest
-    for at, char in enumerate(shown):
-        room -= _letters(char)
-        if room < 0:
-            return f"{shown[:at]}…"
-    return shown
+    shown = inert(words[: longest + 1])
+    return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
 
 
 def width_of(words: str) -> float:
     """Return the width of inert text in pixels."""
-    return LETTER * sum(map(_letters, words))
-
-
-def _letters(char: str) -> int:
-    return 2 if east_asian_width(char) in "WF" else 1
+    return LETTER * cell_len(words)
 
 
 def _classes(kinds: str) -> str:
     return " ".join(f"wg-{one}" for one in kinds.split())
 
-
-@dataclass(frozen=True)
-class Sign:
-    """An entry of a legend: a mark by its `path`, a `line` by its classes, both, or a box."""
-
-    name: str
-    kinds: str
-    path: str = ""
-    line: str = ""
-
-    @property
-    def width(self) -> float:
-        return self._words_at + width_of(shortened(self.name))
-
-    @property
-    def _words_at(self) -> float:
-        return 16.0 if self.path and not self.line else 34.0
-
-    def drawn(self, x: float, y: float) -> Iterator[str]:
-        """Yield its parts, with the left end at `x` and the middle at the height `y`."""
-        if self.line:
-            yield line(self.line, [(x, y), (x + 26, y)])
-        if self.path:
-            yield mark(x + (self._words_at - 8) / 2, y, self.kinds, self.path)
-        elif not self.line:
-            yield rect(self.kinds, x, y - 6, 26, 12)
-        yield text(x + self._words_at, y + 4, shortened(self.name))
-
-
-def legend(rows: Iterable[Sequence[Sign]], x: float, y: float) -> Iterator[str]:
-    """Yield the rows of a legend, starting at the height `y`."""
-    for index, row in enumerate(rows):
-        at = x
-        for one in row:
-            yield from one.drawn(at, y + LINE * (index + 0.5))
-            at += one.width + GAP
-
-
-# An axis spans at least this share of its values, so that the labels of its ticks differ.
-LEAST = 1e-4
 
 Words = Callable[[float], str]
 
@@ -294,59 +200,21 @@ def short(words: str) -> str:
     return f"{float(number):g} {unit}"
 
 
-def unit_of(words: str, value: float) -> tuple[float, str]:
-    """Return the size and the name of the unit in which `words` state a `value` above zero."""
-    number, unit = words.split(" ", 1)
-    return 10.0 ** round(math.log10(value / float(number))), unit
-
-
-def seconds_words(highest: float) -> Words:
-    """Return the labels' format for times up to `highest`, all in the same unit."""
-    size, unit = unit_of(duration(highest), highest)
-    return lambda value: f"{value / size:.9g} {unit}"
-
-
-def chart(
-    title: str,
-    axes: tuple[Axis, Axis],
-    ticks: tuple[Sequence[float], Sequence[float]],
-    body: Iterable[str],
-    *,
-    right: float = 0.0,
-    bottom: float = _BOTTOM,
-    height: float = 0.0,
-    title_at: float | None = None,
-    label: str = "",
-) -> str:
-    """Return the SVG element of a `body` in the frame of a horizontal and a vertical axis.
-
-    `right` and `bottom` are the pixels that the body needs beyond the frame, `height` is the least
-    of the picture. The title begins at the frame, or at `title_at`. `label` is for screen readers,
-    by default the title.
-    """
-    (x, y), (x_ticks, y_ticks) = axes, ticks
-    above = x.start if title_at is None else title_at
-    grid = [heading(title, above)]
-    for tick in y_ticks:
-        at = y.at(tick)
-        grid.append(shape("path", "grid", f'd="M{x.start:.2f} {at:.2f}H{x.end:.2f}"'))
-        grid.append(text(x.start - 8, at + 4, y.words(tick), "end"))
-    for tick in x_ticks:
-        at = x.at(tick)
-        grid.append(shape("path", "grid", f'd="M{at:.2f} {y.end:.2f}V{y.start:.2f}"'))
-        grid.append(text(at, y.start + 18, x.words(tick), "middle"))
-    frame = rect("frame", x.start, y.end, x.end - x.start, y.start - y.end)
-    width = max(x.end + right, above + title_width(title)) + GAP
-    parts = [*grid, frame, *_titles(x, y), *body]
-    return element(parts, width, max(y.start + bottom, height), label or title)
-
-
-def _titles(x: Axis, y: Axis) -> Iterator[str]:
-    """Yield the axes' titles; the vertical axis's is rotated, at the picture's edge."""
-    if x.title:
-        words = shortened(x.title, int((x.end - x.start) / LETTER) - 1)
-        yield text((x.start + x.end) / 2, y.start + 42, words, "middle")
-    if y.title:
-        across, up = GAP + 6, (y.start + y.end) / 2
-        words = shortened(y.title, int((y.start - y.end) / LETTER) - 1)
-        yield text(across, up, words, "middle", f' transform="rotate(-90 {across:g} {up:g})"')
+def frame(
+    title: str, x: Axis, y: Axis, ticks: tuple[Iterable[float], Iterable[float]]
+) -> Iterator[str]:
+    """Yield the title, the grid with its labels, the frame and the axes' titles."""
+    yield text(x.start, 24, shortened(title, LONGEST_TITLE), "bold")
+    for tick in ticks[1]:
+        yield line("grid", [(x.start, y.at(tick)), (x.end, y.at(tick))])
+        yield text(x.start - 8, y.at(tick) + 4, y.words(tick), "end")
+    for tick in ticks[0]:
+        yield line("grid", [(x.at(tick), y.end), (x.at(tick), y.start)])
+        yield text(x.at(tick), y.start + 18, x.words(tick), "middle")
+    corners = f'width="{x.end - x.start:.2f}" height="{y.start - y.end:.2f}"'
+    yield shape("rect", "frame", f'x="{x.start:.2f}" y="{y.end:.2f}" {corners}')
+    words = shortened(x.title, int((x.end - x.start) / LETTER) - 1)
+    yield text((x.start + x.end) / 2, y.start + 42, words, "middle")
+    across, up = GAP + 6, (y.start + y.end) / 2
+    words = shortened(y.title, int((y.start - y.end) / LETTER) - 1)
+    yield text(across, up, words, "middle", f' transform="rotate(-90 {across:g} {up:g})"')

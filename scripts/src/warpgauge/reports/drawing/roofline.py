@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
+from warpgauge.records.model import by_family
 from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import CEILING, DOTS, Point, Series, Vertical
+from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -20,74 +21,109 @@ _SAME, _ONE_SLOPE = 0.03, 0.1
 _MARGIN = 1.6  # from the outermost points to the ends of the ceilings, as a factor
 _MOST_POINTS = 400  # more are not distinguishable
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """A bandwidth in B/s (a slope) or an arithmetic rate in FLOP/s (level), above zero."""
-
-    name: str
-    rate: float
-
-
-@dataclass(frozen=True)
-class Roofline:
-    """Points of FLOP per byte and FLOP/s by family, at least one, and ceilings."""
-
-    title: str
-    families: Mapping[str, Sequence[Point]]
-    bandwidths: Sequence[Ceiling] = ()
-    arithmetic: Sequence[Ceiling] = ()
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A point, and the ceilings that it has if bytes or if flops are its limit."""
+    """A row with its intensity and rate, and the ceilings if bytes or if flops are its limit."""
 
     verdict: Verdict
-    point: Point
+    x: float
+    y: float
     bandwidth: float
-    rate: float
+    limit: float
+
+    @property
+    def family(self) -> str:
+        return self.verdict.family
 
 
-def of_run(verdicts: Iterable[Verdict], title: str) -> Roofline | None:
-    """Return the candidate's rows that state flops and bytes; None if there is none.
+def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _NOTHING) -> str:
+    """Return the SVG element of rows that state flops and bytes, or "" without any.
+
+    Rows that changed have a label, and a line from the baseline's point; `links` are addresses by
+    name.
+    """
+    rows: list[_Row] = []
+    copies: set[float] = set()  # bandwidths of rows without flops
+    for verdict in verdicts:
+        known = rates_of(verdict.counters)
+        moved, flops, fraction = (known.get(key, 0.0) for key in _RATES)
+        if min(moved, flops, fraction) > 0 and len(rows) < _MOST_POINTS:
+            rows.append(_Row(verdict, flops / moved, flops, moved / fraction, flops / fraction))
+        elif min(moved, fraction) > 0 and not flops:
+            copies.add(float(f"{moved / fraction:.3g}"))
+    if not rows:
+        return ""
+    families = by_family(rows)
+    points = [
+        Series(family, [_point(row, links) for row in members], at, DOTS)
+        for at, (family, members) in enumerate(sorted(families.items()))
+    ]
+    tails = [point for row in rows for point in _tail(row)]
+    before = [Series("", tails, None, BEFORE)] if tails else []
+    lowest = min(point.y for one in (*points, *before) for point in one.drawn) / _MARGIN
+    # Colours of their own tell which ceiling is which.
+    ceilings = [
+        Series(name, line, at, CEILING)
+        for at, (name, line) in enumerate(_ceilings(rows, copies, lowest), len(points))
+    ]
+    every = [*ceilings, *points, *before]
+    highest = max(point.y for series in every for point in series.drawn)
+    # With room for the label of the highest ceiling.
+    y = replace(lines.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
+    return lines.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
+
+
+def _point(row: _Row, links: Mapping[str, str]) -> Point:
+    name, limit = row.verdict.name, of_limit(row.y / row.limit)
+    told = f"{name}: {quantity(row.y, 'FLOP/s')}, {limit} of its limit"
+    label = name if row.verdict.is_changed else ""
+    return Point(row.x, row.y, told=told, label=label, href=links.get(name, ""))
+
+
+def _tail(row: _Row) -> Iterator[Point | None]:
+    """Yield the line from the baseline's point of a row that changed, if its rates are known."""
+    known = rates_of(row.verdict.baseline_counters)
+    moved, flops = (known.get(key, 0.0) for key in _RATES[:2])
+    if row.verdict.is_changed and min(moved, flops) > 0:
+        yield from (Point(flops / moved, flops), Point(row.x, row.y), None)
+
+
+def _ceilings(
+    rows: Sequence[_Row], copies: set[float], lowest: float
+) -> Iterator[tuple[str, list[Point]]]:
+    """Yield the name and the line of each bandwidth, which is a slope, and of each arithmetic rate.
 
     A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
     without flops have the same one, unless rows of another intensity have the same rate.
     """
-    rows: list[_Row] = []
-    bandwidths: set[float] = set()
-    for one in verdicts:
-        known = rates_of(one.counters)
-        moved, flops, fraction = (known.get(key, 0.0) for key in _RATES)
-        if min(moved, flops, fraction) > 0 and len(rows) < _MOST_POINTS:
-            told = f"{one.name}: {quantity(flops, 'FLOP/s')}, {of_limit(fraction)} of its limit"
-            point = Point(flops / moved, flops, told=told)
-            rows.append(_Row(one, point, moved / fraction, flops / fraction))
-        elif min(moved, fraction) > 0 and not flops:
-            bandwidths.add(float(f"{moved / fraction:.3g}"))
-    if not rows:
-        return None
 
     def is_limited_by_bytes(row: _Row) -> bool:
-        others = (one for one in rows if not _agree(one.point.x, row.point.x))
-        return not any(_agree(one.rate, row.rate) for one in others) and any(
-            _agree(one, row.bandwidth) for one in bandwidths
+        others = (other for other in rows if not _agree(other.x, row.x))
+        return not any(_agree(other.limit, row.limit) for other in others) and any(
+            _agree(copy, row.bandwidth) for copy in copies
         )
 
-    families: dict[str, list[Point]] = {}
-    for row in sorted(rows, key=lambda row: row.verdict.family):
-        families.setdefault(row.verdict.family, []).append(row.point)
     slopes = [row for row in rows if is_limited_by_bytes(row)]
     levels = [row for row in rows if row not in slopes]
-    highest = [row.bandwidth for row in slopes] or [*bandwidths]
-    return Roofline(
-        title,
-        families,
-        [Ceiling("bandwidth", group[-1]) for group in _groups(highest, _ONE_SLOPE)],
-        [_ceiling_of(group, levels) for group in _groups([row.rate for row in levels], _SAME)],
-    )
+    bandwidths = _groups([row.bandwidth for row in slopes] or copies, _ONE_SLOPE)
+    groups = _groups([row.limit for row in levels], _SAME)
+    steepest = bandwidths[-1][-1] if bandwidths else float("inf")
+    roof = groups[-1][-1] if groups else float("inf")
+    ridges = [group[-1] / steepest for group in groups] if bandwidths else []
+    xs = [*(row.x for row in rows), *ridges]
+    low, high = min(xs) / _MARGIN, max(xs) * _MARGIN
+    for *_, rate in reversed(bandwidths):
+        # From the height of the lowest point to the highest level.
+        ends = max(low, lowest / rate), min(high, roof / rate)
+        if ends[0] < ends[1]:
+            yield f"bandwidth, {quantity(rate, 'B/s')}", [Point(x, x * rate) for x in ends]
+    for group in reversed(groups):
+        name, rate = _shared_words(group, levels), group[-1]
+        start = Point(max(low, rate / steepest), rate, label=name)
+        yield f"{name}, {quantity(rate, 'FLOP/s')}", [start, Point(high, rate)]
 
 
 def _agree(one: float, other: float) -> bool:
@@ -105,45 +141,14 @@ def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
     return groups
 
 
-def _ceiling_of(group: Sequence[float], levels: Sequence[_Row]) -> Ceiling:
-    """Return a ceiling named by the words that only its rows' names share: ``bf16``."""
+def _shared_words(group: Sequence[float], levels: Sequence[_Row]) -> str:
+    """Return the words that only the names of the rows of this limit share: ``bf16``."""
     mine, others = [], set()
     for row in levels:
         parts = {part for part in row.verdict.name.split("/")[1:] if ":" not in part}
-        if group[0] <= row.rate <= group[-1]:
+        if group[0] <= row.limit <= group[-1]:
             mine.append(parts)
         else:
             others |= parts
-    words = sorted(set.intersection(*mine) - others)
-    return Ceiling(" ".join(words) or "limit", group[-1])
-
-
-def drawn(roofline: Roofline) -> str:
-    """Return the SVG element: a line for each ceiling, and the points by family."""
-    points = [point for members in roofline.families.values() for point in members]
-    steepest = max((one.rate for one in roofline.bandwidths), default=math.inf)
-    roof = max((one.rate for one in roofline.arithmetic), default=math.inf)
-    xs = [point.x for point in points] + [one.rate / steepest for one in roofline.arithmetic]
-    low, high = min(filter(None, xs)) / _MARGIN, max(xs) * _MARGIN
-    lowest = min(point.y for point in points) / _MARGIN
-    ceilings: list[tuple[str, Sequence[Point]]] = []
-    for one in reversed(roofline.bandwidths):
-        # From the height of the lowest point to the highest level.
-        ends = [max(low, lowest / one.rate), min(high, roof / one.rate)]
-        if ends[0] < ends[1]:
-            slope = [Point(x, x * one.rate) for x in ends]
-            ceilings.append((_label(one, "B/s"), slope))
-    for one in reversed(roofline.arithmetic):
-        level = [Point(x, one.rate) for x in (max(low, one.rate / steepest), high)]
-        ceilings.append((_label(one, "FLOP/s"), level))
-    every = [Series(name, of, at, DOTS) for at, (name, of) in enumerate(roofline.families.items())]
-    # Colours of their own tell which ceiling is which.
-    every[:0] = [Series(*one, at, CEILING) for at, one in enumerate(ceilings, len(every))]
-    y = Vertical("arithmetic rate", lambda rate: picture.short(quantity(rate, "FLOP/s")), True)
-    x = "arithmetic intensity, FLOP/B"
-    return lines.drawn(every, roofline.title, x, y, decimal=True)
-
-
-def _label(one: Ceiling, unit: str) -> str:
-    name = picture.shortened(one.name, picture.LONGEST_NAME // 2)
-    return f"{name}, {quantity(one.rate, unit)}"
+    words = " ".join(sorted(set.intersection(*mine) - others)) or "limit"
+    return picture.shortened(words, picture.LONGEST_NAME // 2)

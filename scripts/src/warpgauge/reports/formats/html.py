@@ -1,43 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison: the verdict first, what changed by cause, then every row.
+"""The page of a comparison: the verdict, then one table, the worst first, then everything else.
 
-The page is complete without the script, which searches, sorts and opens a row's own page. A policy
-in the page allows only its one style and its one script. Foreign text is inert.
+The page is complete without the script, which searches, folds what is within tolerance, and opens
+a row's own page. A policy in the page allows only its one style and its one script.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, count, groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import quote
+
+from markupsafe import Markup
 
 from warpgauge.records.counters import RESOURCES
+from warpgauge.records.sessions import newest
 from warpgauge.reports import pictures
 from warpgauge.reports.advice import next_step
+from warpgauge.reports.drawing import course, roofline, small
 from warpgauge.reports.drawing.course import Course
+from warpgauge.reports.drawing.small import has_a_line
 from warpgauge.reports.format import Format
-from warpgauge.reports.formats import intervals
-from warpgauge.reports.pages import (
-    NUMBER,
-    breakable,
-    document,
-    plain,
-    scrolled,
-    section,
-    shown,
-    table,
-)
+from warpgauge.reports.pages import anchor, plain
+from warpgauge.reports.pages import render as page
 from warpgauge.reports.view import (
     CONTROL,
     EXIT_MEANINGS,
     WITHIN,
-    Group,
     Row,
     View,
     differences_beside,
@@ -45,34 +39,43 @@ from warpgauge.reports.view import (
     headline,
     how_found,
     rank,
+    rounded_up,
     rule,
     side,
+    side_name,
 )
 from warpgauge.system import text
+from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import KERNEL, Comparison, exit_status
 from warpgauge.verdict.note import RECORDED
 
-# A later run replaces only files that contain it.
 MARK = "warpgauge comparison"
 
-_OF_A_GROUP = 20  # rows of a cause shown above the table
+_FOLDED = (WITHIN, "skipped")  # words whose rows stand by family, folded
 _MOST_MOVED = 60  # table lines per row of what moved
 _DIGITS = 6  # significant digits of numbers; they are drawn or shown with four
-
-_HEADINGS = ("verdict", "benchmark", "baseline", "candidate", "change", "95 % interval",
-             "at most", "of limit")  # fmt: skip
-_NUMBERS_FROM = 2
-_KEY = '<p class="faint">Dot: change. Line: its 95 % interval. Grey: the tolerance.</p>'
 
 # Characters that could end a script element, or begin markup in it.
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
 
 _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 
-_HEAD = (
-    f'<meta name="generator" content="{MARK}">\n<meta name="referrer" content="no-referrer">\n'
-    '<meta name="color-scheme" content="light dark">\n'
-)
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows below one title of the table, or those of a family, which are folded."""
+
+    word: str
+    title: str
+    rows: Sequence[Row]
+    id: str = ""
+    family: str = ""
+
+    @property
+    def most(self) -> str:
+        """The largest bound."""
+        bounds = [row.verdict.bound for row in self.rows if row.verdict.bound is not None]
+        return rounded_up(max(bounds)) if bounds else ""
 
 
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
@@ -80,29 +83,37 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     view = View(comparison)
     # All rows, refused ones too, the worst first, by their keys in links.
     rows = view.rows or sorted(view.every_row, key=lambda row: rank(row.verdict))
-    keys = _keys(row.name for row in rows)
-    links = {row.name: _link(key) for row, key in zip(rows, keys, strict=True)}
-    parts = [
-        _top(view),
-        *_groups(view, links),
-        *_within(view),
-        _table(rows, keys, links),
-        pictures.sweeps(comparison),
-        pictures.roofline(comparison),
-        pictures.histories([row.verdict for row in rows], histories),
-        _compared(comparison),
-        _notes(comparison),
-    ]
-    data = json.dumps([_data(comparison, row) for row in rows], separators=(",", ":"),
-                      allow_nan=False).translate(_ESCAPES)  # fmt: skip
-    main = "\n".join(filter(None, parts))
-    body = (
-        f'<a class="skip" href="#rows">Skip to all benchmarks</a>\n<main>\n{main}\n</main>\n'
-        f'<script type="application/json" id="data">{data}</script>'
-    )
+    keys = dict(zip((row.name for row in rows), _keys(row.name for row in rows), strict=True))
+    known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
+    data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
+    told = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+    of_roofline = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
+    links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
+    values = {
+        "view": view,
+        "headline": headline(comparison),
+        "facts": _facts(comparison),
+        "sides": [
+            {"title": side_name(its), "words": side(its)}
+            for its in (comparison.baseline, comparison.candidate)
+        ],
+        "keys": keys,
+        "groups": [*_groups(view, rows)],
+        "controls": [_Group(CONTROL, "", view.of(CONTROL))] if view.of(CONTROL) else [],
+        "bar": _bar,
+        "strip": _strip,
+        "histories": {name: its for name, its in known.items() if its and has_a_line(its)},
+        "course": lambda its: Markup(course.drawn(its)),
+        "sparkline": lambda its: Markup(small.sparkline(its)),
+        "roofline": Markup(roofline.drawn(comparison.verdicts, of_roofline, links)),
+        "sweeps": [(title, Markup(drawn)) for title, drawn in pictures.sweeps(comparison)],
+        "differences": differences_beside(comparison),
+        "notes": _notes(comparison),
+        "data": Markup(told),
+    }
     title = f"{view.check}: {text.plain(headline(comparison))}"
     script = Path(__file__).with_name("report.js").read_text(encoding="utf-8")
-    return document(title, body, _HEAD, script)
+    return page("comparison.html", title, values, mark=MARK, script=script)
 
 
 def _keys(names: Iterable[str]) -> list[str]:
@@ -115,128 +126,64 @@ def _keys(names: Iterable[str]) -> list[str]:
     return [*found]
 
 
-def _link(key: str) -> str:
-    return f'<a href="#row={quote(key, safe="/:,")}">{breakable(key)}</a>'
+def _groups(view: View, rows: Sequence[Row]) -> Iterator[_Group]:
+    """Yield what changed by cause, what is open, and then the rest by family."""
+    if view.is_refused and rows:
+        yield _Group("refused", "not compared", rows, "refused")
+    seen = {CONTROL}
+    for group in view.groups:
+        first = "" if group.word in seen else group.word.replace(" ", "-")
+        seen.add(group.word)
+        if group.word in _FOLDED:
+            yield _Group(group.word, f"{group.word}, {plural(len(group.rows), 'row')}", (), first)
+            for family, members in view.families(group.word).items():
+                yield _Group(group.word, "", members, family=family)
+        elif group.word != CONTROL:
+            yield _Group(group.word, group.title, group.rows, first)
 
 
-def _class(word: str) -> str:
-    return word.replace(" ", "-")
+def _bar(row: Row) -> Markup:
+    change = row.verdict.change
+    kind = row.word if row.verdict.is_changed else "open"
+    return Markup(change and small.bar(change, row.verdict.tolerance or 0.0, kind))
 
 
-def _words(words: str) -> str:
-    return html.escape(text.plain(words))
+def _strip(rows: Sequence[Row]) -> Markup:
+    """Return the changes of rows; the ground is the most common tolerance."""
+    changes = [row.verdict.change.ratio for row in rows if row.verdict.change is not None]
+    tolerances = sorted(row.verdict.tolerance or 0.0 for row in rows)
+    return Markup(small.strip(changes, tolerances[len(rows) // 2]) if changes else "")
 
 
-def _top(view: View) -> str:
-    comparison, kind = view.comparison, view.check.split()[0].lower()
-    status, gpu = exit_status(comparison), gpu_name(comparison.candidate)
+def _facts(comparison: Comparison) -> list[str]:
+    """Return where and when it was measured, how what changed was found, and if it is recorded."""
+    sessions = comparison.candidate.sessions
+    date = newest(comparison.candidate).context.get("date", "") if sessions else ""
+    when = date[:16].replace("T", " ")
     marks = [str(note) for note in comparison.notes if note.kind == RECORDED]
-    found = " ".join(filter(None, (*marks, gpu and f"On {gpu}.", how_found(comparison))))
-    return (
-        f'<header>\n<h1><span class="badge {kind}">{view.check}</span> '
-        f"{_words(headline(comparison))}</h1>\n<p>{shown(found)}</p>\n"
-        f'<p class="faint">Exit status {status:d}: {EXIT_MEANINGS[status]}.</p>\n</header>'
-    )
+    facts = (gpu_name(comparison.candidate), when, how_found(comparison).rstrip("."), *marks)
+    return [fact for fact in facts if fact]
 
 
-def _groups(view: View, links: Mapping[str, str]) -> Iterator[str]:
-    """Yield what changed, by cause, and what is open."""
-    folded = (WITHIN, CONTROL, "new", "skipped")
-    open_groups = [group for group in view.groups if group.word not in folded]
-    key = _KEY
-    for word, groups in groupby(open_groups, key=lambda group: group.word):
-        members = [*groups]
-        size = sum(len(group.rows) for group in members)
-        inner = "\n".join(_group(group, links) for group in members)
-        yield section(word.capitalize(), f"{key}\n{inner}", size)
-        key = ""
-
-
-def _group(group: Group, links: Mapping[str, str]) -> str:
-    title = f"<h3>{_words(group.cause)}</h3>\n" if group.cause else ""
-    lines = "\n".join(_line(row, links[row.name]) for row in group.rows[:_OF_A_GROUP])
-    more = len(group.rows) - _OF_A_GROUP
-    rest = f'<p><a href="#rows">{more:,} more below</a></p>\n' if more > 0 else ""
-    inner = scrolled(text.plain(group.title), f"<table>\n{lines}\n</table>")
-    return f'<div class="group {_class(group.word)}">\n{title}{inner}\n{rest}</div>'
-
-
-def _line(row: Row, link: str) -> str:
-    one, numbers = row.verdict, row.numbers
-    bar = intervals.bar(one.change, one.tolerance or 0.0) if one.change else ""
-    times = f"{numbers.old} → {numbers.new}" if numbers.change else ""
-    why = _words("; ".join((*row.reasons, *(() if one.is_changed else row.causes))))
-    return (
-        f'<tr><th scope="row">{link}</th><td class="n {_class(row.word)}">{row.size}</td>'
-        f"<td>{bar}</td><td{NUMBER}>{times}</td><td{NUMBER}>{numbers.limit}</td>"
-        f'<td class="faint">{why}</td></tr>'
-    )
-
-
-def _within(view: View) -> Iterator[str]:
-    """Yield how many rows of each family are within tolerance, and their largest bound."""
-    for word, title in ((WITHIN, WITHIN.capitalize()), (CONTROL, "Controls, not judged")):
-        families = view.families(word)
-        items = "\n".join(
-            f"<li>{shown(one.name)} {len(one.rows)} <span>{one.most}</span></li>"
-            for one in families
-        )
-        size = sum(len(one.rows) for one in families)
-        yield section(title, f'<ul class="bounds">\n{items}\n</ul>', size) if families else ""
-
-
-def _table(rows: Iterable[Row], keys: Iterable[str], links: Mapping[str, str]) -> str:
-    heads = "".join(
-        f'<th scope="col"{NUMBER if at >= _NUMBERS_FROM else ""}>{title}</th>'
-        for at, title in enumerate(_HEADINGS)
-    )
-    # The id is the target of a link to this row if the script does not run.
-    lines = [
-        f'<tr id="row={html.escape(key)}"><td class="{_class(row.word)}">{row.word}</td>'
-        f'<th scope="row">{links[row.name]}</th>'
-        + "".join(f"<td{NUMBER}>{cell}</td>" for cell in row.numbers)
-        + "</tr>"
-        for row, key in zip(rows, keys, strict=True)
-    ]
-    body = "\n".join(lines)
-    whole = f'<table id="all">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
-    inner = f'<div id="tools" hidden></div>\n{scrolled("Table of all benchmarks", whole)}'
-    return section("All benchmarks", inner, len(lines), ' id="rows" tabindex="-1"')
-
-
-def _compared(comparison: Comparison) -> str:
-    differences = differences_beside(comparison)
-    sides = ("compared", side(comparison.baseline), side(comparison.candidate))
-    cells = [
-        (shown(key), breakable(plain(before)), breakable(plain(after)))
-        for key, before, after in (sides, *differences)
-    ]
-    title = "Differences between the environments"
-    inner = table(cells, ("", "baseline", "candidate"), ' class="sides"')
-    return section(title, scrolled(title, inner), len(differences))
-
-
-def _notes(comparison: Comparison) -> str:
-    notes = [*map(str, comparison.every_note), rule(comparison)]
+def _notes(comparison: Comparison) -> list[str]:
+    status = exit_status(comparison)
+    notes = [str(note) for note in comparison.every_note if note.kind != RECORDED]
+    notes += [rule(comparison)]
     notes += [" ".join(map(str, next_step(comparison)))]
-    items = [f"<li>{shown(note)}</li>" for note in notes if note]
-    inner = "\n".join(items)
-    return section("Notes", f"<ul>\n{inner}\n</ul>") if items else ""
+    return [*filter(None, notes), f"Exit status {status:d}: {EXIT_MEANINGS[status]}."]
 
 
 def _data(comparison: Comparison, row: Row) -> dict[str, object]:
-    """Return what the script shows of a row, and by which numbers it sorts."""
+    """Return what the script shows of a row."""
     one = row.verdict
     change = one.change
-    ratio, low, high = (change.ratio, change.low, change.high) if change else (None, None, None)
-    sorted_by = (one.baseline_seconds, one.candidate_seconds, ratio, ratio, one.bound,
-                 one.limit_fraction)  # fmt: skip
     sides = [side.rows.get(one.name) for side in (comparison.baseline, comparison.candidate)]
     pairs = [pair.log_ratio for pair in sides[1].pairs] if sides[1] else []
     medians = [
         [_numbers(times) for times in side.process_medians.values()] if side else []
         for side in sides
     ]
+    counters = (one.baseline_counters, one.counters)
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
              for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
@@ -246,34 +193,19 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         kernels = next(([its.before, its.after] for its in known), [])
     return {
         "word": row.word,
-        "sorted_by": _numbers(sorted_by),
-        "told": f"{one.clock.value} time · {row.sentence}",
-        "interval": _numbers((ratio, low, high)),
+        "told": plain(f"{one.clock.value} time · {row.sentence}"),
+        "interval": _numbers((change.ratio, change.low, change.high)) if change else [None] * 3,
         "tolerance": _number(one.tolerance),
         "why": [plain(why.paragraph), moved] if why else None,
         "medians": medians,
         "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
         "kernels": [*map(plain, kernels)],
-        "resources": [[RESOURCES[key], *_both(row, key)] for key in RESOURCES if _both(row, key)],
         "counters": [
-            [plain(key), *_both(row, key)]
-            for key in {**one.counters, **one.baseline_counters}
-            if key not in RESOURCES
+            [RESOURCES.get(key, plain(key)), *_numbers(side.get(key) for side in counters)]
+            for key in {**RESOURCES, **one.counters, **one.baseline_counters}
+            if any(key in side for side in counters)
         ],
     }
-
-
-def _both(row: Row, key: str) -> list[str]:
-    """Return a counter of both sides in words; none if neither side has it."""
-    found = [side.get(key) for side in (row.verdict.baseline_counters, row.verdict.counters)]
-    return [*map(_shown, found)] if any(value is not None for value in found) else []
-
-
-def _shown(value: float | None) -> str:
-    number = _number(value)
-    if number is None or isinstance(number, int):
-        return "–" if number is None else str(number)
-    return text.quantity(number, "").strip()
 
 
 def _numbers(values: Iterable[float | None]) -> list[float | None]:

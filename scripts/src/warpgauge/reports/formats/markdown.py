@@ -14,6 +14,7 @@ from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
     OUR_OWN,
     code,
+    finished,
     name,
     prose,
     summary,
@@ -67,7 +68,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
     gpu = gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{View(comparison).check}** · {told}{_BETWEEN}"
-    return f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}"
+    return finished(f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}")
 
 
 def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:

@@ -1,14 +1,10 @@
 'use strict';
 (() => {
-  const rows = JSON.parse(document.getElementById('data').textContent);
-  const table = document.getElementById('all'), body = table.tBodies[0];
-  const trs = [...body.rows];
-  const keys = trs.map(tr => tr.id.slice(4));
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const trs = [...document.querySelectorAll('.rows tr[id]')];
+  const numbers = new Map(data.map((one, at) => [one.key, at]));
+  const names = new Map(trs.map(tr => [tr, tr.id.slice(4).toLowerCase()]));
   for (const tr of trs) tr.removeAttribute('id');  // a link opens the row's page, and moves no focus
-  const numbers = new Map(keys.map((key, at) => [key, at]));
-  const lower = keys.map(key => key.toLowerCase());
-  const SHOWN = 200;
-  let most = SHOWN, column = null, down = true;
 
   const make = (tag, text, more) => {
     const one = Object.assign(document.createElement(tag), more || {});
@@ -16,61 +12,42 @@
     return one;
   };
 
-  // Search, filter and sort: only the first rows are in the page.
+  // Groups within tolerance are folded until their title is pressed; a search opens all of them.
+  const groups = [...document.querySelectorAll('.rows tbody')];
   const search = make('input', undefined, {type: 'search', placeholder: 'Search ( / )'});
   search.setAttribute('aria-label', 'Search benchmarks by name');
-  const filter = make('select');
-  filter.setAttribute('aria-label', 'Verdict');
-  filter.append(make('option', 'all verdicts', {value: ''}));
-  const words = [...new Set(rows.map(one => one.word))];
-  for (const word of words) {
-    const count = rows.filter(one => one.word === word).length;
-    filter.append(make('option', `${word} (${count})`, {value: word}));
-  }
-  const told = make('span', '', {className: 'faint'});
+  const told = make('span');
   told.setAttribute('role', 'status');
-  const more = make('button', 'Show all', {type: 'button'});
-  const tools = document.getElementById('tools');
-  tools.append(search, filter, told, more);
-  tools.hidden = false;
-
-  // By the verdict, in the order of the page; by the name; by a number.
-  const value = at => column === 0 ? words.indexOf(rows[at].word)
-    : column === 1 ? lower[at] : rows[at].sorted_by[column - 2];
-  const order = (a, b) => {
-    const x = value(a), y = value(b);
-    if (x === null || y === null) return (x === null) - (y === null);
-    return (x < y ? -1 : x > y ? 1 : a - b) * (down ? 1 : -1);
+  document.getElementById('tools').prepend(search, told);
+  const fold = (group, folded) => {
+    group.classList.toggle('folded', folded);
+    group.querySelector('button').setAttribute('aria-expanded', !folded);
   };
-  const show = () => {
+  for (const group of document.querySelectorAll('[data-folded]')) {
+    const title = group.querySelector('.title'), button = make('button', title.textContent, {type: 'button'});
+    title.replaceChildren(button);
+    button.addEventListener('click', () => fold(group, !group.classList.contains('folded')));
+    fold(group, true);
+  }
+  search.addEventListener('input', () => {
     const parts = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = [];
-    for (let at = 0; at < keys.length; at++)
-      if ((filter.value === '' || rows[at].word === filter.value)
-          && parts.every(word => lower[at].includes(word))) found.push(at);
-    if (column !== null) found.sort(order);
-    body.replaceChildren(...found.slice(0, most).map(at => trs[at]));
-    const left = found.length - Math.min(most, found.length);
-    told.textContent = `${found.length} of ${keys.length}` + (left ? `, ${found.length - left} shown` : '');
-    more.hidden = !left;
-  };
-  const again = () => { most = SHOWN; show(); };
-  search.addEventListener('input', again);
-  filter.addEventListener('change', again);
-  more.addEventListener('click', () => { most = Infinity; show(); });
-  [...table.tHead.rows[0].cells].forEach((head, at) => {
-    const button = make('button', head.textContent, {type: 'button'});
-    head.replaceChildren(button);
-    button.addEventListener('click', () => {
-      down = column === at ? !down : at < 2;
-      column = at;
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
-      head.setAttribute('aria-sort', down ? 'ascending' : 'descending');
-      show();
-    });
+    let count = 0;
+    for (const [tr, name] of names) {
+      tr.hidden = !parts.every(part => name.includes(part));
+      count += !tr.hidden;
+    }
+    for (const group of groups) {
+      group.hidden = ![...group.rows].some(tr => !tr.hidden && names.has(tr));
+      if ('folded' in group.dataset) fold(group, !parts.length);
+    }
+    told.textContent = parts.length ? `${count} of ${trs.length}` : '';
   });
-  addEventListener('beforeprint', () => { most = Infinity; show(); });
-  addEventListener('afterprint', again);
+  const all = open => {
+    for (const group of document.querySelectorAll('[data-folded]')) fold(group, !open);
+    for (const one of document.querySelectorAll('details')) one.open = open;
+  };
+  addEventListener('beforeprint', () => all(true));
+  addEventListener('afterprint', () => all(false));
 
   // A row's own page.
   const dialog = make('dialog');
@@ -81,6 +58,8 @@
       if (value >= size) return `${(value / size).toPrecision(4)} ${unit}`;
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
+  const short = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 4});
+  const counted = value => value === null ? '–' : Number.isInteger(value) ? String(value) : short.format(value);
   const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -156,11 +135,11 @@
   const fill = at => {
     const close = make('button', 'Close', {type: 'button', className: 'close'});
     close.addEventListener('click', () => dialog.close());
-    const one = rows[at], parts = [close];
+    const one = data[at], parts = [close];
     const part = (title, ...nodes) => parts.push(make('h3', title), ...nodes);
     const verdict = make('p', one.told);
     verdict.prepend(make('strong', one.word, {className: one.word.replace(/ /g, '-')}), ' · ');
-    parts.push(make('h2', keys[at], {id: 'row-name', tabIndex: -1}), verdict);
+    parts.push(make('h2', one.key, {id: 'row-name', tabIndex: -1}), verdict);
     if (one.why) {
       const [paragraph, moved] = one.why, heads = ['cause', 'what moved', 'baseline', 'candidate'];
       part('Why it is slower', make('p', paragraph), ...(moved.length ? [scrolled('What moved', listed(heads, moved))] : []));
@@ -178,12 +157,12 @@
       {middle, interval: low === null || high === null ? null : [low, high],
        tolerance: tolerance === null ? null : [-tolerance, tolerance]}),
       make('p', 'Grey: the tolerance. Violet: the change and its 95 % interval.', {className: 'faint'}));
-    const past = document.querySelector(`[data-history="${at}"] svg`);
+    const past = document.querySelector(`[data-history="${CSS.escape(one.key)}"] svg`);
     if (past) part('History', scrolled('History', past.cloneNode(true)));
     const kernels = one.kernels.some(Boolean) ? [['kernel', ...one.kernels]] : [];
-    const inner = one.resources.concat(kernels);
-    if (inner.length) part('Kernels', scrolled('Kernels', listed(sides, inner)));
-    if (one.counters.length) part('Counters', scrolled('Counters', listed(sides, one.counters)));
+    const counters = one.counters.map(([name, ...values]) => [name, ...values.map(counted)]);
+    const inner = kernels.concat(counters);
+    if (inner.length) part('Kernels and counters', scrolled('Kernels and counters', listed(sides, inner)));
     dialog.replaceChildren(...parts);
   };
   let address = '';
@@ -205,16 +184,9 @@
   addEventListener('hashchange', open);
 
   addEventListener('keydown', event => {
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.key === '/' && !typing && !dialog.open) { event.preventDefault(); search.focus(); return; }
-    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
-    if (!step || dialog.open || event.target === filter) return;
-    const shown = [...body.rows].map(tr => tr.querySelector('a'));
-    const at = shown.indexOf(document.activeElement);
-    if (at < 0 && event.target !== search) return;
+    if (event.key !== '/' || event.target === search || dialog.open) return;
     event.preventDefault();
-    (at + step < 0 ? search : shown[Math.min(at + step, shown.length - 1)] || search).focus();
+    search.focus();
   });
-  show();
   open();
 })();

@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -23,7 +23,6 @@ from warpgauge.reports.plain_files import cpu_changes, geometric_mean
 from warpgauge.reports.view import (
     CONTROL,
     WITHIN,
-    Family,
     Group,
     View,
     differences_beside,
@@ -101,8 +100,8 @@ def render(
         print_text(console, f"\n--verbose shows {' and '.join(hidden)}.", style="dim")
     for index, step in enumerate(next_step(comparison)):
         print_text(console, Text(("" if index else "\n") + step.words, "bold"))
-        if step.command:  # wrapped only in a picture, which would otherwise cut it
-            console.print(Text(f"  {step.command}"), soft_wrap=not console.record)
+        if step.command:
+            console.print(Text(f"  {step.command}"), soft_wrap=True)
 
 
 def plain(comparison: Comparison) -> str:
@@ -132,7 +131,7 @@ def _table(view: View, console: Console, show_all: bool) -> None:
         print_text(console, columns.line(heading), style="dim")
     for group, members in shown:
         title = Text(group.word, _STYLES.get(group.word, "yellow"))
-        title.append(f": {text.plain(group.cause)}" if group.cause else "", "not bold default")
+        title.append(text.plain(group.title.removeprefix(group.word)), "not bold default")
         print_text(console, title)
         for row in members:
             print_text(console, columns.line(cells[row.name]))
@@ -146,16 +145,22 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     if not show_all:
         for word, words in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")):
             if families := view.families(word):
-                print_text(console, _in_families(words, families), style="green")
+                line = _in_families(words, families) + _moved(view.of(word), word)
+                print_text(console, line, style="green")
 
 
-def _in_families(title: str, families: Sequence[Family]) -> str:
-    """Return ``within tolerance: gemm 22, launch 20``; of controls, also how far they moved."""
-    counts = [f"{cut(inert(one.name), _LONGEST_FAMILY)} {len(one.rows)}" for one in families]
+def _in_families(title: str, families: Mapping[str, Sequence[views.Row]]) -> str:
+    """Return ``within tolerance: gemm 22, launch 20``."""
+    counts = [f"{cut(inert(name), _LONGEST_FAMILY)} {len(rows)}" for name, rows in families.items()]
     more = len(counts) - _FAMILIES
     rest = f" and {more} more families" if more > 0 else ""
-    moved = f" ({families[0].most})" if families[0].rows[0].verdict.control else ""
-    return f"{title}: {', '.join(counts[:_FAMILIES])}{rest}{moved}"
+    return f"{title}: {', '.join(counts[:_FAMILIES])}{rest}"
+
+
+def _moved(rows: Sequence[views.Row], word: str) -> str:
+    """Return how far the controls moved: `` (−0.54 … +32.1 %)``."""
+    ratios = [row.verdict.change.ratio for row in rows if row.verdict.change is not None]
+    return f" ({text.span(min(ratios), max(ratios))})" if word == CONTROL and ratios else ""
 
 
 def _listed(
