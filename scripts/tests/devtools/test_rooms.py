@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1870,
     "records": 1953,
-    "callables": 2259,
+    "callables": 2268,
     "statistics": 1280,
     "verdict": 3018,
     "reports": 3972,
