@@ -133,7 +133,7 @@ def deleted() -> Array:
         (np.add, (X, deleted()), {}, "argument 1 is deleted"),
         (np.square, (X,), {"outputs": [0]}, "cannot be written"),
         (lambda x: None, (X,), {}, "returns no array"),
-        (lambda x: (x, x), (X,), {"reference": lambda x: x}, "of 2 results"),
+        (lambda x: (x, x), (X,), {"reference": lambda x: x}, "has 2 results"),
         (np.square, (X,), {"reference": lambda x: x[0]}, "shape"),
     ],
 )

@@ -237,7 +237,7 @@ def test_what_cannot_be_captured_is_called_and_the_reason_kept() -> None:
         ((lambda x: x[1:], X), {}, "a result is argument 0"),
         ((lambda x, kept=X + 1: kept, X), {}, "the same memory"),
         ((np.square, X), {"reference": lambda x: x[0]}, "shape"),
-        ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "of 2 results"),
+        ((lambda x: (x + 1, x + 2), X), {"reference": lambda x: x + 1}, "has 2 results"),
         ((np.square, X), {"reference": lambda x: x + 0j}, "complex"),
         ((lambda x: x + 0j, X), {"reference": np.square}, "complex"),
         ((np.square, X), {"fixed": [1]}, "argument 1"),

@@ -151,7 +151,7 @@ def test_functions_inputs_shapes_and_axes_reach_the_checker(files: Files) -> Non
     [
         (["base.py", "gone.py"], "'gone.py' is no file"),
         (["base.py", "mine.py:a-b"], "is not FILE.py:FUNCTION"),
-        (["base.py", "gemm/cublas/f32"], "gemm/cublas/f32 is no function in Python"),
+        (["base.py", "gemm/cublas/f32"], "gemm/cublas/f32 is not a Python function"),
         (["gemm/cublas/f32", "gemm/tiled/f32", "--inputs=8"], "--inputs is for functions"),
         (["base.py", "mine.py", "--inputs=8:f8"], "neither a file"),
         (["base.py", "mine.py", "--inputs=0x4"], "neither a file"),

@@ -43,7 +43,7 @@ def require_right(
     Without a tolerance, for what rounding may do.
     """
     if len(right) != len(got):
-        raise UserError(f"of {len(got)} results the reference has {len(right)}")
+        raise UserError(f"the callable has {len(got)} results, and the reference {len(right)}")
     for (framework, result), (own, expected) in zip(got, right, strict=True):
         if tuple(result.shape) != tuple(expected.shape):
             shapes = f"{tuple(result.shape)}, that of the reference {tuple(expected.shape)}"
@@ -55,6 +55,6 @@ def require_right(
             packed = framework.double(packed)
             block = framework.block(packed)
         if block.elements != wanted.elements:
-            raise UserError("of a result and that of the reference one is complex, the other real")
+            raise UserError("one of a result and its reference is complex, the other real")
         at = block.address, block.elements, block.type, wanted.address
         case.compare(*at, absolute, relative, slot)

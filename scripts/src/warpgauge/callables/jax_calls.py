@@ -90,7 +90,7 @@ class JaxCall(Comparable):
         for at, value in enumerate(self._arguments):
             if any(array.is_deleted() for array in arrays_in(value)):
                 raise UserError(
-                    f"argument {at} is deleted, as what is donated to a call: measure a function "
+                    f"argument {at} is deleted: it was donated to a call; measure a function "
                     "without donate_argnums"
                 )
 

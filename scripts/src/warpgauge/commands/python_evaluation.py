@@ -40,10 +40,12 @@ def chosen(sides: Sequence[Kernel], inputs: Inputs, axes: Axes) -> bool:
             raise UserError("--inputs is for functions in Python, such as mine.py:softmax")
         return False
     if others:
-        raise UserError(f"{others[0]} is no function in Python: name one of a file, as the other")
+        raise UserError(
+            f"{others[0]} is not a Python function, but the other side is: name FILE.py:FUNCTION"
+        )
     files = [given for given in inputs if isinstance(given, Path)]
     if len(files) > 1 or len(files) not in (0, len(inputs)):
-        raise UserError("--inputs takes one file, or shapes as often as there are points")
+        raise UserError("--inputs takes one file, or shapes once per point")
     if axes and inputs and not files:
         raise UserError("--axis gives values to the parameters of inputs(), and --inputs shapes")
     return True

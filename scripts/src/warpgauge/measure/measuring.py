@@ -221,7 +221,7 @@ class Measuring:
             machine_context.require_committed(tree)
         if not self.options.build:
             at = f"commit {short(tree['commit'])}" if tree["commit"] else "this tree"
-            self.note(f"--no-build: {os.path.relpath(folder)} is taken to be built from {at}.")
+            self.note(f"--no-build: {os.path.relpath(folder)} is assumed to be a build of {at}.")
         return Built(folder, tree)
 
     def _elsewhere(self, folder: Path) -> Built:
