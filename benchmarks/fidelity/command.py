@@ -128,7 +128,7 @@ class Fidelity:
             process.require_gpu()
             environment.provide(environment.BUILD, self._note)
             with progress.build_status(self.notes) as say:
-                build.build(self.root, "release", say, lambda line: None)
+                build.build(self.root, "release", say)
         return self.root / "build" / "release" / "benchmarks"
 
     def _binary(self, folder: Path, scratch: Path) -> Binary:

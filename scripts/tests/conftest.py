@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from rich.console import Console
 
 import builders
 import driver_of_tests
@@ -19,13 +20,15 @@ from driver_runs import DriverRuns
 from fake_github import FakeGitHub
 from hosted_run import HostedRun
 from two_folders import TwoFolders
+from warpgauge.commands import measuring_command
 from warpgauge.github import api
-from warpgauge.measure import build, drive_lines, gpu_watch, measuring
+from warpgauge.measure import build, drive_lines, gpu_watch, measuring, options
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.system import environment, git, locks, process
 from warpgauge.system.environment import ROOT
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
 
 Loader = Callable[[object], Record]
 
@@ -40,6 +43,24 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_GPUS", tmp_path / "gpus")
     monkeypatch.setattr(process, "GPU_DEVICES", [tmp_path])
     monkeypatch.setattr(measuring, "_COOLING_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run of a test has the same order."""
+    monkeypatch.setattr(options, "new_seed", lambda: 1)
+
+
+@pytest.fixture
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that would wait for another one fails instead."""
+
+    def refuse(console: Console, line: str) -> None:
+        if line.startswith("Waiting for "):
+            raise UserError(line, ExitStatus.NOT_MEASURED)
+        print_line(console, line)
+
+    monkeypatch.setattr(measuring_command, "print_line", refuse)
 
 
 @pytest.fixture

@@ -59,8 +59,6 @@ def test_a_budget_is_kept_and_told(folders: TwoFolders) -> None:
     out, err = folders.output()
     assert "(budget 120.0 s)" in out
     assert "of the budget of 120.0 s." in err
-    with pytest.raises(UserError, match=r"--budget .* --processes"):
-        folders.beside("--budget=2m", "--processes=4")
 
 
 def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_advice(
@@ -95,19 +93,18 @@ def test_a_program_that_sleeps_beside_what_it_times_is_not_believed(folders: Two
 def test_times_of_no_known_clock_are_the_hosts(folders: TwoFolders) -> None:
     folders.make("base", "a")
     folders.make("candidate", "a", {**TIMES, "BM_copy/64": 5060.0})
-    assert folders.beside("--verbose") is ExitStatus.OK
-    assert "at least 1.5 % of host time" in folders.output()[0]
+    assert folders.beside("--format=terminal=shown.txt") is ExitStatus.OK
+    assert "at least 1.5 % of host time" in " ".join(Path("shown.txt").read_text().split())
 
 
 def test_a_program_that_tells_the_sm_clock_timed_the_device(folders: TwoFolders) -> None:
     for side, times in (("base", TIMES), ("candidate", {**TIMES, "BM_copy/64": 5090.0})):
         folders.make(side, "a", times, counters={"sm_clock_hz": 1.98e9})
-    assert folders.beside() is ExitStatus.REGRESSION
+    assert folders.beside("--format=terminal=shown.txt") is ExitStatus.REGRESSION
     shown = folders.output()[0]
-    assert "--verbose shows " in shown
+    assert "--format terminal=FILE has " in shown
     assert "at least 0.5 %" not in shown
-    folders.beside("--verbose")
-    assert "at least 0.5 % of device time" in folders.output()[0]
+    assert "at least 0.5 % of device time" in " ".join(Path("shown.txt").read_text().split())
 
 
 def test_what_only_one_folder_has_is_missing_or_new_whatever_its_program(
@@ -253,7 +250,7 @@ def test_what_the_bases_policy_expects_too_is_in_the_base(folders: TwoFolders) -
 def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) -> None:
     folders.both("my bench")
     folders.both("b", {"BM_b": 1.0})
-    assert folders.beside("--out=there.json", "--processes=2") is ExitStatus.OK
+    assert folders.beside("--out=there.json") is ExitStatus.OK
     assert json.loads(Path("there-base.json").read_text())["context"]["pair_side"] == "base"
     assert json.loads(Path("there.json").read_text())["context"]["pair_side"] == "candidate"
     log = Path("there.log").read_text()
@@ -303,7 +300,7 @@ def test_a_gpu_that_was_asked_for_is_all_that_the_programs_see(
 
 
 def test_several_gpus_are_all_locked_and_seen(
-    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nobody_waits: None
 ) -> None:
     monkeypatch.setattr(gpu_watch, "all_gpus", lambda: {"GPU-2": "H200", "GPU-1": "H200"})
     monkeypatch.setattr(locks, "_GPUS", tmp_path)
@@ -315,7 +312,7 @@ def test_several_gpus_are_all_locked_and_seen(
     assert last.startswith("env CUDA_VISIBLE_DEVICES=GPU-1,GPU-2 ")
     for gpu in ("GPU-1", "GPU-2"):
         with locks.alone(locks.of_gpu(gpu)), pytest.raises(UserError, match="on this GPU"):
-            folders.beside("--device=0,1", "--no-wait")
+            folders.beside("--device=0,1")
 
 
 def test_gpus_of_different_models_are_not_measured_together(
@@ -329,14 +326,14 @@ def test_gpus_of_different_models_are_not_measured_together(
         folders.beside("--device=1,2")
 
 
-def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders) -> None:
+def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders, nobody_waits: None) -> None:
     folders.both("a")
     with locks.alone(folders.root / "build"):
-        assert folders.beside("--no-wait") is ExitStatus.OK
+        assert folders.beside() is ExitStatus.OK
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["base"], ["base", "b", "c"], ["a", "b", "--processes=0"],
+    "argv", [[], ["base"], ["base", "b", "c"], ["a", "b", "--programs=("],
              ["a", "b", "--device=all"], ["a", "b", "--filter=("], ["a", "b", "--format=x"]]
 )  # fmt: skip
 def test_bad_usage_is_one_sentence(

@@ -24,7 +24,7 @@ NO_GPU = "no CUDA-capable device is detected"
 def test_without_a_baseline_it_shows_the_values_and_how_to_record(repository: Repository) -> None:
     out = repository.root / "run.json"
     out.write_text('{"context": {"warpgauge_format": "run/1"}, "benchmarks": []}')  # an older run
-    argv = ("--quick", "--inject", "sync=1.05", "--out", str(out))
+    argv = ("--processes=3", "--inject", "sync=1.05", "--out", str(out))
     assert repository.bench(*argv) is ExitStatus.NOT_MEASURED
     shown, err = repository.output()
     assert "idle" in shown
@@ -42,7 +42,7 @@ def test_times_without_a_baseline_are_fractions_of_the_ceilings_of_their_run(
     repository: Repository,
 ) -> None:
     repository.binary("sync", TIMES, ceilings=True)
-    assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
+    assert repository.bench("--processes=3") is ExitStatus.NOT_MEASURED
     shown = repository.output()[0]
     assert re.search(r"time .*of limit spread .* idle .* \d+ % ", shown)
     assert "of limit: relative to the ceilings that the same run measured" in shown
@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_do_no_harm(repository: Repository, fault: str) -
     written = [repository.root / f"report.{name}" for name in ("junit", "json", "html")]
     formats = [f"--format={path.suffix[1:]}={path}" for path in written]
     out = str(repository.root / "bad.json")
-    assert repository.bench("--quick", "--out", out, *formats) is ExitStatus.NOT_MEASURED
+    assert repository.bench("--processes=3", "--out", out, *formats) is ExitStatus.NOT_MEASURED
     junit, document, page = written
     failed = ElementTree.parse(junit).getroot().findall(".//error/..")
     assert ["sync/busy" in one.get("name", "") for one in failed] == [True]
@@ -117,7 +117,7 @@ def test_without_a_gpu_it_measures_the_host_and_says_why_and_what_a_gpu_shows(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     repository.binary("sync", TIMES, no_gpu=NO_GPU)
     out = repository.root / "host.json"
-    assert repository.bench("--quick", "--out", str(out)) is ExitStatus.NOT_MEASURED
+    assert repository.bench("--processes=3", "--out", str(out)) is ExitStatus.NOT_MEASURED
     shown, err = repository.capsys.readouterr()
     assert "copy" in shown
     *_, reason, demo, _ = err.splitlines()  # the last one names the log

@@ -77,14 +77,14 @@ def test_uncommitted_changes_are_measured_beside_their_own_commit(clone: GitRepo
 
 
 def test_a_clean_tree_against_itself_needs_no_second_build(clone: GitRepository) -> None:
-    assert clone.bench("--against", "main", "--quick") is ExitStatus.OK
+    assert clone.bench("--against", "main", "--processes=3") is ExitStatus.OK
     assert not (clone.root / "build" / "base").exists()
     assert "is this tree: both sides run the same programs" in clone.output()[1]
 
 
 def test_what_one_side_lacks_is_missing_or_new(clone: GitRepository) -> None:
     clone.commit({"host": HOST_TIMES, "gemm": {"gemm/a": 1.0}})
-    assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.NOT_MEASURED
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.NOT_MEASURED
     out = clone.output()[0]
     assert re.search(r"1 within tolerance \(at most [^)]*\) · 2 missing · 1 new", out)
 
@@ -93,7 +93,7 @@ def test_the_files_go_where_the_user_wants_them_and_replace_no_others(clone: Git
     out = clone.root.parent / "mine.json"
     base = out.with_name("mine-base.json")
     base.write_text("my diary")
-    argv = ("--against", "HEAD", "--quick", "--out", str(out))
+    argv = ("--against", "HEAD", "--processes=3", "--out", str(out))
     with pytest.raises(UserError, match=r"mine-base\.json: the file exists and is no run file"):
         clone.bench(*argv)
     assert base.read_text() == "my diary"
@@ -136,7 +136,7 @@ def test_an_interrupt_leaves_the_worktree_usable(
     monkeypatch.setattr(environment, "ROOT", clone.root)
     with monkeypatch.context() as patched:
         patched.setattr(run_file, "write", interrupted)
-        assert ended("bench", patched, "--against", "HEAD~1", "--quick") == 130
+        assert ended("bench", patched, "--against", "HEAD~1", "--processes=3") == 130
     assert "bench: interrupted" in clone.output()[1]
     assert clone.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
 
@@ -179,7 +179,7 @@ def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair
     tolerances = clone.root / "baselines" / "policy.toml"
     tolerances.parent.mkdir(exist_ok=True)
     tolerances.write_text(expected)
-    assert clone.bench("--against", "HEAD~1", "--quick") is ExitStatus.OK
+    assert clone.bench("--against", "HEAD~1", "--processes=3") is ExitStatus.OK
     measured, _ = clone.output()
     pair = sorted(clone.runs(), key=lambda path: "base" not in path.name)
     monkeypatch.setattr(environment, "ROOT", clone.root)

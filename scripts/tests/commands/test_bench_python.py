@@ -33,7 +33,7 @@ class Project(GitRepository):
         return self.root.parent / "warpgauge"
 
     def bench(self, *argv: str) -> ExitStatus:
-        return bench.main(["--seed=1", FILE, *argv], self.tree)
+        return bench.main([FILE, *argv], self.tree)
 
     def takes(self, times: dict[str, float]) -> None:
         (self.root / FILE).write_text(json.dumps(times))
@@ -84,7 +84,7 @@ def test_a_change_is_measured_in_pairs_with_a_commit_of_the_file(project: Projec
     assert project.bench("--against=HEAD") is ExitStatus.REGRESSION
     shown, _ = project.output()
     assert "sync/idle" in shown
-    assert f"scripts/bench {FILE} --baselines baselines --against" in shown
+    assert f"scripts/bench {FILE} --against" in shown
 
 
 def test_what_a_baseline_flags_is_measured_in_pairs_with_its_commit(project: Project) -> None:
@@ -114,22 +114,22 @@ def test_a_sweep_is_over_all_benchmarks_of_a_file_or_some(project: Project) -> N
     names = [f"{name}/n:{n}" for name in ("copy/ours", "copy/theirs", "sum") for n in (64, 128)]
     project.takes(dict.fromkeys([*names, "copy/idle"], 1e3))
 
-    def columns(*argv: str) -> list[str]:
-        assert sweep.main([FILE, "--x=n", "--seed=1", *argv], project.tree) is ExitStatus.OK
+    def columns(*argv: str, axis: str = "n") -> list[str]:
+        assert sweep.main([FILE, f"--axis={axis}", *argv], project.tree) is ExitStatus.OK
         lines = project.capsys.readouterr().out.splitlines()
         return next(line.split()[1:] for line in lines if line.split()[:1] == ["n"])
 
     assert columns() == ["copy/ours", "copy/theirs", "sum"]
     assert columns("copy/ours") == ["copy/ours"]
-    assert columns("copy", "--values=1Ki..4Ki") == ["copy/ours", "copy/theirs"]
+    assert columns("copy", axis="n=1Ki..4Ki") == ["copy/ours", "copy/theirs"]
 
 
 def test_a_sweep_of_a_file_says_what_it_lacks(project: Project) -> None:
     for argv, said in (
-        (["--x=m"], "no benchmark has the axis 'm': it has no axis"),
-        (["--x=n", "kernels.toml"], "FILE.py cannot be combined with a manifest"),
-        (["--x=n", "bench_other.py"], "'bench_other.py' is one too many"),
-        (["--x=n", "--no-build"], "--no-build"),
+        (["--axis=m"], "no benchmark has the axis 'm': it has no axis"),
+        (["--axis=n", "kernels.toml"], "FILE.py cannot be combined with a manifest"),
+        (["--axis=n", "bench_other.py"], "'bench_other.py' is one too many"),
+        (["--axis=n", "--no-build"], "--no-build"),
     ):
         with pytest.raises(UserError, match=said.replace("*", ".")):
             sweep.main([FILE, *argv], project.tree)
@@ -141,7 +141,7 @@ def test_a_program_of_a_file_that_cannot_list_is_a_fault_of_the_sweep(
     fake_binary.make(tmp_path / "bad", "sync", listing_fault="No module named 'torch'")
     monkeypatch.setattr(python_file, "provide", lambda path: tmp_path / "bad")
     with pytest.raises(UserError, match="No module named 'torch'") as refusal:
-        sweep.main([FILE, "--x=n"], project.tree)
+        sweep.main([FILE, "--axis=n"], project.tree)
     assert refusal.value.status is ExitStatus.NOT_MEASURED
 
 
@@ -160,9 +160,7 @@ def test_the_reason_is_searched_between_commits_of_a_file(project: Project) -> N
 
 def test_a_run_of_a_file_explains_what_is_slower(project: Project) -> None:
     project.takes(SLOW)
-    assert project.bench("--against=HEAD", "--why", "--format=json=run.json") is (
-        ExitStatus.REGRESSION
-    )
+    assert project.bench("--against=HEAD", "--format=json=run.json") is (ExitStatus.REGRESSION)
     verdicts = json.loads(Path("run.json").read_text())["verdicts"]
     (reason,) = (one["why"] for one in verdicts if one["name"] == "sync/idle")
     assert "sync/idle" in reason["paragraph"]
@@ -191,7 +189,7 @@ def test_the_commit_that_made_a_benchmark_of_a_file_slower_is_found(project: Pro
     project.commits(fast, helper="1")
     guilty = project.commits(slow, helper="2")
     project.commits(slow, helper="3")
-    search = ["--row", "sync/idle", "--seed=1", FILE]  # after the options, too
+    search = [FILE, "sync/idle"]
     assert bisect.main([good, "HEAD", *search], project.tree) is ExitStatus.OK
     assert f"Slower since {guilty[:10]}" in project.output()[0]
     (project.root / FILE).unlink()

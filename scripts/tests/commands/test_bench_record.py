@@ -105,7 +105,7 @@ def test_what_is_edited_while_it_builds_is_no_commits_code(
     assert not (clone.root / "baselines").exists()
     if not committed:
         clone.git("checkout", "--quiet", "suite.json")
-        clone.bench("--quick")
+        clone.bench("--processes=3")
         (run,) = clone.runs()
         context = json.loads(run.read_text())["context"]
         assert (context["commit"], context["dirty"]) == (first, "true")

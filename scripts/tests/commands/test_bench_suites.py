@@ -42,11 +42,11 @@ def test_the_full_suite_has_everything_and_says_so_which_the_default_leaves_out(
 ) -> None:
     default, full = (repository.root / f"{suite}.json" for suite in ("default", "full"))
     # Programs that know no suites run whole.
-    repository.bench("--quick", "--suite=full", "--out", str(full))
+    repository.bench("--processes=3", "--suite=full", "--out", str(full))
     assert set(TIMES) < set(_rows(full))
     _binaries(repository)
-    repository.bench("--quick", "--suite=full", "--out", str(full))
-    repository.bench("--quick", "--out", str(default))
+    repository.bench("--processes=3", "--suite=full", "--out", str(full))
+    repository.bench("--processes=3", "--out", str(default))
     rows = _rows(full)
     assert rows[BIG]["full_suite"] == 1
     assert set(TIMES) < set(rows)

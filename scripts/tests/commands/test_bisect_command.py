@@ -73,9 +73,8 @@ class History(GitRepository):
         (built / manifest.FILE).write_text(json.dumps(listed))
 
     def bisect(self, *argv: str, good: int = 0, rows: tuple[str, ...] = (BUSY,)) -> ExitStatus:
-        named = [word for row in rows for word in ("--row", row)]
         ends = (self.commits[good], self.commits[-1])
-        return bisect.main([*ends, *named, "--seed=1", *argv], self.root)
+        return bisect.main([*ends, *rows, *argv], self.root)
 
     @property
     def builds(self) -> int:
@@ -207,9 +206,9 @@ def test_an_interrupted_search_goes_on(
     driver_runs.interrupt(after=runs)
     with pytest.raises(KeyboardInterrupt):
         history.bisect()
-    assert "--resume" in history.output()[1]
+    assert "the same command continues" in history.output()[1]
     driver_runs.interrupt(after=None)
-    assert history.bisect("--resume") is ExitStatus.OK
+    assert history.bisect() is ExitStatus.OK
     assert f"Slower since {history.commits[5][:10]}" in history.output()[0]
     resumed = len(driver_runs.plans)
     driver_runs.interrupt(after=None)
@@ -229,7 +228,7 @@ def test_a_search_whose_time_is_up_names_the_range_and_goes_on(
     out = history.output()[0]
     assert "Not certain: the time is up." in out
     assert "one of 8 commits" in out
-    assert history.bisect("--resume") is ExitStatus.OK
+    assert history.bisect() is ExitStatus.OK
     assert f"Slower since {history.commits[5][:10]}" in history.output()[0]
 
 
@@ -266,10 +265,10 @@ def test_a_merge_counts_as_one_commit_and_its_branch_is_no_line_to_search(histor
     history.git("commit", "--quiet", "--message", "main goes on")
     history.git("merge", "--quiet", "--no-edit", "side")
     merged = history.git("rev-parse", "HEAD")
-    assert bisect.main([began, merged, "--row", BUSY, "--seed=1"], history.root) is ExitStatus.OK
+    assert bisect.main([began, merged, BUSY], history.root) is ExitStatus.OK
     assert f"Slower since {merged[:10]}" in history.output()[0]
     with pytest.raises(UserError, match=f"name the merge, or {began[:10]}"):
-        bisect.main([side, merged, "--row", BUSY], history.root)
+        bisect.main([side, merged, BUSY], history.root)
 
 
 def test_wrong_ends_and_rows_are_one_sentence(history: History) -> None:
@@ -283,7 +282,5 @@ def test_wrong_ends_and_rows_are_one_sentence(history: History) -> None:
         (ends[0], ends[1], "sync/bussy", "has no benchmark .*sync/bussy"),
     ):
         with pytest.raises(UserError, match=why) as caught:
-            bisect.main([good, bad, "--row", row], history.root)
+            bisect.main([good, bad, row], history.root)
         assert caught.value.status is ExitStatus.BAD_USAGE
-    with pytest.raises(UserError, match="no search between these commits to resume"):
-        history.bisect("--resume")

@@ -38,7 +38,7 @@ class Project(GitRepository):
 
     def bench(self, *argv: str) -> ExitStatus:
         warpgauge = self.root.parent / "warpgauge"
-        return bench.main(["--seed=1", "--build-dir=out/build", *argv], warpgauge)
+        return bench.main(["--build-dir=out/build", *argv], warpgauge)
 
     def runs(self) -> list[Path]:
         return runs_of(self.folder)
@@ -71,15 +71,14 @@ def test_a_project_is_held_to_baselines_of_its_own(project: Project) -> None:
 
 
 def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: Project) -> None:
-    project.bench("--record", "--processes=5", "--baselines=perf/accepted")
-    assert not (project.root / "baselines").exists()
+    project.bench("--record", "--processes=5")
     project.built_with(SLOW)
     project.output()
-    assert project.bench("--baselines=perf/accepted") is ExitStatus.REGRESSION
+    assert project.bench() is ExitStatus.REGRESSION
     shown = project.output()[0]
     for said in (
         "1 of 2 benchmarks flagged. Not measured again in pairs with its commit: --build-dir",
-        "scripts/bench --build-dir out/build --baselines perf/accepted --filter '^sync/idle$'",
+        "scripts/bench --build-dir out/build --filter '^sync/idle$'",
     ):
         assert said in shown
 
@@ -88,15 +87,15 @@ def test_sources_with_changes_or_without_a_name_are_no_commits(project: Project)
     (project.root / "kernel.cu").write_text("2")
     with pytest.raises(UserError, match="--record needs a committed tree"):
         project.bench("--record")
-    project.bench("--quick")
+    project.bench("--processes=3")
     fake_binary.write_manifest(project.folder, [fake_binary.program("bench_sync")])
-    project.bench("--quick")
+    project.bench("--processes=3")
     dirty, unknown = map(context, project.runs())
     assert (dirty["dirty"], unknown["commit"]) == ("true", "")
 
 
 def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(project: Project) -> None:
-    interrupted_in_second_round(lambda: project.bench("--quick"))
+    interrupted_in_second_round(lambda: project.bench("--processes=3"))
     (journal,) = (project.folder / "runs").glob("*.journal")
     assert bench.main(["--resume", str(journal)], project.root) is ExitStatus.NOT_MEASURED
     assert len(project.runs()) == 1
@@ -111,13 +110,11 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(project: P
         (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
         (["--against=HEAD"], "--against .* --build-dir.*: use scripts/warpgauge ab"),
         (["--budget=60s"], "--budget .* --build-dir.*: use scripts/warpgauge ab"),
-        (["--baselines=bad"], r"bad/policy\.toml"),
+        ([], r"baselines/policy\.toml"),
     ],
 )
 def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str) -> None:
-    (project.root / "bad").mkdir()
-    (project.root / "bad" / "policy.toml").write_text("nonsense = 1\n")
+    (project.root / "baselines").mkdir()
+    (project.root / "baselines" / "policy.toml").write_text("" if argv else "nonsense = 1\n")
     with pytest.raises(UserError, match=said):
         project.bench(*argv)
-    with pytest.raises(UserError, match="--baselines needs --build-dir"):
-        bench.main(["--baselines=x"], project.root)

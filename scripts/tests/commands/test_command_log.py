@@ -34,12 +34,10 @@ def test_every_process_stands_there_with_round_side_start_seconds_and_status(
 ) -> None:
     clone.commit({"host": HOST_TIMES, "sync": TIMES})
     clone.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/idle": 1.0}})
-    clone.bench("--against", "HEAD", "--quick", "--processes=2", "--filter", "sync/(idle|x y)")
+    clone.bench("--against", "HEAD", "--processes=2", "--filter", "sync/(idle|x y)")
     head, *commands = lines(clone)
     assert head.startswith("# warpgauge: commands, 20")
-    assert head.endswith(
-        "scripts/bench --seed=1 --against HEAD --quick --processes=2 --filter 'sync/(idle|x y)'"
-    )
+    assert head.endswith("scripts/bench --against HEAD --processes=2 --filter 'sync/(idle|x y)'")
     # The first look; what it leaves open is measured on.
     rounds = [line for line in commands if "# round " in line][:2]
     sides = [line.partition("# round ")[2].split(",")[:2] for line in rounds]
@@ -58,7 +56,7 @@ def test_every_process_stands_there_with_round_side_start_seconds_and_status(
 
 
 def test_a_line_repeats_its_process_by_hand(repository: Repository, tmp_path: Path) -> None:
-    repository.bench("--quick", "--filter", "sync")
+    repository.bench("--processes=3", "--filter", "sync")
     (line, *_) = [line for line in lines(repository) if "# round 2" in line]
     count = repository.built / "bench_sync.count"
     before = len(count.read_text())
@@ -101,9 +99,9 @@ def test_what_a_process_gets_of_the_environment_is_in_its_line(
 
 
 def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_path: Path) -> None:
-    log = CommandLog(tmp_path / "x.log", ["--quick"], goes_on=False)
+    log = CommandLog(tmp_path / "x.log", ["--budget=1m"], goes_on=False)
     log.write("bench_gemm  # round 3, 20")
-    CommandLog(log.path, ["--quick"], goes_on=True)
+    CommandLog(log.path, ["--budget=1m"], goes_on=True)
     head, broken, again = log.path.read_text().splitlines()
     assert broken.startswith("bench_gemm  # round 3, 20")
     assert head.partition(":")[0] == again.partition(":")[0]
@@ -116,7 +114,7 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
     log, out = repository.root / "run.log", f"--out={repository.root / 'run.json'}"
     log.write_text("my diary")
     with pytest.raises(UserError, match=r"run\.log: the file exists and is no log"):
-        repository.bench("--quick", out)
+        repository.bench("--processes=3", out)
     assert log.read_text() == "my diary"
     log.write_text("")  # as where a run was killed before its first line
     driver_runs.interrupt(after=3)
@@ -126,7 +124,7 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
     repository.resume(str(log.with_suffix(".journal")))
     written = log.read_text()
     assert (written.count("# round "), written.count("# warpgauge: ")) == (8, 2)
-    repository.bench("--quick", out)
+    repository.bench("--processes=3", out)
     assert log.read_text().count("# round ") == 6
 
 

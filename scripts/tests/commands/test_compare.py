@@ -153,7 +153,10 @@ def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
         assert main([str(base), str(slower), *options]) == 1
         out = capsys.readouterr().out
         assert out.endswith("--record\n")
-        assert (rule in out, "--verbose shows the decision rule" in out) == (shown, not shown)
+        assert (rule in out, "--format terminal=FILE has the decision rule" in out) == (
+            shown,
+            not shown,
+        )
 
 
 def test_the_script_runs_from_any_folder(base: Path, tmp_path: Path) -> None:

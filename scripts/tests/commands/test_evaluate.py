@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from test_streams import ended
 
 import fake_binary
+from clone import runs_of
 from driver_runs import DriverRuns
 from warpgauge.commands import evaluate
 from warpgauge.measure import build, gpu_watch
@@ -54,7 +55,7 @@ class Kernels:
         )
 
     def run(self, *argv: str) -> ExitStatus:
-        return evaluate.main(["--seed=1", *argv], self.root)
+        return evaluate.main(argv, self.root)
 
     def told(self, *argv: str) -> tuple[ExitStatus, dict[str, Any]]:
         """The exit status, and the document, which the schema allows."""
@@ -64,6 +65,12 @@ class Kernels:
         Draft202012Validator(SCHEMA).validate(told)
         assert told["exit_status"] == status
         return status, told
+
+    def pair(self) -> tuple[Path, Path]:
+        """The run files of the newest evaluation, base first."""
+        candidate = runs_of(self.root / "build")[-1]
+        candidate = candidate.with_stem(candidate.stem.removesuffix("-base"))
+        return candidate.with_stem(f"{candidate.stem}-base"), candidate
 
     def output(self) -> str:
         return " ".join(self.capsys.readouterr().out.split())
@@ -176,7 +183,7 @@ def test_a_wrong_result_or_a_crash_outranks_a_slower_point(kernels: Kernels, fau
 
 def test_a_kernel_that_never_starts_is_told_with_its_reason(kernels: Kernels) -> None:
     kernels.make("new", faster(2.0), faults={"always": "no start"})
-    assert kernels.run("old/f32", "new/f32", "--processes=2") is ExitStatus.NOT_MEASURED
+    assert kernels.run("old/f32", "new/f32") is ExitStatus.NOT_MEASURED
     shown = kernels.output()
     assert shown.startswith("FAILED at 2 of 2 points")
     assert "n:8, n:64: in round 1: bench_new was killed by SIGSEGV." in shown
@@ -315,15 +322,16 @@ def test_a_kernel_that_is_replaced_meanwhile_is_not_evaluated(
 
 def test_the_run_files_hold_both_kernels_under_common_names(kernels: Kernels) -> None:
     kernels.make("new", faster(2.0))
-    kernels.run("old/f32", "new/f32", "--out=there.json")
-    base, candidate = (json.loads(Path(f"there{end}.json").read_text()) for end in ("-base", ""))
+    kernels.run("old/f32", "new/f32")
+    base, candidate = (json.loads(path.read_text()) for path in kernels.pair())
     assert (base["context"]["kernel"], candidate["context"]["kernel"]) == ("old/f32", "new/f32")
     for side in (base, candidate):
         assert [one["name"] for one in side["benchmarks"]] == ["evaluate/n:8", "evaluate/n:64"]
     assert base["context"]["pair_id"] == candidate["context"]["pair_id"]
     for row in candidate["benchmarks"]:  # decided by the first look
         assert [pair["look"] for pair in row["pairs"]] == [1] * FEWEST_OF_A_CHANGE
-    assert ": scripts/warpgauge evaluate " in Path("there.log").read_text().splitlines()[0]
+    log = kernels.pair()[1].with_suffix(".log").read_text()
+    assert ": scripts/warpgauge evaluate " in log.splitlines()[0]
 
 
 def test_of_several_gpus_the_first_or_the_chosen_one_is_used(
@@ -334,8 +342,8 @@ def test_of_several_gpus_the_first_or_the_chosen_one_is_used(
     kernels.make("old", faster(1.0), gpus=gpus)
     kernels.make("new", faster(2.0), gpus=gpus)
     for argv, uuid in (([], gpus[0]), (["--device=1"], gpus[1])):
-        kernels.run("old/f32", "new/f32", "--out=there.json", *argv)
-        assert json.loads(Path("there.json").read_text())["context"]["gpu_uuid"] == uuid
+        kernels.run("old/f32", "new/f32", *argv)
+        assert json.loads(kernels.pair()[1].read_text())["context"]["gpu_uuid"] == uuid
     with pytest.raises(UserError, match="there is no GPU 2 here: choose one of 0: "):
         kernels.run("old/f32", "new/f32", "--device=2")
 
@@ -349,9 +357,9 @@ def test_kernels_get_as_many_gpus_as_they_need_or_are_refused(
         needs = 2 if family.endswith("ring") else 1
         times = {f"f32/{point}": time / needs for point, time in POINTS.items()}
         kernels.make(family, times, gpus=gpus, needs=needs)
-    status = kernels.run("ring/f32", "faster_ring/f32", "--device=1,0", "--out=there.json")
+    status = kernels.run("ring/f32", "faster_ring/f32", "--device=1,0")
     assert status is ExitStatus.OK
-    context = json.loads(Path("there.json").read_text())["context"]
+    context = json.loads(kernels.pair()[1].read_text())["context"]
     assert (context["gpu_uuid"], context["gpu_name"]) == (",".join(gpus), "NVIDIA Fake x2")
     refused = {
         ("ring/f32", "faster_ring/f32"): "needs 2 GPUs: --device 0,1",
@@ -390,10 +398,7 @@ def test_without_a_gpu_nothing_is_measured(
         (["old/f32", "new/f32", "--axis=n=8", "--axis=n=64"], "--axis n is given twice"),
         (["old/f32", "new/f64"], "have no point of their axes in common"),
         (["old/f32", "new/f32", "--memory-limit=big"], "--memory-limit: 'big'"),
-        (["old/f32", "new/f32", "--out=x.log"], "cannot write x.log: it would replace x.log"),
-        (["old/f32", "new/f32", "--out=x.json", "--format=json=x.log"], "would replace x.log"),
         (["old/f32", "new/f32", "--format=junit"], "one of terminal, markdown, json"),
-        (["old/f32", "new/f32", "--budget=60s", "--processes=3"], "--processes"),
     ],
 )
 def test_bad_input_is_one_sentence(

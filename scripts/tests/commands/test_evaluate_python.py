@@ -49,7 +49,7 @@ class Files:
     refusal: str = ""
 
     def run(self, *argv: str) -> ExitStatus:
-        return evaluate.main(["--seed=1", *argv], self.root)
+        return evaluate.main([*argv], self.root)
 
     def evaluated(self, *argv: str) -> tuple[ExitStatus, dict[str, Any]]:
         self.capsys.readouterr()

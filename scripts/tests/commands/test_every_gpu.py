@@ -79,7 +79,7 @@ def wait_for_processes(machine: BenchProcess, gpu: str) -> None:
 
 def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -> None:
     with_baseline(machine)
-    found = machine.run("--device=all", "--quick", "--out=run.json")
+    found = machine.run("--device=all", "--processes=3", "--out=run.json")
     assert found.status == OK, found.err
     for one in GPUS:
         name = f"run-{one}.json"
@@ -95,7 +95,7 @@ def test_each_gpu_has_a_run_file_that_is_named_after_it(machine: BenchProcess) -
 def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: BenchProcess) -> None:
     with_baseline(machine)
     programs(machine, slower={TWO: 1.5})
-    found = machine.run("--device=all", "--quick", "--out=run.json", "--no-confirm")
+    found = machine.run("--device=all", "--processes=3", "--out=run.json", "--no-confirm")
     assert found.status == REGRESSION, found.err
     assert f"{ONE} NVIDIA Fake: nothing regressed" in found.out
     assert f"{TWO} NVIDIA Fake: something regressed" in found.out
@@ -105,13 +105,10 @@ def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: Ben
     assert bench.worst_of([]) is ExitStatus.NOT_MEASURED
 
 
-@pytest.mark.parametrize("how", ["", "--parallel"])
-def test_a_gpu_on_which_everything_crashes_costs_the_other_nothing(
-    machine: BenchProcess, how: str
-) -> None:
+def test_a_gpu_on_which_everything_crashes_costs_the_other_nothing(machine: BenchProcess) -> None:
     with_baseline(machine)
     programs(machine, ill={ONE: "crash"})
-    argv = ["--device=all", "--quick", "--out=run.json", "--filter=sync", *([how] if how else [])]
+    argv = ["--device=all", "--processes=3", "--out=run.json", "--filter=sync"]
     found = machine.run(*argv)
     assert found.status == NOT_MEASURED, found.err
     assert f"{TWO} NVIDIA Fake: nothing regressed, everything was measured" in found.out
@@ -135,7 +132,7 @@ def test_a_gpu_that_is_lost_is_no_other_gpu(machine: BenchProcess) -> None:
 def test_what_is_killed_of_one_gpus_run_is_told_and_the_other_goes_on(
     machine: BenchProcess,
 ) -> None:
-    argv = ("--device=all", "--processes=20", "--out=run.json", "--filter=sync", "--parallel")
+    argv = ("--device=all", "--processes=20", "--out=run.json", "--filter=sync")
     run = machine.start(*argv)
     wait_for_processes(machine, ONE)
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
@@ -145,27 +142,6 @@ def test_what_is_killed_of_one_gpus_run_is_told_and_the_other_goes_on(
     assert f"{ONE}: its scripts/bench was ended by SIGKILL" in err
     assert f"{ONE} NVIDIA Fake: not everything was measured or is comparable; no run file" in out
     assert processes(machine, TWO) == {20}
-
-
-def test_in_parallel_all_run_at_once_and_what_the_host_times_is_invalid(
-    machine: BenchProcess,
-) -> None:
-    with_baseline(machine)
-    programs(machine, meets=True)
-    found = machine.run("--device=all", "--parallel", "--quick", "--out=run.json")
-    assert found.status == NOT_MEASURED, found.err
-    why = "2 GPUs were measured at once; they share CPU, host memory and bus: omit --parallel"
-    assert found.out.count(why) == 2
-    assert found.out.count(" 2 within tolerance (at most ") == 2
-    assert found.out.count(" · 1 not comparable") == 2
-    for one in GPUS:
-        assert document(machine, f"run-{one}.json")["context"]["gpus_at_once"] == "2"
-        assert f"{one[:12]} run file: run-{one}.json" in found.err
-    doubt = "at once: host times and copies will be INVALID"
-    assert found.err.index(doubt) < found.err.index(ONE[:12])
-    allowed = machine.run("--device=all", "--parallel", "--quick", "--allow=parallel")
-    assert allowed.status == OK, allowed.out
-    assert doubt not in allowed.err
 
 
 def test_each_gpu_is_recorded_as_a_session_of_its_own(machine: BenchProcess) -> None:
@@ -201,28 +177,18 @@ def test_an_interrupted_run_goes_on_gpu_by_gpu(
     assert not list(machine.root.glob("*.journal"))
 
 
-def test_what_was_measured_in_parallel_cannot_go_on_alone(machine: BenchProcess) -> None:
-    run = machine.start("--device=all", "--processes=30", "--out=run.json", "--parallel")
-    wait_for_processes(machine, ONE)
-    run.send_signal(signal.SIGTERM)
-    _, err = run.communicate()
-    assert run.returncode == 128 + signal.SIGTERM
-    assert "--resume" not in err
-    assert not list(machine.root.glob("*.journal"))
-
-
 def test_a_gpu_by_its_uuid_is_measured_alone(machine: BenchProcess) -> None:
-    found = machine.run("--quick", f"--device={TWO}", "--out=run.json")
+    found = machine.run("--processes=3", f"--device={TWO}", "--out=run.json")
     assert found.status == NOT_MEASURED, found.err
     assert document(machine, "run.json")["context"]["gpu_uuid"] == TWO
-    gone = machine.run("--quick", f"--device={uuid(3)}")
+    gone = machine.run("--processes=3", f"--device={uuid(3)}")
     assert gone.status == NOT_MEASURED
     assert f"there is no {uuid(3)} here (no CUDA-capable device is detected)" in gone.err
 
 
 def test_without_a_gpu_there_is_nothing_to_measure_on_all(machine: BenchProcess) -> None:
     programs(machine, no_gpu="the driver is too old")
-    found = machine.run("--device=all", "--quick")
+    found = machine.run("--device=all", "--processes=3")
     assert found.status == NOT_MEASURED
     assert found.err.endswith("bench: the driver is too old")
 
@@ -247,7 +213,7 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
 
 def test_the_log_of_all_has_what_found_the_gpus(machine: BenchProcess) -> None:
     programs(machine, ill={"sync/busy": "crash"})
-    machine.run("--device=all", "--quick", "--out=run.json")
+    machine.run("--device=all", "--processes=3", "--out=run.json")
     log = (machine.root / "run.log").read_text()
     for index in range(len(GPUS)):
         assert f"bench_sync --device={index} '--benchmark_filter=^sync/idle$'  # probe" in log

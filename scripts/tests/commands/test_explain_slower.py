@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why it is slower, by warpgauge explain and bench --why: fake binaries, a fake ncu, a clone."""
+"""Why it is slower, by warpgauge explain and in runs: fake binaries, a fake ncu, a clone."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_of_the_base_only_the_program_that_is_needed_is_built(
     def build_targets(
         root: Path, preset: str, say: Callable[[str], None], *rest: Sequence[str]
     ) -> None:
-        asked.append([*rest[2]])
+        asked.append([*rest[1]])
         slower.build(root, preset, say)
         if len(asked) == 2 and slower.root != root:
             raise UserError("ninja: unknown target 'bench_sync'")
@@ -206,7 +206,7 @@ def test_what_cannot_be_told_is_refused(
 def explained(clone: GitRepository, *argv: str) -> dict[str, Any]:
     """The verdicts of a run that finds regressions, by name."""
     path = clone.root / "verdict.json"
-    options = ["--why", f"--format=json={path}", *argv]
+    options = [f"--format=json={path}", *argv]
     assert clone.bench("--against", "HEAD~1", *options) is ExitStatus.REGRESSION
     return {one["name"]: one for one in json.loads(path.read_text())["verdicts"]}
 
@@ -262,13 +262,6 @@ def test_a_fault_on_the_way_changes_no_verdict(
     assert found["why"]["paragraph"] == f"{NAME} is not explained: why: No space left on device."
 
 
-def test_without_the_option_nothing_is_looked_into(slower: GitRepository, tools: Path) -> None:
-    add_ncu(tools, counted(FAST), counted(SLOW))
-    path = slower.root / "verdict.json"
-    slower.bench("--against", "HEAD~1", f"--format=json={path}")
-    assert {one["why"] for one in json.loads(path.read_text())["verdicts"]} == {None}
-
-
 def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, tools: Path) -> None:
     for side, time in (("base", 5000.0), ("candidate", 9000.0)):
         trace = text(process(NAME, replays=5))
@@ -278,7 +271,7 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
         (folder / cupti.LIBRARY).touch()
     add_ncu(tools, counted(FAST), counted(SLOW))
     page = folders.root / "report.md"
-    told = ["--why", "--format=json=told.json", f"--format=markdown={page}"]
+    told = ["--format=json=told.json", f"--format=markdown={page}"]
     assert folders.beside(*told) is ExitStatus.REGRESSION
     (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert "Mostly: Bank conflicts in shared memory" in verdict["why"]["paragraph"]

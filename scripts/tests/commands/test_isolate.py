@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
 import isolating
 from two_folders import TwoFolders
-from warpgauge.commands import measuring_lines
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -29,7 +27,7 @@ def test_an_isolated_program_is_measured_and_writes_nothing(
             program.parent.mkdir()
             program.write_text(f'#!/bin/sh\n(echo x > {written}) 2>&-\nexec {real} "$@"\n')
             program.chmod(0o755)
-        assert folders.beside(*["--isolate"] * isolated) is ExitStatus.OK
+        assert folders.beside(*["--isolate=always"] * isolated) is ExitStatus.OK
         assert written.exists() is not isolated
         if isolated:
             assert "The run says that it isolated the programs" in folders.output()[0]
@@ -47,7 +45,7 @@ def test_where_the_machine_cannot_isolate_auto_says_so_and_always_refuses(
     for one in folders.documents():
         assert one["context"]["isolated"] == f"no ({told})"
     with pytest.raises(UserError, match=told):
-        folders.beside("--isolate")
+        folders.beside("--isolate=always")
 
 
 def test_where_another_user_cannot_enter_the_folder_of_the_programs_auto_says_so(
@@ -63,12 +61,4 @@ def test_where_another_user_cannot_enter_the_folder_of_the_programs_auto_says_so
         for one in folders.documents():
             assert "base" in one["context"]["isolated"].removeprefix("no (")
         with pytest.raises(UserError, match="cannot enter a folder"):
-            folders.beside("--isolate")
-
-
-@pytest.mark.parametrize(
-    ("words", "isolate"), [(["--isolate"], "always"), (["--isolate=auto"], "auto"), ([], "")]
-)
-def test_the_option_swallows_no_folder(words: list[str], isolate: str) -> None:
-    given = measuring_lines.ab().parse_args([*words, "old", "auto"])
-    assert (given.isolate, given.base, given.candidate) == (isolate, Path("old"), Path("auto"))
+            folders.beside("--isolate=always")

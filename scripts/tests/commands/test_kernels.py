@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --kernels measures a manifest's kernels, held to baselines beside it."""
+"""scripts/bench measures a manifest's kernels, held to baselines beside it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Project(GitRepository):
         fake_binary.make(folder, "external", times, plans=True, gpus=gpus)
 
     def bench(self, *argv: str) -> ExitStatus:
-        return bench.main(["--seed=1", "--kernels=sub/kernels.toml", *argv], self.warpgauge)
+        return bench.main(["sub/kernels.toml", *argv], self.warpgauge)
 
     def runs(self) -> list[Path]:
         return runs_of(self.warpgauge / "build")
@@ -78,9 +78,9 @@ def test_kernels_are_held_to_baselines_beside_their_manifest(project: Project) -
     project.built_with({NAMES[1]: 1500.0})
     assert project.bench() is ExitStatus.REGRESSION
     shown = project.output()[0]
-    again = "scripts/bench --kernels sub/kernels.toml --baselines sub/baselines --filter"
+    again = "scripts/bench sub/kernels.toml --filter"
     assert f"{again} '^{NAMES[1]}$'" in shown
-    assert "--kernels cannot measure another commit" in shown
+    assert "the kernels of another commit cannot be built" in shown
 
 
 @pytest.mark.parametrize("folder", ["sub", "elsewhere in the clone"])
@@ -95,7 +95,7 @@ def test_uncommitted_kernels_are_not_recorded(project: Project, folder: str) -> 
 
 
 def test_a_filter_leaves_some_of_the_kernels(project: Project) -> None:
-    project.bench("--quick", "--filter=n:256$")
+    project.bench("--processes=3", "--filter=n:256$")
     (run,) = project.runs()
     assert [row["name"] for row in json.loads(run.read_text())["benchmarks"]] == NAMES[:1]
     project.output()
@@ -109,10 +109,12 @@ def test_they_are_listed_without_being_measured(project: Project) -> None:
     assert project.runs() == []
 
 
-def test_what_is_not_built_yet_is_listed_and_cannot_be_measured(project: Project) -> None:
+def test_what_is_not_built_yet_is_listed_and_cannot_be_measured(
+    project: Project, nobody_waits: None
+) -> None:
     (project.warpgauge / "build" / "release" / "benchmarks" / "bench_external").unlink()
     with alone(project.warpgauge / "build"):  # as while another command builds
-        assert project.bench("--list", "--no-wait") is ExitStatus.OK
+        assert project.bench("--list") is ExitStatus.OK
     assert project.capsys.readouterr().out.splitlines() == NAMES
     with pytest.raises(UserError, match=r"bench_external .* nvcc"):
         project.bench()
@@ -130,7 +132,7 @@ def test_a_budget_is_spent_on_more_processes(
 
 
 def test_an_interrupted_run_goes_on_unless_a_kernel_changed(project: Project) -> None:
-    interrupted_in_second_round(lambda: project.bench("--quick"))
+    interrupted_in_second_round(lambda: project.bench("--processes=3"))
     cubin = project.root / "sub" / "scale.cubin"
     before = cubin.read_bytes()
     cubin.write_bytes(b"\x7fELF another")
@@ -147,14 +149,14 @@ def test_a_run_ends_at_a_kernel_that_is_replaced_meanwhile(
     cubin = project.root / "sub" / "scale.cubin"
     in_second_round(monkeypatch, lambda: cubin.write_bytes(b"\x7fELG"))
     with pytest.raises(UserError, match=r"sub/scale\.cubin was replaced while it was measured"):
-        project.bench("--quick")
+        project.bench("--processes=3")
     kept = project.warpgauge.rglob("*.journal/*.plan")
     assert len([*kept]) == 1  # that of the cubin as it was
 
 
 def test_each_gpu_measures_them(project: Project) -> None:
     project.built_with({}, [uuid(1), uuid(2)])
-    assert project.bench("--device=all", "--quick") is ExitStatus.NOT_MEASURED  # no baseline
+    assert project.bench("--device=all", "--processes=3") is ExitStatus.NOT_MEASURED  # no baseline
     assert [context(run)["gpu_uuid"] for run in project.runs()] == [uuid(1), uuid(2)]
 
 
@@ -166,8 +168,7 @@ def test_the_gate_is_tested_with_kernels_too(project: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--against=HEAD"], "--against .* --kernels.*: use scripts/warpgauge evaluate"),
-        (["--kernels=none.toml"], r"none\.toml: cannot be read \(No such file"),
+        (["--against=HEAD"], "--against .* manifest.*: use scripts/warpgauge evaluate"),
     ],
 )
 def test_what_cannot_be_is_refused(project: Project, argv: list[str], said: str) -> None:

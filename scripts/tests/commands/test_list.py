@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from clone import HOST_TIMES, TIMES, GitRepository, Repository
-from two_folders import TwoFolders
 from warpgauge.measure import build, drive_lines
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -68,7 +67,10 @@ def test_a_list_builds_nothing_and_names_what_is_not_built_in_one_line(
         "Not built: cache, gemm (scripts/bench builds what this machine can run)"
     ]
     assert repository.bench("--list", "--filter=^gemm/") is ExitStatus.NOT_MEASURED
-    assert repository.output()[0] == ""
+    out, err = repository.output()
+    assert (out, err.partition(" (")[0]) == ("", "Not built: gemm")
+    assert repository.bench("--list", "--filter=^sync/") is ExitStatus.OK
+    assert repository.output() == ("sync/idle sync/busy", "")
 
 
 def test_in_a_fresh_clone_a_list_names_the_families_by_their_sources(
@@ -84,11 +86,3 @@ def test_in_a_fresh_clone_a_list_names_the_families_by_their_sources(
     out, err = repository.output()
     assert out == ""
     assert err.startswith("Not built: host, sync (")
-
-
-def test_two_folders_list_what_either_has_and_measure_nothing(folders: TwoFolders) -> None:
-    folders.both("both")
-    folders.make("candidate", "new", {"BM_new": 1.0})
-    assert folders.beside("--list") is ExitStatus.OK
-    assert folders.capsys.readouterr().out.splitlines() == ["BM_copy/8", "BM_copy/64", "BM_new"]
-    assert not (folders.root / "build").exists()

@@ -82,7 +82,7 @@ def parsers(name: str) -> list[argparse.ArgumentParser]:
 def test_each_option_is_in_a_group_whose_example_is_good(name: str) -> None:
     for parser in parsers(name):
         _, options, *groups = parser._action_groups
-        assert [action.dest for action in options._group_actions] == ["help", "help_all"]
+        assert {action.dest for action in options._group_actions} <= {"help", "help_all"}
         assert groups or len(parser._actions) == len(options._group_actions)
         for group in groups:
             start, _, argv = str(group.description).partition("%(prog)s")
@@ -99,11 +99,12 @@ def test_help_shows_few_options_and_help_all_the_others(
 ) -> None:
     for parser in parsers(name):
         usual = re.findall(r"^  (--[\w-]+)", parser.format_help(), re.MULTILINE)
-        with pytest.raises(SystemExit) as ended:
-            parser.parse_args(["--help-all"])
-        whole = capsys.readouterr().out
-        assert ended.value.code == 0
-        assert len(usual) - 1 <= MOST_OPTIONS  # without --help-all itself
+        assert len({*usual} - {"--help-all"}) <= MOST_OPTIONS
+        if "--help-all" in usual:
+            with pytest.raises(SystemExit) as ended:
+                parser.parse_args(["--help-all"])
+            assert ended.value.code == 0
+        whole = capsys.readouterr().out or parser.format_help()
         assert all(
             option in whole for action in parser._actions for option in action.option_strings
         )
@@ -116,12 +117,12 @@ def test_a_misspelt_option_is_answered_with_the_nearest_one() -> None:
 
 # What a command takes of an option: how many words, of what kind, and what stands for them.
 Taken = tuple[object, object, object]
-# Files there, which are processes; a number of processes to be run everywhere else. And a search,
-# which its commits name; a folder for every other run. And a branch or a folder, where a workflow
-# gives a folder. And two folders of programs, where others select programs by name.
+# Files there, which are processes; a number of processes to be run everywhere else. And an axis
+# that may come without values. And a branch or a folder, where a workflow gives a folder. And two
+# folders of programs, where others select programs by name.
 OTHERWISE = {
     ("warpgauge compare", "--processes"),
-    ("warpgauge bisect", "--resume"),
+    ("warpgauge sweep", "--axis"),
     ("warpgauge compare", "--history"),
     ("warpgauge ci gate", "--programs"),
 }

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 import pytest
-from conftest import Loader
 
 import shell
-from builders import row, run
-from clone import HOST_TIMES, TIMES, GitRepository, Repository
+from clone import Repository
 from two_folders import TwoFolders
-from warpgauge.records.benchmark_filter import Request
 from warpgauge.system.errors import ExitStatus, UserError
 
 NO_BENCHMARK = "helper: lists no benchmark"
@@ -43,7 +39,7 @@ def mixed(folders: TwoFolders) -> TwoFolders:
 
 
 @pytest.mark.parametrize("regex", ["-^helper$", "^a$"])
-@pytest.mark.parametrize("more", [[], ["--filter=copy"], ["--list"]])
+@pytest.mark.parametrize("more", [[], ["--filter=copy"]])
 def test_what_is_left_out_of_two_folders_is_not_started(
     mixed: TwoFolders, regex: str, more: list[str]
 ) -> None:
@@ -95,56 +91,8 @@ def recorded(repository: Repository) -> Repository:
     return repository
 
 
-def test_a_baseline_does_not_miss_what_was_left_out(recorded: Repository, loaded: Loader) -> None:
-    assert recorded.bench("--programs=-^bench_sync$", "--no-confirm") is ExitStatus.OK
-    assert started(recorded.root) == []
-    assert "2 benchmarks skipped by --programs" in recorded.output()[0]
-    *_, path = recorded.runs()
-    document = json.loads(path.read_text())
-    assert {one["name"] for one in document["benchmarks"]} == {*HOST_TIMES, *GEMM}
-    # The run file says so to whoever compares it later.
-    baseline = loaded(run([row(name) for name in (*HOST_TIMES, *TIMES)]))
-    assert Request(None, loaded(document), baseline).covered([*TIMES, *HOST_TIMES]) == [*HOST_TIMES]
-
-
-def test_a_benchmark_that_vanished_is_still_missed(recorded: Repository) -> None:
-    recorded.binary("gemm", {"gemm/other": 1000.0})
-    assert recorded.bench("--programs=-sync", "--no-confirm") is ExitStatus.NOT_MEASURED
-    assert "missing" in recorded.output()[0]
-
-
-def test_without_it_the_useless_program_is_told_once(recorded: Repository) -> None:
+def test_a_useless_program_of_a_build_is_told_once(recorded: Repository) -> None:
     assert recorded.bench("--no-confirm", "--processes=3") is ExitStatus.NOT_MEASURED
     out, err = recorded.output()
     assert err.count("bench_sync: lists no benchmark") == 1
-    assert "scripts/bench --programs='-^(bench_)?sync$'" in out
-
-
-def test_no_program_of_a_build_folder_is_one_sentence(recorded: Repository) -> None:
-    for argv in ([], ["--list"], ["--device=all"]):
-        with pytest.raises(UserError, match="no program matches --programs 'scan'") as caught:
-            recorded.bench("--programs=scan", *argv)
-        assert caught.value.status is ExitStatus.BAD_USAGE
-    assert started(recorded.root) == []
-
-
-def test_a_session_can_be_recorded_without_a_program_but_loses_none(recorded: Repository) -> None:
-    with pytest.raises(UserError, match="it lacks 'sync/"):
-        recorded.bench("--record", "--programs=-sync")
-    for path in recorded.root.glob("baselines/*/sync.json"):
-        path.unlink()
-    assert recorded.bench("--record", "--programs=-sync") is ExitStatus.OK
-
-
-def test_the_base_of_pairs_is_left_out_of_too(clone: GitRepository) -> None:
-    clone.commit({"host": HOST_TIMES, "sync": TIMES, "scan": {"scan/one": 1000.0}})
-    assert clone.bench("--against=HEAD~1", "--programs=^bench_(host|sync)$") is ExitStatus.OK
-    counts = {path.name for path in clone.root.rglob("*.count")}
-    assert counts == {"bench_host.count", "bench_sync.count"}
-    with pytest.raises(UserError, match="that this scripts/bench finds by --programs 'scan'"):
-        clone.bench("--against=HEAD~1", "--programs=scan")
-
-
-def test_kernels_have_one_program(recorded: Repository) -> None:
-    with pytest.raises(UserError, match="--kernels cannot be combined with --programs"):
-        recorded.bench("--kernels=kernels.toml", "--programs=x")
+    assert "To reproduce the failure: scripts/bench --filter '^sync$'" in out

@@ -68,7 +68,7 @@ def test_a_run_that_is_done_or_measured_nothing_leaves_no_journal(
 ) -> None:
     interrupted(repository, driver_runs, 0)
     assert not journals(repository)
-    repository.bench("--quick")
+    repository.bench("--processes=3")
     assert not journals(repository)
     with pytest.raises(UserError, match="holds no interrupted run to resume"):
         repository.resume()

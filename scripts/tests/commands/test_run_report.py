@@ -28,7 +28,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path, name: str, told: str) ->
     (tmp_path / "foreign.html").write_text("mine")
     console = Console(file=io.StringIO(), width=400)
     Conclusion(
-        console, ComparisonSettings(), Formats(), False, tmp_path / "baselines", tmp_path / name
+        console, ComparisonSettings(), Formats(), tmp_path / "baselines", tmp_path / name
     ).compared(FOUND)
     assert told in console.file.getvalue()  # type: ignore[attr-defined]
     assert (tmp_path / "foreign.html").read_text() == "mine"

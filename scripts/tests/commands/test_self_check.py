@@ -15,7 +15,7 @@ import pytest
 import fake_binary
 from clone import GitRepository
 from driver_runs import DriverRuns
-from warpgauge.measure import self_check
+from warpgauge.measure import options, self_check
 from warpgauge.measure.self_check import CHANGES, extra_work, is_left_out
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.system.errors import ExitStatus, UserError
@@ -79,7 +79,7 @@ def folders(suite: GitRepository) -> list[Path]:
 def test_code_without_extra_work_raises_no_alarm_and_every_change_is_found(
     suite: GitRepository,
 ) -> None:
-    assert suite.bench("--self-check", "--quick") is ExitStatus.OK
+    assert suite.bench("--self-check") is ExitStatus.OK
     out, err = suite.output()
     # The host's controls judge nobody.
     assert EVERYTHING in out
@@ -122,9 +122,13 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
         suite.bench("--self-check", str(folder), "--processes=5")
 
 
-def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRepository) -> None:
-    suite.bench("--self-check", "--quick")
-    suite.bench("--self-check", "--quick", "--seed=2")
+def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(
+    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite.bench("--self-check")
+    result(suite).unlink()
+    monkeypatch.setattr(options, "new_seed", lambda: 2)
+    suite.bench("--self-check", "--budget=60s")
     everything = list(map(str, folders(suite)))
     suite.output()
     assert suite.bench("--self-check", *everything) is ExitStatus.OK
@@ -136,13 +140,13 @@ def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(suite: GitRe
     out, err = suite.output()
     assert said in out
     assert err == ""
-    assert not (suite.root / "baselines").exists()
+    assert not result(suite).exists()
     with pytest.raises(UserError, match="have the same extra work"):
         suite.bench("--self-check", *everything, everything[0])
 
 
 def test_what_compared_nothing_is_no_success(suite: GitRepository) -> None:
-    assert suite.bench("--self-check", "--quick", "--filter=^host/") is ExitStatus.NOT_MEASURED
+    assert suite.bench("--self-check", "--filter=^host/") is ExitStatus.NOT_MEASURED
 
 
 def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
@@ -160,7 +164,7 @@ def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
 def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
     suite.bench("--record", "--processes=5")
     suite.weather = 1.2
-    assert suite.bench("--self-check", "--processes=5") is ExitStatus.REGRESSION
+    assert suite.bench("--self-check") is ExitStatus.REGRESSION
     assert "8 of 8 called changed" in suite.output()[0]
 
 
@@ -168,15 +172,15 @@ def test_a_change_without_extra_work_is_exit_status_1(
     suite: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(self_check, "extra_work", lambda seed, name: 0.1)
-    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check")
     monkeypatch.undo()
     assert suite.bench("--self-check", str(*folders(suite))) is ExitStatus.REGRESSION
     assert device("7 2 0/2 0/2 1/1") in suite.output()[0]
 
 
 def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
-    suite.bench("--self-check", "--quick")
-    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check")
+    suite.bench("--self-check")
     one, other = folders(suite)
     candidate = one / "candidate.json"
     candidate.write_bytes((other / "candidate.json").read_bytes())
@@ -188,7 +192,7 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
     candidate.unlink()
     with pytest.raises(UserError, match=r"candidate\.json"):
         suite.bench("--self-check", str(one))
-    suite.bench("--against=HEAD", "--quick")
+    suite.bench("--against=HEAD", "--processes=3")
     (one / "base.json").write_bytes(suite.runs()[-2].read_bytes())
     candidate.write_bytes(suite.runs()[-1].read_bytes())
     with pytest.raises(UserError, match=r"\.json was not made by .* --self-check"):
@@ -200,10 +204,9 @@ def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) ->
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("--quick", "--quick, --budget"),
-        ("--budget=1s", "--quick, --budget"),
+        ("--budget=1s", "(--budget)"),
         ("--processes=8", f"{FEWEST_OF_A_CHANGE} pairs"),
-        (f"--quick --filter={WITHOUT[0]}$", "(--filter)"),
+        (f"--filter={WITHOUT[0]}$", "(--filter)"),
     ],
 )
 def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why: str) -> None:
@@ -214,7 +217,7 @@ def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why
 
 def test_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
     suite.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/more": 1e6}})
-    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check")
     assert "the working tree had uncommitted changes" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
@@ -229,7 +232,7 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
         return make(folder, family, times, faults={process: "crash"}, **more)
 
     monkeypatch.setattr(fake_binary, "make", ill)
-    assert suite.bench("--self-check", "--quick") is ExitStatus.NOT_MEASURED
+    assert suite.bench("--self-check") is ExitStatus.NOT_MEASURED
     assert " gave no result" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
@@ -263,5 +266,5 @@ def test_a_policy_accepts_none_of_the_extra_work(suite: GitRepository) -> None:
         '[[expected]]\npattern = "sync"\nslower_by_at_most_percent = 50\nreason = "known"\n'
         "expires = 2999-01-01\n"
     )
-    suite.bench("--self-check", "--quick")
+    suite.bench("--self-check")
     assert EVERYTHING in suite.output()[0]

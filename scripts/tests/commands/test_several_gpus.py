@@ -49,7 +49,7 @@ def seen(machine: BenchProcess, family: str) -> set[str]:
 
 
 def test_on_one_gpu_what_needs_more_is_skipped_and_not_started(machine: BenchProcess) -> None:
-    shown = machine.run("--quick", "--out=run.json").out
+    shown = machine.run("--processes=3", "--out=run.json").out
     assert "ERROR" not in shown
     assert shown.count("needs 2 GPUs") == shown.count("needs 3 GPUs") == 1
     found = rows(machine)
@@ -65,7 +65,7 @@ def test_on_one_gpu_what_needs_more_is_skipped_and_not_started(machine: BenchPro
 def test_several_gpus_are_for_the_programs_that_need_them(
     machine: BenchProcess, device: str
 ) -> None:
-    found = machine.run("--quick", "--out=run.json", f"--device={device}")
+    found = machine.run("--processes=3", "--out=run.json", f"--device={device}")
     assert found.status == ExitStatus.NOT_MEASURED, found.err  # there is no baseline
     measured = rows(machine)
     assert measured.keys() == {*HOST_TIMES, *RINGS, "trio/x"}
@@ -85,21 +85,17 @@ def test_several_gpus_have_a_baseline_of_their_own(machine: BenchProcess) -> Non
     folder = machine.root / "baselines" / "nvidia-fake-x2"
     assert {path.name for path in folder.glob("*.json")} == {"host.json", "ring.json"}
     machine.forget()
-    again = machine.run("--quick", "--device=1,0", "--no-confirm")
+    again = machine.run("--processes=3", "--device=1,0", "--no-confirm")
     assert again.status == ExitStatus.OK, again.out + again.err
 
 
-@pytest.mark.parametrize("how", [[], ["--parallel"]])
-def test_all_gpus_are_measured_each_alone_and_then_together(
-    machine: BenchProcess, how: list[str]
-) -> None:
-    found = machine.run("--device=all", "--quick", "--out=run.json", *how)
+def test_all_gpus_are_measured_each_alone_and_then_together(machine: BenchProcess) -> None:
+    found = machine.run("--device=all", "--processes=3", "--out=run.json")
     for one in GPUS:
         assert rows(machine, f"run-{one}.json")["ring/small"]["skipped"]
         assert not rows(machine, f"run-{one}.json")["sync/idle"].get("error_message")
     together = document(machine, "run-all.json")["context"]
     assert together["gpu_uuid"] == BOTH
-    assert "gpus_at_once" not in together
     assert rows(machine, "run-all.json").keys() == {*HOST_TIMES, *RINGS, "trio/x"}
     assert "all NVIDIA Fake x2: " in found.out
     # Both have ended before what needs both begins.
@@ -109,7 +105,7 @@ def test_all_gpus_are_measured_each_alone_and_then_together(
 
 
 def test_all_gpus_are_only_together_where_nothing_is_for_one(machine: BenchProcess) -> None:
-    machine.run("--device=all", "--quick", "--out=run.json", "--filter=^ring/")
+    machine.run("--device=all", "--processes=3", "--out=run.json", "--filter=^ring/")
     assert [path.name for path in machine.root.glob("run-*.json")] == ["run-all.json"]
 
 
@@ -129,15 +125,15 @@ def test_all_gpus_are_only_together_where_nothing_is_for_one(machine: BenchProce
 def test_gpus_that_leave_nothing_to_measure_are_refused(
     machine: BenchProcess, words: list[str], why: str
 ) -> None:
-    found = machine.run("--quick", *words)
+    found = machine.run("--processes=3", *words)
     assert found.status in (ExitStatus.NOT_MEASURED, ExitStatus.BAD_USAGE)
     assert why in found.err
 
 
-def test_each_of_several_gpus_is_waited_for(machine: BenchProcess) -> None:
+def test_each_of_several_gpus_is_waited_for(machine: BenchProcess, nobody_waits: None) -> None:
     with locks.alone(machine.root / "gpus" / f"warpgauge-{GPUS[1]}"):
-        found = machine.run("--quick", "--device=0,1", "--no-wait")
-        machine.run("--quick", "--device=0", "--no-wait", "--out=alone.json")
+        found = machine.run("--processes=3", "--device=0,1")
+        machine.run("--processes=3", "--device=0", "--out=alone.json")
     assert found.status == ExitStatus.NOT_MEASURED
     assert "another scripts/bench on this GPU" in found.err
     assert document(machine, "alone.json")["context"]["gpu_uuid"] == GPUS[0]

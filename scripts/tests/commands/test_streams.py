@@ -43,7 +43,7 @@ def test_the_bench_escapes_what_ascii_lacks(
 ) -> None:
     monkeypatch.setattr(environment, "ROOT", repository.root)
     shown = ascii_only(monkeypatch)
-    assert ended("bench", monkeypatch, "--quick") == 3
+    assert ended("bench", monkeypatch, "--processes=3") == 3
     assert rb" \xb5s" in shown.getvalue()
 
 
@@ -55,7 +55,7 @@ def test_a_reader_that_leaves_early_is_no_regression(
     os.close(reader)
     with os.fdopen(writer, "w", encoding="utf-8") as gone:
         monkeypatch.setattr(sys, "stdout", gone)
-        assert bench.main(["--seed=1"], repository.root) == 0
+        assert bench.main([], repository.root) == 0
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -117,6 +117,6 @@ def test_an_interrupt_says_what_became_of_the_run_file(
     monkeypatch.setattr(environment, "ROOT", repository.root)
     monkeypatch.chdir(repository.root)
     monkeypatch.setattr(*where, interrupted)
-    assert ended("bench", monkeypatch, "--quick", "--out", "run.json") == 130
+    assert ended("bench", monkeypatch, "--processes=3", "--out", "run.json") == 130
     assert said in repository.output()[1]
     assert Path("run.json").exists() is ("after" in said)

@@ -31,8 +31,7 @@ def reductions(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repos
 
 
 def swept(repository: Repository, *argv: str) -> ExitStatus:
-    seed = [] if any(one.startswith("--from") for one in argv) else ["--seed=1"]
-    return sweep.main([*argv, *seed], repository.root)
+    return sweep.main(argv, repository.root)
 
 
 def rows(path: str) -> list[dict[str, str]]:
@@ -47,7 +46,7 @@ def names(repository: Repository) -> list[str]:
 
 def test_variants_stand_side_by_side_and_the_run_is_kept(reductions: Repository) -> None:
     assert (
-        swept(reductions, "reduce", "--x=n", "--format=csv=a.csv", "--format=svg=a.svg")
+        swept(reductions, "reduce", "--axis=n", "--format=csv=a.csv", "--format=svg=a.svg")
         is ExitStatus.OK
     )
     shown = reductions.capsys.readouterr().out.splitlines()
@@ -77,38 +76,38 @@ def test_nobody_is_told_to_install_nvcc_for_what_needs_none(
         (None, "because nvcc"),
     ):
         monkeypatch.setattr(build, "cuda_compiler", lambda nvcc=nvcc: nvcc)
-        assert swept(reductions, "host", "--x=n") is ExitStatus.OK
+        assert swept(reductions, "host", "--axis=n") is ExitStatus.OK
         err = reductions.output()[1]
         assert told in err
 
 
 def test_a_report_on_standard_output_stands_there_alone(reductions: Repository) -> None:
-    swept(reductions, "reduce", "--x=n", "--format=csv", "--format=svg=a.svg")
+    swept(reductions, "reduce", "--axis=n", "--format=csv", "--format=svg=a.svg")
     shown = reductions.capsys.readouterr().out
     assert [one["x"] for one in csv.DictReader(shown.splitlines())] == ["64", "128", "64", "128"]
-    again = ["reduce", "--x=n", "--from", str(*reductions.runs())]
+    again = ["reduce", "--axis=n", "--from", str(*reductions.runs())]
     swept(reductions, *again, "--format=svg")
     assert reductions.capsys.readouterr().out == Path("a.svg").read_text()
 
 
 def test_a_kept_run_is_shown_again_without_measuring(reductions: Repository) -> None:
-    swept(reductions, "reduce", "--x=n", "--format=csv=a.csv", "--format=svg=a.svg")
+    swept(reductions, "reduce", "--axis=n", "--format=csv=a.csv", "--format=svg=a.svg")
     first = reductions.capsys.readouterr().out
     (path,) = reductions.runs()
-    again = ["reduce", "--x=n", "--format=csv=b.csv", "--format=svg=b.svg", "--from", str(path)]
+    again = ["reduce", "--axis=n", "--format=csv=b.csv", "--format=svg=b.svg", "--from", str(path)]
     assert swept(reductions, *again) is ExitStatus.OK
     assert reductions.capsys.readouterr().out == first
     for one, other in (("a.csv", "b.csv"), ("a.svg", "b.svg")):
         assert Path(one).read_bytes() == Path(other).read_bytes()
     assert swept(reductions, *again) is ExitStatus.OK  # they may be replaced
     assert len(reductions.runs()) == 1
-    only = ["reduce/sum/", "--x=n", "--format=csv=c.csv", "--from", str(path)]
+    only = ["reduce/sum/", "--axis=n", "--format=csv=c.csv", "--from", str(path)]
     swept(reductions, *only)
     assert {one["variant"] for one in rows("c.csv")} == {"reduce/sum/f32"}
 
 
 def test_values_replace_those_of_the_suite(reductions: Repository) -> None:
-    swept(reductions, "reduce/sum/", "--x=n", "--values=100,1Ki..4Ki", "--processes=2")
+    swept(reductions, "reduce/sum/", "--axis=n=100,1Ki..4Ki", "--processes=2")
     values = [100, 1024, 2048, 4096]
     assert names(reductions) == [f"reduce/sum/f32/n:{value}" for value in values]
     shown = reductions.capsys.readouterr().out.split()
@@ -119,11 +118,12 @@ def test_values_replace_those_of_the_suite(reductions: Repository) -> None:
 
 def test_an_axis_of_floating_point_is_shown_and_drawn(reductions: Repository) -> None:
     reductions.binary("scale", {f"scale/a/alpha:{text}": 50.0 for text in ("1e-9", "0.5", "1")})
-    argv = ["scale", "--x=alpha", "--format=csv=a.csv", "--format=svg=a.svg"]
+    argv = ["scale", "--axis=alpha", "--format=csv=a.csv", "--format=svg=a.svg"]
     assert swept(reductions, *argv) is ExitStatus.OK
     assert [one["x"] for one in rows("a.csv")] == ["1e-09", "0.5", "1"]
     ElementTree.fromstring(Path("a.svg").read_text())
-    assert swept(reductions, *argv, "--values=2,0.25,-1") is ExitStatus.OK
+    argv[1] += "=2,0.25,-1"
+    assert swept(reductions, *argv) is ExitStatus.OK
     assert [one["x"] for one in rows("a.csv")] == ["-1", "0.25", "2"]
 
 
@@ -132,7 +132,7 @@ def test_a_value_that_a_benchmark_refuses_is_a_gap_with_the_reason_below(
 ) -> None:
     bad = {"reduce/sum/f32/n:64": "wrong", "reduce/sum_cub/f32/n:128": "skipped"}
     reductions.binary("reduce", SUM, ill=bad)
-    assert swept(reductions, "reduce", "--x=n", "--format=csv=a.csv") is ExitStatus.NOT_MEASURED
+    assert swept(reductions, "reduce", "--axis=n", "--format=csv=a.csv") is ExitStatus.NOT_MEASURED
     out, _ = reductions.output()
     assert "64 ERROR 643.0 ns" in out
     assert "128 1.283 µs 1.000 GB/s skipped" in out
@@ -143,15 +143,15 @@ def test_a_value_that_a_benchmark_refuses_is_a_gap_with_the_reason_below(
 
 def test_families_are_measured_beside_each_other(reductions: Repository) -> None:
     reductions.binary("scan", {"scan/ours/n:64": 100.0})
-    swept(reductions, "scan", "reduce/sum_cub", "--x=n", "--format=csv=a.csv")
+    swept(reductions, "scan", "reduce/sum_cub", "--axis=n", "--format=csv=a.csv")
     assert {one["variant"] for one in rows("a.csv")} == {"scan/ours", "reduce/sum_cub/f32"}
 
 
 def test_a_program_that_cannot_list_is_told_and_no_success(reductions: Repository) -> None:
     reductions.binary("scan", listing_fault="no such library")
-    assert swept(reductions, "reduce", "--x=n") is ExitStatus.OK
+    assert swept(reductions, "reduce", "--axis=n") is ExitStatus.OK
     reductions.output()
-    assert swept(reductions, "reduce", "scan", "--x=n") is ExitStatus.NOT_MEASURED
+    assert swept(reductions, "reduce", "scan", "--axis=n") is ExitStatus.NOT_MEASURED
     assert "scan: bench_scan: cannot list its benchmarks" in reductions.output()[0]
 
 
@@ -163,41 +163,40 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
     Path(f"{program}.told").rename(program.with_name("real.told"))
     refuses = 'case "$*" in *--axis*) echo "unknown argument" >&2; exit 2;; esac'
     shell.script(program, f'{refuses}\nexec "{program.with_name("real")}" "$@"')
-    assert swept(reductions, "reduce", "--x=n") is ExitStatus.OK
+    assert swept(reductions, "reduce", "--axis=n") is ExitStatus.OK
     with pytest.raises(UserError, match="unknown argument") as refusal:
-        swept(reductions, "reduce", "--x=n", "--values=4")
+        swept(reductions, "reduce", "--axis=n=4")
     assert refusal.value.status is ExitStatus.NOT_MEASURED
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ("redcue --x=n", "'redcue': the families are"),
-        ("reduce --x=m", "no benchmark of 'reduce' has the axis 'm': its axes are 'n'"),
-        ("sync --x=n", "it has no axis"),
-        ("reduce", "--x"),
-        ("--x=n", "WHAT"),
-        ("reduce --x=n:", "--x: 'n:'"),
-        ("/reduce --x=n", "WHAT: '/reduce'"),
-        ("reduce --x=n --values=4k", "--values: '4k'"),
-        ("reduce --x=n --values=8..4", "'8..4'"),
-        ("reduce --x=n --values=0..4", "'0..4'"),
-        ("reduce --x=n --values=4,2..8", "has a value twice"),
-        ("reduce --x=n --values=0.5,0.50", "has a value twice"),
-        ("reduce --x=n --values=nan", "'nan'"),
-        ("reduce --x=n --values=1e999", "'1e999'"),
-        ("reduce --x=n --values=0.5Ki", "'0.5Ki'"),
-        ("reduce --x=n --values=1,", "''"),
-        ("reduce --x=n --values=1e-300..1e300", "more than 1000 values"),
-        ("words --x=order", "the axis 'order' of 'words' holds text"),
-        ("reduce --x=n --values=9999Pi", "is larger than 2^63 - 1"),
-        ("reduce --x=n --from=a.json --values=4", "--values"),
-        ("reduce --x=n --from=nowhere.json", "nowhere.json"),
-        ("reduce --x=n --format=csv=a --format=svg=./a", "written twice"),
-        ("reduce --x=n --out=a.json --format=svg=a.log", "it would replace a.log"),
-        ("reduce --x=n --format=svg --format=csv", "cannot share standard output"),
-        ("reduce --x=n --format=svg=suite.txt", "the file exists and is no SVG"),
-        ("reduce --x=n --format=csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
+        ("redcue --axis=n", "'redcue': the families are"),
+        ("reduce --axis=m", "no benchmark of 'reduce' has the axis 'm': its axes are 'n'"),
+        ("sync --axis=n", "it has no axis"),
+        ("reduce", "--axis"),
+        ("--axis=n", "WHAT"),
+        ("reduce --axis=n:", "--axis: 'n:'"),
+        ("/reduce --axis=n", "WHAT: '/reduce'"),
+        ("reduce --axis=n=4k", "--axis: '4k'"),
+        ("reduce --axis=n=8..4", "'8..4'"),
+        ("reduce --axis=n=0..4", "'0..4'"),
+        ("reduce --axis=n=4,2..8", "has a value twice"),
+        ("reduce --axis=n=0.5,0.50", "has a value twice"),
+        ("reduce --axis=n=nan", "'nan'"),
+        ("reduce --axis=n=1e999", "'1e999'"),
+        ("reduce --axis=n=0.5Ki", "'0.5Ki'"),
+        ("reduce --axis=n=1,", "''"),
+        ("reduce --axis=n=1e-300..1e300", "more than 1000 values"),
+        ("words --axis=order", "the axis 'order' of 'words' holds text"),
+        ("reduce --axis=n=9999Pi", "is larger than 2^63 - 1"),
+        ("reduce --axis=n=4 --from=a.json", "values of --axis n"),
+        ("reduce --axis=n --from=nowhere.json", "nowhere.json"),
+        ("reduce --axis=n --format=csv=a --format=svg=./a", "written twice"),
+        ("reduce --axis=n --format=svg --format=csv", "cannot share standard output"),
+        ("reduce --axis=n --format=svg=suite.txt", "the file exists and is no SVG"),
+        ("reduce --axis=n --format=csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
     ],
 )
 def test_a_fault_is_one_sentence_before_anything_is_measured(
@@ -213,24 +212,22 @@ def test_a_fault_is_one_sentence_before_anything_is_measured(
     assert Path("suite.txt").read_text() == "mine"
 
 
-def test_what_only_the_full_suite_has_is_told(reductions: Repository) -> None:
+def test_all_of_the_full_suite_is_measured(reductions: Repository) -> None:
     reductions.binary("scan", {"scan/a/n:4": 9.0, "scan/b/m:4": 9.0}, full_suite=["scan/b/m:4"])
-    with pytest.raises(UserError, match="--suite full"):
-        swept(reductions, "scan", "--x=m")
-    assert swept(reductions, "scan", "--x=m", "--suite=full") is ExitStatus.OK
+    assert swept(reductions, "scan", "--axis=m") is ExitStatus.OK
 
 
 def test_without_a_gpu_nothing_is_measured(reductions: Repository) -> None:
     reductions.binary("reduce", SUM, no_gpu="no CUDA-capable device is detected")
     with pytest.raises(UserError, match="no CUDA-capable device") as refusal:
-        swept(reductions, "reduce", "--x=n")
+        swept(reductions, "reduce", "--axis=n")
     assert refusal.value.status is ExitStatus.NOT_MEASURED
 
 
 def test_nothing_measured_is_no_success_and_the_run_is_kept(reductions: Repository) -> None:
     reductions.binary("reduce", SUM, ill=dict.fromkeys(SUM, "wrong"))
     with pytest.raises(UserError, match="nothing was measured") as refusal:
-        swept(reductions, "reduce", "--x=n")
+        swept(reductions, "reduce", "--axis=n")
     assert refusal.value.status is ExitStatus.NOT_MEASURED
     assert len(reductions.runs()) == 1
 
@@ -243,7 +240,7 @@ def test_the_table_fits_the_terminal(
     many = [row(f"gemm/variant_{name}/bf16/n:{n}") for name in "abcdefgh" for n in (512, 1024)]
     many += [failed("gemm/variant_a/bf16/n:2048", "no memory")]
     path = write(tmp_path / "run.json", run(many))
-    sweep.main(["gemm", "--x=n", "--from", str(path)], tmp_path)
+    sweep.main(["gemm", "--axis=n", "--from", str(path)], tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= int(width)
     blocks = {"40": 8, "80": 3, "200": 1}
@@ -269,7 +266,7 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
         ]
         svg = tmp_path / "a.svg"
         path = write(tmp_path / "run.json", run(rows))
-        sweep.main(["f", "--x=n", "--from", str(path), f"--format=svg={svg}"], tmp_path)
+        sweep.main(["f", "--axis=n", "--from", str(path), f"--format=svg={svg}"], tmp_path)
         return _ceilings(svg)
 
     rates = {"bytes_per_second": 1e12}
@@ -294,7 +291,7 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_read_as_they_are_written(text: str, values: tuple[float, ...]) -> None:
-    found = parse(["f", "--x=n", f"--values={text}"]).own.values
+    found = parse(["f", f"--axis=n={text}"]).own.values
     assert (found, [*map(type, found)]) == (values, [*map(type, values)])
 
 
@@ -326,7 +323,7 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     Path("kernels.toml").write_text(_KERNELS)
     times = {f"external/scale/f32/n:{n}": 9.0 * n for n in (64, 128)}
     fake_binary.make(reductions.built / "benchmarks", "external", times)
-    asked = ["reduce/sum/", "kernels.toml", "--x=n", "--format=csv=a.csv"]
+    asked = ["reduce/sum/", "kernels.toml", "--axis=n", "--format=csv=a.csv"]
     assert swept(reductions, *asked) is ExitStatus.OK
     assert {one["variant"] for one in rows("a.csv")} == {"reduce/sum/f32", "external/scale/f32"}
     (path,) = reductions.runs()
@@ -334,9 +331,9 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     assert "bench_external --kernels=" in log
     assert swept(reductions, *asked, "--from", str(path)) is ExitStatus.OK
     with pytest.raises(UserError, match="no kernel has the axis 'm': their axes are 'n'"):
-        swept(reductions, "kernels.toml", "--x=m")
+        swept(reductions, "kernels.toml", "--axis=m")
     with pytest.raises(UserError, match=r"nowhere\.toml"):
-        swept(reductions, "nowhere.toml", "--x=m")
+        swept(reductions, "nowhere.toml", "--axis=m")
 
 
 def test_a_manifest_whose_program_fails_is_one_sentence(reductions: Repository) -> None:
@@ -347,7 +344,7 @@ def test_a_manifest_whose_program_fails_is_one_sentence(reductions: Repository) 
         "measured: bench_external cannot list",
     ):
         with pytest.raises(UserError, match=said) as refusal:
-            swept(reductions, "kernels.toml", "--x=n")
+            swept(reductions, "kernels.toml", "--axis=n")
         assert refusal.value.status is ExitStatus.NOT_MEASURED
         assert "--filter" not in str(refusal.value)
         folder = reductions.built / "benchmarks"
@@ -363,9 +360,9 @@ def test_values_of_a_manifests_axis_are_in_its_plan(reductions: Repository) -> N
     Path(f"{program}.told").rename(f"{real}.told")
     keep = 'for one; do case "$one" in --kernels=*) cp "${one#*=}" plan;; esac; done'
     shell.script(program, f'cd "{reductions.root}"\n{keep}\nexec "{real}" "$@"')
-    assert swept(reductions, "kernels.toml", "--x=n", "--values=32") is ExitStatus.OK
+    assert swept(reductions, "kernels.toml", "--axis=n=32") is ExitStatus.OK
     cases = [line for line in Path("plan").read_text().splitlines() if line.startswith("case ")]
     assert cases == ["case external/scale/f32/n:32"]
     for values in ("0.5", "-4"):
         with pytest.raises(UserError, match="the axis 'n' of a manifest takes non-negative int"):
-            swept(reductions, "kernels.toml", "--x=n", f"--values={values}")
+            swept(reductions, "kernels.toml", f"--axis=n={values}")

@@ -49,8 +49,9 @@ def counts(document: dict[str, Any]) -> dict[str, int]:
 
 def test_unchanged_code_passes_by_pairs_alone(clone: GitRepository) -> None:
     commit = recorded_elsewhere(clone)
-    assert clone.bench("--verbose") is ExitStatus.OK
-    out, err = clone.output()
+    status, out = clone.bench_in_full()
+    assert status is ExitStatus.OK
+    err = clone.output()[1]
     assert f"{UNSEEN} {commit[:10]}" in err
     assert "Screening" not in err
     said = "The baseline has no session of this GPU. Measured in pairs with its commit"
@@ -67,8 +68,8 @@ def test_a_change_of_the_code_is_found_and_one_of_the_machine_is_not(clone: GitR
     recorded_elsewhere(clone)
     clone.weather = 1.5
     clone.write({"host": HOST_TIMES, "sync": SLOW})
-    assert clone.bench("--verbose") is ExitStatus.REGRESSION
-    out = clone.output()[0]
+    status, out = clone.bench_in_full()
+    assert status is ExitStatus.REGRESSION
     assert "1 slower · 2 within tolerance" in out
     assert "Confirmed in lock-step" in out
     assert "Not caused by the code: " in out
@@ -104,7 +105,7 @@ def test_the_run_file_can_be_compared_with_the_baseline_and_with_the_base(
 
 def test_a_filter_selects_what_the_pairs_measure(clone: GitRepository) -> None:
     recorded_elsewhere(clone)
-    assert clone.bench("--filter", "busy", "--quick") is ExitStatus.OK
+    assert clone.bench("--filter", "busy", "--processes=3") is ExitStatus.OK
     base, candidate = pair_of(clone)
     assert base["context"]["filter"] == candidate["context"]["filter"] == "busy"
     assert counts(base).keys() == counts(candidate).keys() == {"sync/busy"}

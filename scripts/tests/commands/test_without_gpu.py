@@ -49,18 +49,18 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 @pytest.mark.parametrize(
     ("main", "argv"),
     [
-        (sweep.main, "sync/copy --x n"),
-        (sweep.main, "kernels.toml --x n"),
+        (sweep.main, "sync/copy --axis n"),
+        (sweep.main, "kernels.toml --axis n"),
         (explain.main, "sync/idle"),
         (explain.main, "^host --sass --trace a.json"),
         (evaluate.main, "sync/idle sync/busy"),
         (evaluate.main, "kernels.toml:scale sync/busy"),
-        (bisect.main, "HEAD~1 HEAD --row sync/idle"),
+        (bisect.main, "HEAD~1 HEAD sync/idle"),
         (fidelity.main, "sync"),
         (fidelity.main, "kernels.toml"),
         (bench.main, "--record"),
         (bench.main, "--self-check"),
-        (bench.main, "--kernels kernels.toml"),
+        (bench.main, "kernels.toml"),
         (bench.main, "--device all"),
         (bench.main, "--device 0,1"),
     ],
@@ -76,11 +76,11 @@ def test_what_needs_a_gpu_is_refused_before_the_build(
 @pytest.mark.parametrize(
     ("main", "argv"),
     [
-        (sweep.main, "host/copy --x n"),
-        (sweep.main, "host/copy sync --x n"),
+        (sweep.main, "host/copy --axis n"),
+        (sweep.main, "host/copy sync --axis n"),
         (explain.main, "sync/idle --sass"),
         (evaluate.main, "host/copy host/copy_again"),
-        (bisect.main, "HEAD~1 HEAD --row host/copy"),
+        (bisect.main, "HEAD~1 HEAD host/copy"),
         (bench.main, ""),
         (bench.main, "--device 0"),
     ],
@@ -133,7 +133,7 @@ def test_without_a_build_it_is_the_gpu_that_is_missing_and_not_the_programs_for_
 ) -> None:
     tree.build(tree.root, "release", print)
     (tree.built / "bench_sync").unlink()
-    assert tree.bench("--no-build", "--quick") is ExitStatus.NOT_MEASURED
+    assert tree.bench("--no-build", "--processes=3") is ExitStatus.NOT_MEASURED
     err = tree.output()[1]
     assert "No GPU was measured: no NVIDIA driver is loaded." in err
     assert "Not built" not in err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work in forks: whatever becomes of a piece of it is told."""
+"""Work in a fork: whatever becomes of it is told."""
 
 from __future__ import annotations
 
@@ -13,26 +13,13 @@ from typing import NoReturn
 
 import pytest
 
-from warpgauge.commands import worker_processes
+from warpgauge.commands.worker_processes import status_of
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import alone
 
 SOURCES = Path(__file__).parents[2] / "src"
-
-
-def told(work: Callable[[], int]) -> tuple[int, str, str]:
-    """Status, standard output and error of a piece of work beside another."""
-    said: list[str] = []
-
-    def say(name: str, line: str) -> None:
-        if name == "one":
-            said.append(line)
-
-    both = {"one": work, "other": lambda: 0}
-    (found,) = [one for one in worker_processes.at_once(both, say) if one.name == "one"]
-    return found.status, found.shown, "\n".join(said)
+Streams = pytest.CaptureFixture[str]  # capfd, which sees what a fork writes
 
 
 def raising(fault: BaseException) -> Callable[[], NoReturn]:
@@ -47,18 +34,6 @@ def killed() -> int:
     return 0
 
 
-def test_what_a_piece_of_work_prints_is_kept_apart() -> None:
-    notes, results = Output(stderr=True), Output()  # made before the fork, as those of a command
-
-    def work() -> int:
-        print_line(notes, "a note\nof two lines")
-        print_line(results, "a result")
-        os.write(2, b"and no end of line")
-        return 1
-
-    assert told(work) == (1, "a result\n", "a note\nof two lines\nand no end of line")
-
-
 @pytest.mark.parametrize(
     ("fault", "status", "sentence"),
     [
@@ -69,24 +44,24 @@ def test_what_a_piece_of_work_prints_is_kept_apart() -> None:
         (GeneratorExit(), 3, "GeneratorExit"),
     ],
 )
-def test_a_fault_is_told(fault: BaseException, status: int, sentence: str) -> None:
-    ended, _, said = told(raising(fault))
-    assert ended == status
-    assert sentence in said
+def test_a_fault_is_told(capfd: Streams, fault: BaseException, status: int, sentence: str) -> None:
+    assert status_of(raising(fault)) == status
+    assert sentence in capfd.readouterr().err
 
 
-def test_a_fault_before_the_work_begins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_before_the_work_begins_is_told(
+    capfd: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(streams, "forgive", raising(io := RuntimeError("no streams")))
-    status, _, said = told(lambda: 0)
-    assert status == ExitStatus.NOT_MEASURED
-    assert str(io) in said
+    assert status_of(lambda: 0) == ExitStatus.NOT_MEASURED
+    assert str(io) in capfd.readouterr().err
 
 
 def test_a_signal_is_a_status_of_its_own() -> None:
-    assert told(killed)[0] == -signal.SIGKILL
+    assert status_of(killed) == -signal.SIGKILL
 
 
-def test_a_folder_that_is_held_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_held_is_told(capfd: Streams, tmp_path: Path) -> None:
     def refuse(holder: int | None) -> None:
         raise UserError(f"{holder} holds it", ExitStatus.NOT_MEASURED)
 
@@ -95,8 +70,8 @@ def test_a_folder_that_is_held_is_told(tmp_path: Path) -> None:
             return 0
 
     with alone(tmp_path):
-        status, _, said = told(work)
-    assert (status, said) == (3, f"bench: {os.getpid()} holds it")
+        assert status_of(work) == 3
+    assert f"bench: {os.getpid()} holds it" in capfd.readouterr().err
 
 
 _CLOSED = """
@@ -108,24 +83,17 @@ from warpgauge.system import entry_point
 def work():
     print("note", file=sys.stderr)
     print("result")
-    return 0
+    return 3
 
-def main():
-    found = []
-    for one in worker_processes.at_once({"one": work}, lambda name, line: found.append(line)):
-        found += [one.shown.strip(), str(one.status)]
-    with open(sys.argv[2], "w") as file:
-        file.write(" ".join(found))
-    return worker_processes.alone("two", work).status
-
-sys.exit(entry_point.run("bench", main))
+sys.exit(entry_point.run("bench", lambda: worker_processes.status_of(work)))
 """
 
 
 @pytest.mark.parametrize("closed", ["", ">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_where_streams_are_closed_nothing_is_lost(tmp_path: Path, closed: str) -> None:
-    words = [sys.executable, "-c", _CLOSED, str(SOURCES), str(tmp_path / "found")]
+def test_where_streams_are_closed_the_work_is_done(closed: str) -> None:
+    words = [sys.executable, "-c", _CLOSED, str(SOURCES)]
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (tmp_path / "found").read_text() == "note result 0", done.stderr
-    assert done.returncode == 0, done.stderr
+    shown = "" if ">&- " in f"{closed} ".replace("2>&- ", "") else "result\n"
+    noted = "" if "2>&-" in closed else "note\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, shown, noted)

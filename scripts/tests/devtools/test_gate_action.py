@@ -20,7 +20,6 @@ HANDED_ON = ["ci", "gate", "--programs", "a b", "$(touch x)", "--out-dir", "out"
              "--"]  # fmt: skip
 # What an option is made of, unless the input is empty.
 OPTIONAL = {
-    "PROCESSES": ["--processes=7"],
     "BUDGET": ["--budget=5 m"],
     "POLICY": ["--policy=my policy.toml"],
     "BASE_POLICY": ["--base-policy=its policy.toml"],

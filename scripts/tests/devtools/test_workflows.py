@@ -468,8 +468,8 @@ def test_one_can_have_a_commit_searched_for_and_no_word_of_it_is_another_command
     asked = {"ROWS": "a/b $(id) --help", "GOOD": "--x", "BAD": "$(id)", "BUDGET": "--y;id"}
     assert run_step("Find the commit", tree, **asked) == 3
     given = (tree / "given").read_text().splitlines()
-    rows = ["--row=a/b", "--row=$(id)", "--row=--help"]
-    assert given == ["bisect", "--budget=--y;id", *rows, "--", "--x", "$(id)"]
+    rows = ["a/b", "$(id)", "--help"]
+    assert given == ["bisect", "--budget=--y;id", "--", "--x", "$(id)", *rows]
     assert run_step("Show it in the summary", tree) == 0
     assert (tree / "summary").read_text() == "    ::found\n"
 
@@ -489,7 +489,7 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
     bad = "b" * 40
     assert here[0] == "scripts/warpgauge"
     options = bisect.parse(here[2:])
-    assert (options.own.good, options.own.bad, options.own.row) == (good, bad, [row])
+    assert (options.own.good, options.own.bad, options.own.rows) == (good, bad, [row])
     assert there[:4] == ["gh", "workflow", "run", "bisect.yml"]
     asked = dict(word.split("=", 1) for word in there[5::2])
     assert asked == {"gpu": "nvidia-h200", "good": good, "bad": bad, "rows": row}

@@ -38,7 +38,7 @@ ODD: list[object] = [
 CONTEXT = (
     *("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite", "filter", "commit", "dirty"),
     *("pair_id", "pair_side", "inject", "programs", "build_type", "warpgauge_format"),
-    *("date", "sm_clock_target_hz", "families_left_out", "not_built", "gpus_at_once"),
+    *("date", "sm_clock_target_hz", "not_built"),
 )
 ROW = (
     *("name", "process_medians", "process_rounds", "pairs", "elapsed", "real_time", "time_unit"),

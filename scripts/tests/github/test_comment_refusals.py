@@ -142,7 +142,7 @@ FORGED: list[tuple[Callable[[Pair], object], str]] = [
             *(("candidate", "commit", commit) for commit in (OTHER, HEAD[:39])),
             *((side, "dirty", "true") for side in ("base", "candidate")),
             *((side, "inject", "work=2") for side in ("base", "candidate")),
-            *(("candidate", "families_left_out", "sync"), ("candidate", "filter", "gemm")),
+            *(("base", "filter", "gemm"), ("candidate", "filter", "gemm")),
             *(("candidate", "not_built", "sync"), ("base", "not_built", "gemm")),
             *(("base", "build_dir", "x"), ("candidate", "manifest", "x")),
             *(("base", "pair_side", "candidate"), ("base", "boot_id", "boot-2")),

@@ -58,7 +58,7 @@ def test_the_change_is_measured_against_the_commit_that_it_began_at(fake: FakeGa
     fake.commit("what others did meanwhile")
     fake.git("checkout", "--quiet", "topic")
     assert fake.run() is ExitStatus.OK
-    assert fake.called() == [f"--against={fake.commits[0]}", "--why", "--isolate=auto"]
+    assert fake.called() == [f"--against={fake.commits[0]}", "--isolate=auto"]
     assert (
         f"commit {fake.commits[0][:10]} is the merge base of 'main'" in fake.capsys.readouterr().out
     )
@@ -208,15 +208,14 @@ def test_two_folders_of_programs_are_measured_in_pairs(fake: FakeGate) -> None:
     for folder in (base, candidate):
         folder.mkdir()
     fake.told(1)
-    status = fake.run("--programs", str(base), str(candidate), "--", "--processes=5", "--filter=")
+    status = fake.run("--programs", str(base), str(candidate), "--", "--budget=2m", "--filter=")
     assert status is ExitStatus.REGRESSION
     folders = [str(base), str(candidate)]
     assert fake.called("warpgauge") == [
         "ab",
         *folders,
-        "--why",
         "--isolate=auto",
-        "--processes=5",
+        "--budget=2m",
         "--filter=",
     ]
     assert (fake.out / "comparison.json").exists()
@@ -294,7 +293,7 @@ def test_what_contradicts_itself_is_one_sentence() -> None:
     parse(complete.split())
     for line in (
         *("", "--out-dir x", "--base main", "--base= --out-dir x"),
-        *(f"{complete} {more}" for more in ("--programs a b", "--quick")),
+        *(f"{complete} {more}" for more in ("--programs a b", "--budget=2m")),
         *(f"{complete} -- {more}" for more in ("--out=y", "--against y")),
     ):
         with pytest.raises(UserError) as caught:

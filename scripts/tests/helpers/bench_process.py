@@ -34,7 +34,6 @@ class BenchProcess:
 
     def start(self, *argv: str) -> Forked:
         """`argv` of scripts/bench, whose build takes no time."""
-        words = [*argv] if "--resume" in argv else [*argv, "--seed=1"]
 
         def work() -> int:
             os.chdir(self.root)
@@ -43,7 +42,7 @@ class BenchProcess:
             locks._GPUS = self.root / "gpus"
             build.build = lambda *arguments: self.built
             environment.provide = lambda needs, say: None
-            return entry_point.run("bench", lambda: bench.main(words, self.root))
+            return entry_point.run("bench", lambda: bench.main(argv, self.root))
 
         return Forked(work)
 

@@ -53,7 +53,13 @@ class Repository:
             count.unlink()
 
     def bench(self, *argv: str) -> ExitStatus:
-        return bench.main(["--seed=1", *argv], self.root)
+        return bench.main(argv, self.root)
+
+    def bench_in_full(self, *argv: str) -> tuple[ExitStatus, str]:
+        """The exit status, and all that a report says, in one line."""
+        file = self.root / "build" / "full.txt"
+        status = self.bench(*argv, f"--format=terminal={file}")
+        return status, " ".join(file.read_text().split())
 
     def resume(self, *argv: str) -> ExitStatus:
         return bench.main(["--resume", *argv], self.root)
@@ -169,15 +175,14 @@ sys.path[:0] = {path!r}
 from clone import GitRepository
 from warpgauge.commands.bench import main
 from warpgauge.measure import build
-from warpgauge.measure import measuring
+from warpgauge.measure import measuring, options
 from warpgauge.system import entry_point, environment, locks, process
 build.build = GitRepository(root, None).build
 environment.provide = lambda *_: None
 process.has_gpu = lambda: True
 locks._GPUS, measuring._COOLING_S = root / "build" / "gpus", 0.0
-environment.ROOT = root
-argv = ["--seed=1", *sys.argv[1:]]
-sys.exit(entry_point.run("bench", lambda: main(argv, root)))
+environment.ROOT, options.new_seed = root, lambda: 1
+sys.exit(entry_point.run("bench", lambda: main(sys.argv[1:], root)))
 """
 
 

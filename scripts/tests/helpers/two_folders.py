@@ -60,7 +60,7 @@ class TwoFolders:
         return path
 
     def beside(self, *argv: str) -> ExitStatus:
-        return ab.main(["base", "candidate", "--seed=1", *argv], self.root)
+        return ab.main(["base", "candidate", *argv], self.root)
 
     def outcomes(self, *argv: str) -> tuple[ExitStatus, dict[str, str]]:
         """The exit status, and what was said of each benchmark."""

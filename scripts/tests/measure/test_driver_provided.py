@@ -113,5 +113,5 @@ def test_a_named_driver_is_not_built(
 def test_programs_that_are_not_built_here_get_a_driver_too(
     repository: Repository, built: list[object]
 ) -> None:
-    repository.bench("--quick", "--no-build")
+    repository.bench("--processes=3", "--no-build")
     assert built == [(drive_lines.PRESET, [drive_lines.TARGET])]

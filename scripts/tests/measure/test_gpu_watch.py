@@ -110,6 +110,6 @@ def test_a_bench_tells_who_still_holds_its_gpu(
     monkeypatch.setattr(gpu_watch, "users_now", lambda uuid: next(looks, [User(7, "bench_sync")]))
     monkeypatch.setattr(gpu_watch, "_PATIENCE_S", 0.01)
     repository.binary("sync", TIMES, ill={"sync/busy": "hang"})
-    repository.bench("--quick", "--timeout=0.5")
+    repository.bench("--processes=3", "--timeout=0.5")
     said = "after 0.01 s bench_sync (pid 7) uses it."
     assert said in repository.output()[1]

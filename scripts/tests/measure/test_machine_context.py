@@ -82,9 +82,9 @@ def measured(clone: GitRepository) -> tuple[str, str]:
 
 def test_without_a_build_the_programs_are_taken_to_be_of_this_commit(clone: GitRepository) -> None:
     clone.commit(SUITE)
-    clone.bench("--quick")
+    clone.bench("--processes=3")
     assert "--no-build" not in clone.output()[1]
     head = clone.commit(SUITE)
-    clone.bench("--quick", "--no-build")
+    clone.bench("--processes=3", "--no-build")
     assert f"build/release is taken to be built from commit {head[:10]}" in (clone.output()[1])
     assert measured(clone) == (head, "false")

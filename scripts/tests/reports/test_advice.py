@@ -53,19 +53,19 @@ def test_a_pair_is_measured_beside_its_own_base() -> None:
     [
         ({}, "scripts/bench --record", "scripts/bench --against main"),
         (
-            {"build_dir": "out", "baselines": "b"},
-            "scripts/bench --build-dir out --baselines b --record",
+            {"build_dir": "out"},
+            "scripts/bench --build-dir out --record",
             "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER",
         ),
         (
-            {"manifest": "k.toml", "baselines": "b"},
-            "scripts/bench --kernels k.toml --baselines b --record",
+            {"manifest": "k.toml"},
+            "scripts/bench k.toml --record",
             "scripts/warpgauge evaluate BASE CANDIDATE",
         ),
         (
-            {"file": "mine.py", "baselines": "b"},
-            "scripts/bench mine.py --baselines b --record",
-            "scripts/bench mine.py --baselines b --against main",
+            {"file": "mine.py"},
+            "scripts/bench mine.py --record",
+            "scripts/bench mine.py --against main",
         ),
     ],
 )
@@ -109,12 +109,12 @@ def test_what_a_baseline_leaves_inconclusive_is_bounded_beside_its_commit() -> N
     assert both == step
     (many,) = next_step(comparison(left(60, Evidence.SCREENED), base=base))
     assert many.command == "scripts/bench --against aaaaaaaaaa"
-    elsewhere = record(build_dir="out", baselines="there")
+    elsewhere = record(build_dir="out")
     (other,) = next_step(comparison(screened, base=base, cand=elsewhere))
     assert other.command.startswith("scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter")
-    elsewhere = record(manifest="k.toml", baselines="there")
+    elsewhere = record(manifest="k.toml")
     (other,) = next_step(comparison(screened, base=base, cand=elsewhere))
-    bench = "scripts/bench --kernels k.toml --baselines there --budget 5m --filter"
+    bench = "scripts/bench k.toml --budget 5m --filter"
     assert other.command.startswith(bench)
 
 

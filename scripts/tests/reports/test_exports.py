@@ -23,7 +23,7 @@ from comparisons import comparison, of_every_kind, record, verdict, with_text
 from warpgauge.commands.output import unpaired_comparison
 from warpgauge.records.load import load
 from warpgauge.records.row import Row
-from warpgauge.reports.exports import EXPORTS
+from warpgauge.reports.format import FORMATS
 from warpgauge.verdict.comparison import Comparison, Outcome
 
 HOSTILE = 'a"b\\c\nd\r\x1b[2J</script>##[error]@everyone\N{LINE SEPARATOR}e'
@@ -73,10 +73,11 @@ READERS = {
     "bencher": (BencherContext, BencherRow),
 }
 each_reader = pytest.mark.parametrize("reader", READERS)
+TIMES = FORMATS["google_benchmark"]
 
 
 def exported(found: Comparison, reader: str) -> Any:  # noqa: ANN401
-    document = json.loads(EXPORTS[reader].render(found), parse_constant=pytest.fail)
+    document = json.loads(TIMES.render(found), parse_constant=pytest.fail)
     context, one = READERS[reader]
     msgspec.convert(document["context"], context)
     msgspec.convert(document["benchmarks"], Annotated[list[one], Meta(min_length=1)])  # type: ignore[valid-type]
@@ -91,9 +92,9 @@ def timed(found: Comparison) -> dict[str, float]:
     }
 
 
-def reread(found: Comparison, reader: str, tmp_path: Path) -> dict[str, Row]:
+def reread(found: Comparison, tmp_path: Path) -> dict[str, Row]:
     path = tmp_path / "export.json"
-    path.write_text(EXPORTS[reader].render(found), encoding="utf-8")
+    path.write_text(TIMES.render(found), encoding="utf-8")
     return dict(load(path).rows)
 
 
@@ -105,7 +106,7 @@ def test_each_benchmark_with_a_time_is_one_row_that_is_read_again_as_it_was(
     names = [one["name"] for one in exported(found, reader)["benchmarks"]]
     assert names == [*timed(found)]
     assert len(names) == 8
-    rows = reread(found, reader, tmp_path)
+    rows = reread(found, tmp_path)
     for name, seconds in timed(found).items():
         (times,) = rows[name].process_medians.values()
         assert times == pytest.approx([seconds], rel=1e-12)
@@ -118,8 +119,8 @@ def test_names_that_mean_something_elsewhere_stay_what_they_are(
 ) -> None:
     found = with_text(HOSTILE)
     assert {one["name"] for one in exported(found, reader)["benchmarks"]} == {*timed(found)}
-    assert {*reread(found, reader, tmp_path)} == {*timed(found)}
-    text = EXPORTS[reader].render(found)
+    assert {*reread(found, tmp_path)} == {*timed(found)}
+    text = TIMES.render(found)
     assert text.isascii()
     assert "##[" not in text
     assert "\x1b" not in text
@@ -155,7 +156,8 @@ def test_a_debug_build_is_called_one_and_a_cpu_time_that_is_none_is_zero(
 def test_a_time_that_cannot_be_read_is_left_out_and_named(seconds: float) -> None:
     found = comparison([verdict("odd", Outcome.NEW, seconds=seconds), verdict("a")])
     assert [one["name"] for one in exported(found, "bencher")["benchmarks"]] == ["a"]
-    assert EXPORTS["bencher"].left_out(found).startswith("'odd': no time that")
+    assert TIMES.left_out is not None
+    assert TIMES.left_out(found).startswith("'odd': no time that")
 
 
 parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families
@@ -164,7 +166,7 @@ BOUND = "warpgauge_benchmark_bound_fraction"
 
 
 def metrics(found: Comparison) -> dict[str, Metric]:
-    text = EXPORTS["openmetrics"].render(found)
+    text = FORMATS["openmetrics"].render(found)
     assert text.endswith("\n# EOF\n")
     return {one.name: one for one in parse(text)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format and --export: refused before the work, whole or not at all, hiding no regression."""
+"""--format: refused before the work, whole or not at all, hiding no regression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Loader
@@ -18,14 +17,13 @@ from comparisons import comparison, of_every_kind, verdict, with_text
 from warpgauge.commands.compare import starter as main
 from warpgauge.commands.output import Formats, unpaired_comparison
 from warpgauge.commands.output_file import check_report
-from warpgauge.reports.exports import EXPORTS
 from warpgauge.reports.format import FORMATS, TERMINAL
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.incompatibility import Override
 
 SAME = run([row("a/b"), row("a/c")])
 SLOWER = run([row("a/b", scaled(1.5)), row("a/c")])
-KINDS: dict[str, Any] = {**FORMATS, **EXPORTS}
+OF_TIMES = [name for name, form in FORMATS.items() if form.left_out]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -39,20 +37,18 @@ def slower(tmp_path: Path) -> str:
     return str(write(tmp_path / "slower.json", SLOWER))
 
 
-def test_all_formats_and_exports_go_to_files_and_the_terminal_stays(
+def test_all_formats_go_to_files_and_the_terminal_stays(
     base: str, slower: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    asked = [
-        f"--{'format' if name in FORMATS else 'export'}={name}={tmp_path / name}" for name in KINDS
-    ]
+    asked = [f"--format={name}={tmp_path / name}" for name in FORMATS]
     assert main([base, slower, *asked]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("FAIL  1 slower")
     assert err == ""
-    texts = {name: (tmp_path / name).read_bytes() for name in KINDS}
+    texts = {name: (tmp_path / name).read_bytes() for name in FORMATS}
     assert all(b"a/b" in text for text in texts.values())
-    assert all(one.own.search(texts[name]) for name, one in KINDS.items())
-    times = [one["real_time"] for one in json.loads(texts["bencher"])["benchmarks"]]
+    assert all(one.own.search(texts[name]) for name, one in FORMATS.items())
+    times = [one["real_time"] for one in json.loads(texts["google_benchmark"])["benchmarks"]]
     assert times == pytest.approx([1500.0, 1000.0], rel=1e-3)
 
 
@@ -97,27 +93,20 @@ def test_a_full_device_keeps_no_other_report_from_being_written(
 
 
 @pytest.mark.parametrize(
-    ("formats", "exports", "words"),
+    ("formats", "words"),
     [
-        ("xml", "", "'xml' is not NAME or NAME=FILE; NAME is one of terminal, "),
-        ("json=", "", "'json=' is not NAME or NAME=FILE"),
-        ("=x", "", "'=x' is not NAME"),
-        ("\x1b[2J", "", r"'\\x1b\[2J' is not NAME"),
-        ("json markdown", "", "json and markdown cannot share standard output: add =FILE"),
-        ("json json", "", "cannot share standard output"),
-        ("json=x junit=./x", "", "x would be written twice"),
-        ("", "xml=x", "'xml=x' is not NAME=FILE; NAME is one of github-action-benchmark, bencher"),
-        ("", "bencher", "'bencher' is not NAME=FILE"),
-        ("", "bencher=", "'bencher=' is not NAME=FILE"),
-        ("", "\x1b[2J=x", r"'\\x1b\[2J=x' is not NAME=FILE"),
-        ("", "bencher=/dev/stdout", "standard output shows the comparison; name a file"),
-        ("", "bencher=x openmetrics=./x", "x would be written twice"),
-        ("json=y", "bencher=y", "y would be written twice"),
+        ("xml", "'xml' is not NAME or NAME=FILE; NAME is one of terminal, "),
+        ("json=", "'json=' is not NAME or NAME=FILE"),
+        ("=x", "'=x' is not NAME"),
+        ("\x1b[2J", r"'\\x1b\[2J' is not NAME"),
+        ("json markdown", "json and markdown cannot share standard output: add =FILE"),
+        ("json json", "cannot share standard output"),
+        ("json=x junit=./x", "x would be written twice"),
     ],
 )
-def test_what_contradicts_itself_is_one_sentence(formats: str, exports: str, words: str) -> None:
+def test_what_contradicts_itself_is_one_sentence(formats: str, words: str) -> None:
     with pytest.raises(UserError, match=words) as caught:
-        Formats.parse(formats.split(), exports.split())
+        Formats.parse(formats.split())
     assert caught.value.status is ExitStatus.BAD_USAGE
 
 
@@ -132,24 +121,24 @@ def test_a_bad_place_is_told_before_judging(
     assert Path(base).read_bytes() == before
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_file_replaces_one_of_its_kind_and_nothing_else(tmp_path: Path, name: str) -> None:
-    one, path = KINDS[name], tmp_path / "report"
+    one, path = FORMATS[name], tmp_path / "report"
     for found in (of_every_kind(), with_text("x"), comparison([verdict("a")], refusal="Other.")):
         path.write_text(one.render(found), encoding="utf-8")
         check_report(path, tmp_path / "baselines", (), one.own, one.kind)
-    for other in KINDS.values():
-        if {other.name, name} not in ({name}, set[str]()):
+    for other in FORMATS.values():
+        if other.name != name:
             path.write_text(other.render(of_every_kind()), encoding="utf-8")
             with pytest.raises(UserError, match=f"exists and is no {one.kind}"):
                 check_report(path, tmp_path / "baselines", (), one.own, one.kind)
 
 
 def test_no_name_passes_an_export_for_a_file_of_another_kind() -> None:
-    marks = '"warpgauge_export": "bencher" "warpgauge_format": "baseline/1" # TYPE warpgauge_'
-    for name, one in EXPORTS.items():
-        text = one.render(comparison([verdict(marks)])).encode()
-        assert [key for key, other in EXPORTS.items() if other.own.search(text)] == [name]
+    marks = '"warpgauge_export": "x" "warpgauge_format": "baseline/1" # TYPE warpgauge_'
+    for name in OF_TIMES:
+        text = FORMATS[name].render(comparison([verdict(marks)])).encode()
+        assert [key for key in OF_TIMES if FORMATS[key].own.search(text)] == [name]
         assert b'"warpgauge_format"' not in text
 
 
@@ -173,16 +162,16 @@ def test_a_file_that_cannot_be_written_is_told_and_hides_no_regression(
     assert err.startswith(f"compare.py: {place} cannot be written (No space left on device)")
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("name", OF_TIMES)
 def test_what_an_export_leaves_out_is_named_and_no_pass_and_hides_no_regression(
     base: str, tmp_path: Path, name: str, capsys: Capture
 ) -> None:
     file = tmp_path / "out"
-    asked = f"--export={name}={file}"
+    asked = f"--format={name}={file}"
     for factor, status in ((1.0, 3), (1.5, 1)):
         cand = write(tmp_path / "cand.json", run([row("a/b", scaled(factor)), failed("a/c")]))
         assert main([base, str(cand), asked]) == status
-        assert f"--export {name}={file} leaves out 'a/c': ERROR\n" in capsys.readouterr().err
+        assert f"--format {name}={file} leaves out 'a/c': ERROR\n" in capsys.readouterr().err
         assert "a/b" in file.read_text()
         assert "a/c" not in file.read_text()
     held = file.read_text()
@@ -196,9 +185,9 @@ def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
     tmp_path: Path, capsys: Capture
 ) -> None:
     both = str(write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)])))
-    assert main([both, both, f"--export=bencher={tmp_path / 'bencher'}"]) == 3
-    assert "1024 bytes that bencher reads" in capsys.readouterr().err
-    assert main([both, both, f"--export=openmetrics={tmp_path / 'openmetrics'}"]) == 0
+    assert main([both, both, f"--format=google_benchmark={tmp_path / 'out.json'}"]) == 3
+    assert "1024 bytes that Bencher reads" in capsys.readouterr().err
+    assert main([both, both, f"--format=openmetrics={tmp_path / 'openmetrics'}"]) == 0
 
 
 def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_asked(
@@ -207,7 +196,8 @@ def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_
     skipped = {"name": "a/d", "real_time": 0, "skipped": True, "skip_message": "needs two GPUs"}
     alone = loaded(run([row("a/b"), row("a/c", throttled=7.0), failed("a/e"), skipped]))
     found = unpaired_comparison(alone)
-    one = EXPORTS["openmetrics"]
+    one = FORMATS["openmetrics"]
+    assert one.left_out is not None
     assert one.left_out(found) == "'a/c': INVALID; 'a/e': ERROR"
     allowed = unpaired_comparison(alone, {Override.THROTTLED})
     assert one.left_out(allowed) == "'a/e': ERROR"
@@ -227,11 +217,11 @@ def test_the_bench_leaves_standard_output_to_a_program(repository: Repository) -
 
 def test_the_bench_exports_a_run_without_a_baseline(repository: Repository) -> None:
     file = repository.root / "export.json"
-    asked = [f"--export=bencher={file}", "--format=json=report.json"]
+    asked = [f"--format=google_benchmark={file}", "--format=json=report.json"]
     assert repository.bench(*asked) is ExitStatus.NOT_MEASURED
     err = repository.output()[1]
     assert "--format json=report.json is not written" in err
-    assert "--export" not in err
+    assert "google_benchmark" not in err
     rows = json.loads(file.read_text())["benchmarks"]
     assert [one["name"] for one in rows] == ["host/copy", "sync/idle", "sync/busy"]
 
@@ -245,9 +235,9 @@ def test_the_bench_refuses_a_report_in_place_of_its_run_file(repository: Reposit
         repository.bench(f"--format=json={repository.root / 'baselines' / 'x.json'}")
 
 
-def test_each_gpu_of_several_exports_to_a_file_of_its_own() -> None:
-    named = Formats.parse([], ["bencher=a/x.json"]).of("GPU-1")
-    assert [path for _, path in named.exports] == [Path("a/x-GPU-1.json")]
+def test_each_gpu_of_several_writes_a_file_of_its_own() -> None:
+    named = Formats.parse(["json=a/x.json"]).of("GPU-1")
+    assert [path for _, path in named.files] == [Path("a/x-GPU-1.json")]
 
 
 def test_the_help_names_every_format(capsys: Capture) -> None:

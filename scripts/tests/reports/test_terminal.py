@@ -81,12 +81,12 @@ def test_the_rule_and_long_notes_are_shown_to_who_asks() -> None:
     ]
     found = replace(of_every_kind(), notes=tuple(notes), method=method)
     short, whole = (" ".join(rendered(found, verbose=asked).split()) for asked in (False, True))
-    hidden = "--verbose shows 1 longer note and the decision rule. To reproduce:"
+    hidden = "--format terminal=FILE has 1 longer note and the decision rule. To reproduce:"
     assert f"it does not build, No GPU was measured: a short one. {hidden}" in short
     assert "Slower or faster:" not in short
     assert "a longer one" not in short
     assert "a longer one x. Slower or faster: p below" in whole
-    assert "--verbose" not in whole
+    assert "terminal=FILE" not in whole
     assert "Slower or faster: p below" in plain(found)
 
 

@@ -151,7 +151,7 @@ def test_a_bench_waits_for_another_of_its_tree(
 ) -> None:
     with held_by(repository.root / "build") as other:
         ends_when_waited_for.append(other)
-        assert repository.bench("--quick") is ExitStatus.NOT_MEASURED
+        assert repository.bench("--processes=3") is ExitStatus.NOT_MEASURED
     assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
 
 
@@ -159,19 +159,16 @@ def test_a_bench_waits_for_another_on_its_gpu(
     repository: Repository, ends_when_waited_for: list[subprocess.Popen[bytes]]
 ) -> None:
     with held_by(of_gpu(fake_binary.GPU["gpu_uuid"])) as other:
-        with pytest.raises(UserError, match=r"on this GPU \(pid \d+\) is running") as no:
-            repository.bench("--quick", "--no-wait")
-        assert no.value.status is ExitStatus.NOT_MEASURED
         ends_when_waited_for.append(other)
-        repository.bench("--quick")
+        repository.bench("--processes=3")
     assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
 
 
 def test_a_bench_waits_for_who_measures_in_its_tree_when_it_has_built(
-    repository: Repository,
+    repository: Repository, nobody_waits: None
 ) -> None:
     with (
         alone(repository.root / "build" / "runs"),
         pytest.raises(UserError, match=r"another scripts/bench of this tree \(pid \d+\)"),
     ):
-        repository.bench("--quick", "--no-wait")
+        repository.bench("--processes=3")

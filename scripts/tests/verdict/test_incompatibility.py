@@ -47,10 +47,6 @@ BY_ROW: dict[Override, tuple[Json, Json]] = {
     Override.L2_SET_ASIDE: (rows(), rows(l2_set_aside=1.0)),
     Override.HOST_NODES: (rows(host_nodes=1.0), rows()),
     Override.BEYOND_CEILING: (rows(), rows(beyond_ceiling=1.1)),
-    Override.PARALLEL: (
-        rows(kernels=0.0),
-        run([row("a/b", kernels=0.0), row("a/c", kernels=0.0)], gpus_at_once="2"),
-    ),
     Override.TIMING: (rows(), rows(host_clock=1.0)),
 }
 ALL = {**WHOLE, **BY_ROW}

@@ -113,9 +113,12 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
     ("text", "told"),
     [
         (EFFECT.replace("minimum_effect", "minimum_efect"),
-         ": has the unknown table 'minimum_efect'; did you mean 'minimum_effect'?"),
+         ": has the unknown key 'minimum_efect'; did you mean 'minimum_effect'?"),
         ("zzzz = 'a'\n",
-         ": has the unknown table 'zzzz'; known are minimum_effect, tolerance, required, expected"),
+         ": has the unknown key 'zzzz'; known are fail_on_resources, minimum_effect, tolerance, "
+         "required, expected"),
+        ("fail_on_resources = 'yes'\n",
+         ": 'fail_on_resources' is not true or false; correct it"),
         (TOLERANCE.replace("reason", "# reason"),
          ", tolerance entry 1: object missing required field `reason`; correct it"),
         (REQUIRED.replace("[[", "[").replace("]]", "]"),

@@ -104,7 +104,8 @@ def applied(
     today: date = TODAY,
     fail: bool = False,
 ) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
-    return apply(policy(entry), verdicts, lambda _: True, today, resources_fail=fail)
+    rules = replace(policy(entry), fail_on_resources=fail)
+    return apply(rules, verdicts, lambda _: True, today)
 
 
 SLOWER = verdict("gemm/tiled/n:1", Outcome.REGRESSION, 0.04)
@@ -314,7 +315,10 @@ def test_a_tolerance_passes_what_is_bounded_by_it_and_hides_no_regression(loaded
 def test_a_change_that_it_holds_back_says_why_and_regresses_by_its_resources_alone(
     loaded: Loader, gated: bool
 ) -> None:
-    found = judged(loaded, replace(under("a/"), fail_on_resources=gated))
+    settings = under("a/")
+    assert settings.policy is not None
+    rules = replace(settings.policy, fail_on_resources=gated)
+    found = judged(loaded, replace(settings, policy=rules))
     slower, same = found.verdicts
     assert slower.outcome is (Outcome.REGRESSION if gated else Outcome.PASS)
     assert slower.accepted == WHY

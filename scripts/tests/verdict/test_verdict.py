@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
 
 import pytest
 from conftest import Loader
@@ -21,6 +23,7 @@ from warpgauge.verdict.comparison import (
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import SIBLINGS
+from warpgauge.verdict.policy import Policy
 
 DEFAULT = ComparisonSettings()
 SAME: dict[str, str] = {}
@@ -282,7 +285,8 @@ def test_resources_fail_alone_where_that_is_asked_for(
 ) -> None:
     sides = [row("a/b", **before)], [row("a/b", **after)]
     assert outcome(runs(loaded, *sides)) is Outcome.PASS
-    gated = runs(loaded, *sides, ComparisonSettings(fail_on_resources=True))
+    policy = Policy(Path("policy.toml"), fail_on_resources=True)
+    gated = runs(loaded, *sides, ComparisonSettings(policy=policy, today=date(2026, 11, 27)))
     assert outcome(gated) is (Outcome.REGRESSION if worse else Outcome.PASS)
     if worse:
         assert gated.verdicts[0].reason == "fails on its resources; judged by its time: PASS"

@@ -24,7 +24,6 @@ from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.document import read
 from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
 from warpgauge.records.model import (
-    BASELINES,
     BUILD_DIR,
     FILE,
     MANIFEST,
@@ -123,7 +122,7 @@ _DIGITS = 7
 _LINES = ",\n"
 # Context fields about the place and time of a run rather than about its results.
 _NOT_KEPT = OF_THE_MOMENT.union(
-    (BUILD_DIR, MANIFEST, FILE, BASELINES, PAIR_KEY, PAIR_SIDE),
+    (BUILD_DIR, MANIFEST, FILE, PAIR_KEY, PAIR_SIDE),
     "warpgauge_format host_name executable json_schema_version order_seed".split(),
     # The build type of Google Benchmark's package ("debug" on Debian), not of the benchmarks.
     ("library_build_type",),

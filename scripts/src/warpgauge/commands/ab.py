@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.commands.output import Conclusion
 from warpgauge.measure import discovery, gpu_watch, machine_context, selection
 from warpgauge.measure.ab_run import AbRun, Looks, Side
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
-from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.model import PROGRAMS
 from warpgauge.reports import view
 from warpgauge.system.errors import ExitStatus, UserError
@@ -28,8 +27,6 @@ from warpgauge.verdict.note import Note
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     one = _AbCommand(parse(argv), root, argv)
-    if one.options.list:
-        return one.list_names()
     # This tree is not built, so lock only the folder of runs.
     with one.alone_in(one.runs):
         return one.run()
@@ -37,9 +34,8 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
-    parser = measuring_lines.ab()
-    given = parser.parse_args(argv)
-    refuse_together(parser.given(given), "--budget", "--processes")
+    given = measuring_lines.ab().parse_args(argv)
+    matches(given.programs, "", "--programs")
     return options_of(given)
 
 
@@ -71,12 +67,6 @@ class _AbCommand(MeasuringCommand):
             measuring.tell_budget()
             return status
 
-    def list_names(self) -> ExitStatus:
-        """List the benchmarks of both folders. Raises UserError."""
-        with self.begun(self.options) as (measuring, _):
-            sides = self._sides(measuring)
-        return self.print_names([program for side in sides for program in side.binaries])
-
     def _show(self) -> Conclusion:
         """How results are judged and shown, without this project's policy. Raises UserError."""
         options, base = self.options, self.options.own.base_policy
@@ -92,7 +82,7 @@ class _AbCommand(MeasuringCommand):
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
         where = (self.folders, measuring.scratch, environment)
         measuring.provide_driver()
-        found = discovery.of_folders(*where, self.options.programs, isolate=measuring.isolates)
+        found = discovery.of_folders(*where, self.options.own.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
         if not any(asked):
             names = [name for side in found for one in side for name in one.names]

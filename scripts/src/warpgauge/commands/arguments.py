@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE, number
-from warpgauge.reports.format import FORMATS
 from warpgauge.system import git
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
@@ -33,9 +32,6 @@ _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 # A benchmark takes about a second, but the first of a process up to a minute if the disk is slow.
 DEADLINE_S = 120.0
 
-# The names of `reports.exports`, which is slow to import.
-EXPORTS = ("github-action-benchmark", "bencher", "openmetrics")
-
 EXIT_STATUS = """\
 exit status:
   0  nothing regressed, and every benchmark is bounded
@@ -46,6 +42,7 @@ exit status:
 EVERY_GPU = "all"
 MANIFEST, PYTHON = ".toml", ".py"  # suffixes: a manifest of kernels, a file of benchmarks
 FILE = f"FILE{PYTHON}"
+SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
 
@@ -63,15 +60,6 @@ _SHAPE = r"[1-9]\d{0,17}(?:x[1-9]\d{0,17})*(?::(?:f64|f32|f16|bf16))?"
 _SHAPES = re.compile(rf"{_SHAPE}(?:,{_SHAPE})*", re.ASCII)
 _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
 
-# What --help leaves out, and --help-all shows.
-_RARE = {
-    *("--allow", "--base-policy", "--baselines", "--commits", "--export", "--fail-on", "--inject"),
-    *("--isolate", "--min-effect", "--no-confirm", "--no-wait", "--parallel", "--policy"),
-    *("--process-scatter", "--processes", "--programs", "--quick", "--seed", "--self-check"),
-    *("--alpha", "--display_aggregates_only", "--dump_to_json", "--no-color", "--no-utest"),
-    "--timeout",
-}
-
 
 class _HelpAll(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
@@ -83,41 +71,28 @@ class _HelpAll(argparse.Action):
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError and does not accept abbreviated options.
 
-    Descriptions and epilogs with line breaks keep them. --help leaves rare options out, but not
-    those that are `usual` for this command.
+    Descriptions and epilogs with line breaks keep them.
     """
 
-    def __init__(self, *, usual: Collection[str] = (), **keywords: Any) -> None:  # noqa: ANN401
-        self._rare = _RARE - {*usual}
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401
+        self._rare: dict[argparse.Action, str | None] = {}
         if "\n" in f"{keywords.get('description')}{keywords.get('epilog')}":
             keywords["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, **keywords})
+
+    def hide(self, *options: str) -> None:
+        """Leave these rare options out of --help; --help-all shows them."""
+        self._rare = {self._option_string_actions[one]: None for one in options}
+        for action in self._rare:
+            self._rare[action], action.help = action.help, argparse.SUPPRESS
         self.add_argument("--help-all", action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
             help="also show the options that --help leaves out")  # fmt: skip
 
     def full_help(self) -> str:
-        return super().format_help()
-
-    def format_help(self) -> str:
-        return self._without_rare_options(super().format_help)
-
-    def format_usage(self) -> str:
-        return self._without_rare_options(super().format_usage)
-
-    def _without_rare_options(self, formatted: Callable[[], str]) -> str:
-        rare = [action for action in self._actions if self._rare & {*action.option_strings}]
-        texts, groups = [action.help for action in rare], self._action_groups
-        for action in rare:
-            action.help = argparse.SUPPRESS
-        self._action_groups = [
-            group for group in groups if any(action not in rare for action in group._group_actions)
-        ]
-        try:
-            return formatted()
-        finally:
-            self._action_groups = groups
-            for action, text in zip(rare, texts, strict=True):
-                action.help = text
+        """Return the help on all options."""
+        for action, text in self._rare.items():
+            action.help = text
+        return self.format_help()
 
     def parse_args(  # type: ignore[override] # without a namespace argument
         self, args: Iterable[str] | None = None, namespace: None = None
@@ -129,8 +104,6 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"{word!r} holds a NUL")
             if _EMPTY_END.fullmatch(word):
                 self.error(f"argument {word[:-3]}: '--' is not a value")
-        # argparse would take the next word for the value of an option that may have none.
-        words = ["--isolate=always" if word == "--isolate" else word for word in words]
         if self._subparsers is not None:
             return super().parse_args(words, namespace)
         known = [name for action in self._actions for name in action.option_strings]
@@ -180,6 +153,16 @@ def python_file(text: str) -> Path:
     """Parse the name of a file of benchmarks in Python."""
     if not text.endswith(PYTHON):
         raise ArgumentTypeError(f"{typed(text)} is no file of benchmarks (*{PYTHON})")
+    return Path(text)
+
+
+def source(text: str) -> Path:
+    """Parse the name of a file of benchmarks in Python, or of a manifest of kernels."""
+    if not text.endswith((PYTHON, MANIFEST)):
+        raise ArgumentTypeError(
+            f"{typed(text)} is neither a file of benchmarks in Python (*{PYTHON}) nor a manifest "
+            f"of kernels (*{MANIFEST})"
+        )
     return Path(text)
 
 
@@ -368,10 +351,12 @@ def axis_with_values(text: str) -> tuple[str, tuple[str, ...]]:
     raise ArgumentTypeError(f"{text!r} is not NAME=VALUE,..., e.g. n=1024,2048")
 
 
-def axis(text: str) -> str:
-    if not text or not text.isprintable() or set(text) & set(":/=,"):
+def axis(text: str) -> tuple[str, tuple[float, ...]]:
+    """Parse ``n``, or an axis with its values, such as ``n=4Ki..64Mi``."""
+    name, equals, given = text.partition("=")
+    if not name or not text.isprintable() or set(name) & set(":/,"):
         raise ArgumentTypeError(f"{typed(text)} is not the name of an axis, e.g. n")
-    return text
+    return name, (values(given) if equals else ())
 
 
 def family(text: str) -> str:
@@ -435,8 +420,6 @@ def _flag(help: str, dest: str | None = None) -> dict[str, Any]:
 _SHARED = {
     "--filter": _valued("REGEX", normal, "benchmarks in whose name Python's re finds it; "
         "--filter=-REGEX: others", default=""),
-    "--programs": _valued("REGEX", normal, "start only programs in whose name Python's re finds "
-        "it; --programs=-REGEX: others", default=""),
     "--suite": {"choices": (DEFAULT_SUITE, FULL_SUITE), "default": DEFAULT_SUITE,
         "help": "full: every benchmark; default: a selection that covers each cost once"},
     "--device": _valued("GPU", one_device, "GPU index or UUID; default 0"),
@@ -446,26 +429,15 @@ _SHARED = {
     "--budget": _valued("TIME", duration, dest="budget_s"),
     "--timeout": _valued("SECONDS", seconds, "kill a benchmark after this many seconds; default "
         f"{DEADLINE_S:g}", dest="timeout_s", default=DEADLINE_S),
-    "--seed": _valued("N", index, "seed of the order; default: random, recorded"),
-    "--no-wait": _flag("fail (exit 3) instead of waiting if another command is measuring here",
-        "wait"),
-    "--isolate": {"default": "", "choices": ("always", "auto"), "metavar": "auto",
+    "--isolate": {"default": "", "choices": ("always", "auto"),
         "help": "run the programs without network, with read-only files and without the secrets in "
-        "the environment (fixtures/process/isolation.hpp says what stays open), and fail if this "
-        "machine cannot; --isolate=auto: then run them as they are, and say so"},
+        "the environment (fixtures/process/isolation.hpp says what stays open); on a machine that "
+        "cannot: fail (always), or run them as they are and say so (auto)"},
     "--against": _valued("REF", str),
-    "--fail-on": {"choices": ("resources",), "action": "append", "default": [],
-        "help": "also fail on changes of registers, spills, occupancy, kernels and memory"},
     "--policy": _valued("FILE", Path),
-    "--list": _flag("list the benchmarks that would run, one per line, as far as their "
-        "programs are built, and exit"),
     "--out": _valued("FILE", file, "write the run file here; default build/runs/<time>.json"),
-    "--why": _flag("investigate benchmarks that pairs found slower, for at most 3 minutes; adds "
-        "the reason to the report, and traces and machine code next to the run file"),
     "--format": _valued("NAME[=FILE]", str, action="append", default=[]),
-    "--export": _valued("NAME=FILE", str, "write the candidate's times for another tool: "
-        f"{', '.join(EXPORTS)}; repeatable", action="append", default=[]),
-    "--verbose": _flag("show build output and all commands"),
+    "--verbose": _flag(""),
 }
 
 
@@ -484,17 +456,7 @@ def add_formats(where: argparse._ActionsContainer, what: str, names: Collection[
 def add_comparison_options(
     where: argparse._ActionsContainer, usual_policy: str = "policy.toml beside the baseline"
 ) -> None:
-    """Add --fail-on, --policy and --allow."""
-    add(where, "--fail-on")
-    add(where, "--policy", help=f"tolerances; default: {usual_policy}")
+    """Add --policy and --allow."""
+    add(where, "--policy", help=f"tolerances, and what fails; default: {usual_policy}")
     incompatibility.add_argument(where)
-
-
-def add_output(where: argparse._ActionsContainer, verbose: str = "") -> None:
-    """Add --format, --export and --verbose; `verbose` says what else that shows."""
-    add(where, "--format", help=f"write the comparison as {', '.join(FORMATS)}, to standard output "
-        "or FILE; repeatable")
-    add(where, "--export")
-    add(where, "--verbose", help=f"show {verbose}how each benchmark was measured, and the decision "
-        "rule")
 # fmt: on

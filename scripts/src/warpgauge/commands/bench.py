@@ -4,53 +4,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines, worker_processes
-from warpgauge.commands.arguments import EVERY_GPU, FILE, contradiction, refuse_together
+from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction, refuse_together
 from warpgauge.commands.measuring_command import Options, options_of, print_names
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
-from warpgauge.commands.worker_processes import Ended, Work
 from warpgauge.measure import discovery, journal, manifest, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.view import EXIT_MEANINGS
-from warpgauge.system import streams
 from warpgauge.system.entry_point import name_of
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
-from warpgauge.verdict.incompatibility import Override
+
+_MANIFEST = f"a manifest (*{MANIFEST})"
 
 # Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
-    "--budget": ("--processes", "--quick", "--record", "--no-confirm"),
+    "--budget": ("--processes", "--record", "--no-confirm"),
     "--list": ("--self-check",),
     "--record": ("--against", "--filter", "--inject"),
-    "--self-check": "--record --against --inject --out --format --export".split(),
+    "--self-check": "--record --against --inject --out --format".split(),
     "--against": ("--no-confirm",),
-    "--why": ("--record", "--self-check", "--no-confirm", "--build-dir", "--kernels"),
-    FILE: ("--kernels", "--programs"),
     # External kernels have no suites, and are of one program.
-    "--kernels": ("--build-dir", "--suite", "--programs", "--isolate"),
+    _MANIFEST: ("--build-dir", "--suite", "--isolate"),
 }
 # Options that need another commit, with those that cannot build it, and the command that can.
 _OF_ONE_BUILD = (
     ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
     ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--against", "--kernels", "use scripts/warpgauge evaluate to compare two kernels"),
+    ("--against", _MANIFEST, "use scripts/warpgauge evaluate to compare two kernels"),
 )
-# Options allowed with --resume; all others are taken from the interrupted run.
-_WITH_RESUME = frozenset(("--resume", "--no-wait", "--verbose", FILE))
-_SHORT = len("GPU-01234567")  # of a UUID, as a prefix of output lines
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -58,7 +52,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     one = Bench(options, options.project or root, argv)
     if options.own.resume is not None:
         one = _resumed(one, root)
-    if one.options.list:
+    if one.options.own.list:
         return _listed(one)
     if one.options.own.self_check:
         return one.judge_self_checks(one.options.own.self_check)
@@ -70,24 +64,23 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     parser = measuring_lines.bench()
     values = parser.parse_args(argv)
-    given = [*parser.given(values), *([] if values.file is None else [FILE])]
+    given = parser.given(values)
+    options = options_of(values)
+    given += [_MANIFEST] if options.kernels is not None else []
     for option, other, instead in _OF_ONE_BUILD:
         if option in given and other in given:
             raise UserError(f"{option} cannot be combined with {other}: {instead}")
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
-    if "--baselines" in given and not {"--build-dir", "--kernels", FILE} & {*given}:
-        raise UserError(f"--baselines needs --build-dir, --kernels or {FILE}")
-    options = options_of(values)
-    if values.resume is not None:
-        refuse_together(given, "--resume", *(word for word in given if word not in _WITH_RESUME))
+    if values.resume is not None:  # all others are taken from the interrupted run
+        refuse_together(given, "--resume", *(word for word in given if word != "--resume"))
     require_portable("--inject", options.injected_regex)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, because the programs may be of another commit")
     if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
     if values.self_check:
-        refuse_together(given, "--self-check", "--quick", "--processes")
+        refuse_together(given, "--self-check", "--processes")
     if values.self_check == []:  # most benchmarks are changed
         budget_s = SELF_CHECK_SECONDS if options.budget_s is None else options.budget_s
         processes = options.processes or FEWEST_OF_A_CHANGE
@@ -98,29 +91,18 @@ def parse(argv: Sequence[str]) -> Options:
         if options.formats.shown.name in _ONE_DOCUMENT:
             shown = f"--format {options.formats.shown.name} without =FILE"
             raise contradiction("--device all", shown)
-        if values.parallel and options.record:
-            raise contradiction("--parallel", "--record, which needs undisturbed host times")
-    elif values.parallel:
-        raise contradiction("--parallel", "a single GPU (--device all measures them all)")
     return options
 
 
 def _resumed(asked: Bench, root: Path) -> Bench:
     """Return the run that `asked` is to resume, by default the latest. Raises UserError."""
-    given = asked.options
-    folder = given.own.resume
+    folder = asked.options.own.resume
     there, began = journal.opened(folder if folder.name else journal.newest(asked.runs))
     if began.folder != str(Path.cwd()):
         raise UserError(f"{there.folder} belongs to a run in {began.folder}: resume it there")
     options = parse(began.argv)
-    options = replace(
-        options,
-        seed=began.seed,
-        out=Path(began.run),
-        wait=given.wait,
-        verbose=given.verbose,
-        formats=options.formats.of(began.part) if began.part else options.formats,
-    )
+    formats = options.formats.of(began.part) if began.part else options.formats
+    options = replace(options, seed=began.seed, out=Path(began.run), formats=formats)
     return Bench(options, options.project or root, began.argv, before=(there, began))
 
 
@@ -136,10 +118,12 @@ def _listed(one: Bench) -> ExitStatus:
         remedy = "scripts/bench builds what this machine can run"
         if options.build_dir is None and not manifest.read(folder).programs:
             sources = [*one.root.glob("benchmarks/*.cu"), *one.root.glob("benchmarks/*.cpp")]
-            measuring.tell_not_built(sorted(path.stem for path in sources), remedy)
+            families = sorted(path.stem for path in sources)
+            asked = [name for name in families if selection.may_match(options.filter, name)]
+            measuring.tell_not_built(asked or families, remedy)
             return ExitStatus.NOT_MEASURED
         everything = measuring.found(folder)
-        absent = discovery.not_built(everything)
+        absent = discovery.not_built(selection.chosen(everything, options.filter))
         if absent:
             measuring.tell_not_built(absent, remedy if options.build_dir is None else "")
         built = [binary for binary in everything if binary.is_built]
@@ -156,28 +140,31 @@ def on_every_gpu(one: Bench) -> ExitStatus:
     with one.begun(options, paths.log) as (measuring, _):
         built = one.built(measuring)
         gpus, faults = asked_of(measuring, built)
-    single = sum(map(is_one, gpus))
-    works: dict[str, Work] = {}
+    parts: dict[str, Bench] = {}
     for device in gpus:
         name = named(device)
-        share = Share(built, name, single if options.own.parallel and is_one(device) else 1)
-        its = replace(
-            options, device=device, out=paths.of(name).run, formats=options.formats.of(name)
-        )
-        argv = [*(word for word in one.argv if word != "--parallel"), f"--device={device}"]
-        part = replace(one, options=its, argv=argv, share=share)
-        part.check(paths.of(name))
-        works[device] = part.run
-    statuses = {}
+        formats, out = options.formats.of(name), paths.of(name).run
+        own = replace(options, device=device, out=out, formats=formats)
+        argv = [*one.argv, f"--device={device}"]
+        parts[device] = replace(one, options=own, argv=argv, share=Share(built, name))
+        parts[device].check(paths.of(name))
+    count, statuses = sum(map(is_one, gpus)), {}
+    if count:
+        print_line(one.notes, f"Measuring {plural(count, 'GPU')}, one after the other")
     with one.alone_in(one.runs):
-        for ended in _ended(one, works, gpus):
+        for number, (device, part) in enumerate(parts.items(), 1):
+            name = named(device)
+            one.results.rule(inert(f"{name} {gpus[device]}".strip()), characters="=")
+            together = "Measuring the programs that need several GPUs, on all GPUs together"
+            alone = f"GPU {number} of {count}: {device}"
+            print_line(one.notes, alone if is_one(device) else together)
+            status = worker_processes.status_of(part.run)
             try:
-                statuses[ended.name] = ExitStatus(ended.status)
-            except ValueError:  # noqa: PERF203 - a few GPUs
-                by = -ended.status if ended.status < 0 else ended.status - 128
-                name = named(ended.name)
-                print_line(one.notes, f"{name}: its scripts/bench was ended by {name_of(by)}")
-                statuses[ended.name] = ExitStatus.NOT_MEASURED
+                statuses[device] = ExitStatus(status)
+            except ValueError:
+                by = name_of(-status if status < 0 else status - 128)
+                print_line(one.notes, f"{name}: its scripts/bench was ended by {by}")
+                statuses[device] = ExitStatus.NOT_MEASURED
     one.results.rule("all GPUs", characters="=")
     for device, status in statuses.items():
         run = paths.of(named(device)).run
@@ -228,39 +215,6 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
             why = inert("; ".join(probe.faults) or "the driver reports no UUID")
             faults.append(f"device {index} is not measured: {why}")
     return gpus, faults
-
-
-def _ended(one: Bench, works: Mapping[str, Work], gpus: Mapping[str, str]) -> Iterator[Ended]:
-    """Run the work of each GPU, and then of all GPUs together; yield each as it ends."""
-
-    def note(line: str) -> None:
-        print_line(one.notes, line)
-
-    def rule(device: str) -> None:
-        one.results.rule(inert(f"{named(device)} {gpus[device]}".strip()), characters="=")
-
-    alone = {device: work for device, work in works.items() if is_one(device)}
-    count = plural(len(alone), "GPU")
-    if one.options.own.parallel and alone:
-        invalid = Override.PARALLEL not in one.options.allow
-        doubt = ": host times and copies will be INVALID" if invalid else ""
-        note(f"Measuring {count} at once{doubt}")
-        for ended in worker_processes.at_once(
-            alone, lambda who, line: note(f"{who[:_SHORT]}  {line}")
-        ):
-            rule(ended.name)
-            streams.write(ended.shown)
-            yield ended
-    elif alone:
-        note(f"Measuring {count}, one after the other")
-        for number, (device, work) in enumerate(alone.items(), 1):
-            rule(device)
-            note(f"GPU {number} of {len(alone)}: {device}")
-            yield worker_processes.alone(device, work)
-    for device in works.keys() - alone.keys():
-        rule(device)
-        note("Measuring the programs that need several GPUs, on all GPUs together")
-        yield worker_processes.alone(device, works[device])
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:

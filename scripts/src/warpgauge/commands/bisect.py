@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
+from warpgauge.commands.arguments import file_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
@@ -39,6 +40,9 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.bisect().parse_args(argv)
+    given.file, given.rows = file_among(given.rows, len(given.rows))
+    if not given.rows:
+        raise UserError("the name of a benchmark is missing: add it after the file")
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
     return options_of(given, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
@@ -53,7 +57,7 @@ class _BisectCommand(MeasuringCommand):
 
     @property
     def rows(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.options.own.row))
+        return tuple(dict.fromkeys(self.options.own.rows))
 
     def run(self) -> ExitStatus:
         """Search, and show the result. Raises UserError."""
@@ -80,10 +84,13 @@ class _BisectCommand(MeasuringCommand):
             if before is None:
                 start = Start(self.rows, options.seed, str(paths.run), str(Path.cwd()), gpu=uuid)
                 journal.begin(paths.journal, start)
-            elif before.gpu != uuid:
-                raise UserError(
-                    "the search cannot be resumed on another GPU: start again without --resume"
-                )
+            else:
+                measuring.note(f"Continuing the search in {os.path.relpath(paths.journal)}.")
+                if before.gpu != uuid:
+                    raise UserError(
+                        "the search was begun on another GPU: name that with --device, or remove "
+                        f"{os.path.relpath(paths.journal)} to start again"
+                    )
             budget_s = self.options.budget_s
             until = float("inf") if budget_s is None else self.began + budget_s
             error = ALPHA / (most * len(self.rows))
@@ -92,7 +99,7 @@ class _BisectCommand(MeasuringCommand):
                 found = bisect.find(pairs)
             except KeyboardInterrupt:
                 measuring.note(
-                    "The builds and measurements are kept: --resume continues from there."
+                    "The builds and measurements are kept: the same command continues from there."
                 )
                 raise
             except UserError as fault:
@@ -102,17 +109,11 @@ class _BisectCommand(MeasuringCommand):
             return self._concluded(found, ends, there)
 
     def _before(self, paths: RunPaths) -> Start | None:
-        """Return the search to resume. Raises UserError if there is none, or it is another one."""
-        if not self.options.own.resume_bisect:
-            return None
+        """Return the unfinished search for these rows between these commits, or None."""
         if not journal.is_begun(paths.journal):
-            raise UserError("no search between these commits to resume: start one without --resume")
+            return None
         _, began = journal.opened(paths.journal)
-        if began.argv != self.rows:
-            raise UserError(
-                f"the search to resume is of {' '.join(began.argv)}: name the same rows"
-            )
-        return began
+        return began if began.argv == self.rows else None
 
     def _concluded(
         self, found: Sequence[Found], ends: tuple[str, str], there: Journal

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from warpgauge.commands import upstream
 from warpgauge.commands.arguments import (
     EXIT_STATUS,
     Parser,
     add,
     add_comparison_options,
     add_formats,
-    add_output,
     folder,
     group,
     input_file,
@@ -54,8 +52,7 @@ counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 # fmt: off
 def compare(prog: str = "warpgauge compare") -> Parser:
-    usual = (PROCESSES, "--process-scatter", "--min-effect")
-    parser = Parser(prog=prog, usual=usual, description=_COMPARE, epilog=f"""\
+    parser = Parser(prog=prog, description=_COMPARE, epilog=f"""\
 example, for a program that was run in five processes per side:
   compare.py --processes old-*.json -- new-*.json
 
@@ -75,18 +72,6 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
         "Google Benchmark files, one per process: first the baseline's, then --, then the "
         "candidate's")
     add(what, "--filter")
-    _add_rule(parser)
-    output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
-    output.add_argument("--all", action="store_true", help="list every benchmark, including "
-        "those within tolerance")
-    add_output(output)
-    output.add_argument("--history", metavar="BRANCH", help="with --format html: add the last "
-        "nights from this branch, e.g. origin/history, or from the folder of its checkout")
-    upstream.add_options(output)
-    return parser
-
-
-def _add_rule(parser: Parser) -> None:
     rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
     rule.add_argument("--min-effect", metavar="PERCENT", type=percentage, help="smallest change "
         "that counts; default: 0.5 to 20, depending on the clock and the source of the data")
@@ -94,6 +79,12 @@ def _add_rule(parser: Parser) -> None:
         "standard deviation between two processes of the same code, used if a side has fewer than "
         "three plain files; default: 15")
     add_comparison_options(rule)
+    output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
+    add_formats(output, "comparison", FORMATS)
+    add(output, "--verbose", help="list every benchmark, and all notes and rules")
+    output.add_argument("--history", metavar="BRANCH", help="with --format html: add the last "
+        "nights from this branch, e.g. origin/history, or from the folder of its checkout")
+    return parser
 
 
 def demo() -> Parser:

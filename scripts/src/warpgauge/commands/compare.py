@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -35,7 +35,7 @@ def starter(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
     """Compare as `argv` asks, and return the exit status. Raises UserError."""
-    options = parse(argv, prog)
+    options, theirs = parse(argv, prog)
     environment.ensure(STATISTICS)
 
     from warpgauge.commands.output import Formats, unpaired_comparison
@@ -46,12 +46,12 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     from warpgauge.verdict.comparison import exit_status
     from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 
-    formats, baselines = Formats.parse(options.format, options.export), root / "baselines"
+    formats, baselines = Formats.parse(options.format), root / "baselines"
     if options.history is not None and not formats.have_a_page:
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
-    for sentence in _remarks(options):
+    for sentence in _remarks(options, theirs):
         print(sentence, file=sys.stderr)
     baseline: Record | None
     if options.sides:
@@ -74,9 +74,9 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
         formats = formats.with_history(_history(candidate, options.history, root, faults))
 
     def show() -> None:
-        console = Output(highlight=False, color_system="auto" if options.color else None)
+        console = Output(highlight=False, color_system="auto" if theirs.color else None)
         with console.capture() as output:
-            render(comparison, console, show_all=options.all, verbose=options.verbose)
+            render(comparison, console, show_all=options.verbose, verbose=options.verbose)
         streams.write(output.get())
 
     status = formats.deliver(comparison, exit_status(comparison), show)
@@ -105,22 +105,20 @@ def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[
     return courses.of_model(store.slug(gpu), given, root, faults)
 
 
-def _remarks(options: argparse.Namespace) -> Iterator[str]:
+def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
     """Yield what a user of Google Benchmark's compare.py may not expect."""
     from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 
     if options.sides:
         yield from upstream.remarks(options.sides, FEWEST_PROCESSES)
-    if options.dump_to_json is not None:
+    if theirs.dump_to_json is not None:
         yield "-d writes warpgauge's own JSON (--format json), which has other fields."
-    if options.utest or options.alpha is not None:
+    if theirs.utest or theirs.alpha is not None:
         words = "all changes are tested at p < 0.01 over the whole suite; see --min-effect"
         yield f"--utest, --no-utest and --alpha have no effect: {words}."
 
 
-def judged(
-    baseline: Record, candidate: Record, options: argparse.Namespace, baselines: Path
-) -> Comparison:
+def judged(baseline: Record, candidate: Record, options: Namespace, baselines: Path) -> Comparison:
     """Return the comparison of `candidate` with `baseline`.
 
     `options` are those of compare that say what counts, and `filter`. Raises UserError.
@@ -135,7 +133,6 @@ def judged(
         filter=options.filter or None,
         minimum_effect=options.min_effect,
         process_scatter=options.process_scatter or PROCESS_SCATTER,
-        fail_on_resources=bool(options.fail_on),
         allow=frozenset(options.allow),
         policy=policy.of(baseline, candidate, baselines, options.policy),
         today=date.today(),
@@ -143,19 +140,20 @@ def judged(
     return judge(baseline, candidate, settings)
 
 
-def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Namespace:
-    """Return the options; `processes` holds the files of both sides, or is empty. Raises UserError.
+def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespace, Namespace]:
+    """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
-    `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
+    `processes` holds the files of both sides, or is empty. `sides` are those of a command line of
+    Google Benchmark's compare.py (`upstream`), or None.
     --processes comes last: argparse does not support a list that ends at ``--``, followed by
     another list.
     """
     parser = command_line(prog)
     end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
-    ours, for_programs = upstream.split(argv[:end])
+    theirs, ours, for_programs = upstream.split(argv[:end])
     options = parser.parse_args(ours)
-    if options.dump_to_json is not None:
-        options.format = [*options.format, f"json={options.dump_to_json}"]
+    if theirs.dump_to_json is not None:
+        options.format = [*options.format, f"json={theirs.dump_to_json}"]
     words = [*map(str, filter(None, (options.baseline, options.candidate))), *options.more]
     options.sides = None
     if upstream.is_mode(words):
@@ -171,7 +169,7 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
             options.baseline, options.candidate = None, options.baseline
         if options.baseline == options.candidate == STANDARD_INPUT:
             parser.error("standard input can be read only once: give a file instead of one '-'")
-        return options
+        return options, theirs
     files = list(argv[end + 1 :])
     middle = files.index("--") if "--" in files else len(files)
     sides = files[:middle], files[middle + 1 :]
@@ -183,4 +181,4 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> argparse.Name
     if options.baseline is not None:
         parser.error(f"{PROCESSES} names all files: omit {inert(str(options.baseline))}")
     options.processes = [list(map(Path, side)) for side in sides]
-    return options
+    return options, theirs

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines, python_evaluation
-from warpgauge.commands.arguments import Kernel, refuse_together
+from warpgauge.commands.arguments import Kernel
 from warpgauge.commands.measuring_command import (
     MeasuringCommand,
     Options,
@@ -41,16 +41,13 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
-    parser = measuring_lines.evaluate()
-    given = parser.parse_args(argv)
-    refuse_together(parser.given(given), "--budget", "--processes")
+    given = measuring_lines.evaluate().parse_args(argv)
     names = [axis for axis, _ in given.axis]
     for axis in names:
         if names.count(axis) > 1:
             raise UserError(f"--axis {axis} is given twice: join its values, e.g. n=1,2")
     # Begin with as many pairs as a change needs: a candidate is expected to differ.
-    processes = given.processes or FEWEST_OF_A_CHANGE
-    return options_of(given, FORMATS, suite=FULL_SUITE, processes=processes)
+    return options_of(given, FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
 @dataclass(frozen=True)

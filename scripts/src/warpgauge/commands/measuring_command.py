@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import tempfile
 from argparse import Namespace
@@ -18,10 +17,11 @@ from typing import ClassVar
 from rich.console import Console
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import EVERY_GPU, FILE, contradiction
+from warpgauge.commands.arguments import EVERY_GPU, FILE, MANIFEST, PYTHON, contradiction
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
 from warpgauge.measure import gpu_watch, python_file, run_file
+from warpgauge.measure import options as measurement
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
@@ -32,7 +32,7 @@ from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.system import command_log, streams
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
 from warpgauge.system.text import inert
@@ -49,10 +49,7 @@ class Options(MeasurementOptions):
     """The options of a measuring command; what only that command has is in `own`."""
 
     out: Path | None
-    list: bool  # print only the names that would be measured
-    wait: bool
     formats: Formats
-    fail_on_resources: bool
     policy: Path | None
     allow: frozenset[Override]
     own: Namespace
@@ -66,28 +63,32 @@ def options_of(
     `formats` are those of --format; `fixed` replace what was given. Raises UserError.
     """
     values = {**vars(measuring_lines.bench().parse_args([])), **vars(given), **fixed}
-    for regex in ("filter", "programs"):
-        matches(values[regex], "", f"--{regex}")
+    matches(values["filter"], "", "--filter")
     if values["device"] not in (None, EVERY_GPU):
         gpu_watch.require(values["device"])
-    if (file := values["file"]) is not None:
-        if values["build_dir"] is not None or not values["build"]:
+    source, build_dir = values["source"], values["build_dir"]
+    file = source if source is not None and source.suffix == PYTHON else values.get("file")
+    kernels = source if source is not None and source.suffix == MANIFEST else None
+    if file is not None:
+        if build_dir is not None or not values["build"]:
             raise contradiction(FILE, "--build-dir or --no-build")
-        values |= {"build_dir": python_file.provide(file), "build": False}
-        values["baselines"] = values["baselines"] or file.parent / measuring_lines.BASELINES
-    here = values["build_dir"] is None or file is not None
-    kernels, seed = values["kernels"], values["seed"]
-    ours = here and kernels is None
-    baselines = measuring_lines.BASELINES
-    theirs = baselines if kernels is None else kernels.parent / baselines
+        build_dir = python_file.provide(file)
+    baselines, beside = None, file or kernels
+    if beside is not None:
+        baselines = beside.parent / measuring_lines.BASELINES
+    elif build_dir is not None:
+        baselines = measuring_lines.BASELINES
     values |= {
-        "baselines": values["baselines"] or (None if ours else theirs),
+        "file": file,
+        "kernels": kernels,
+        "build_dir": build_dir,
+        "baselines": baselines,
         **{name: values[name] or "" for name in ("against", "inject")},
-        "confirm": values["confirm"] and ours,
-        "build": values["build"] and here,
-        "seed": random.SystemRandom().getrandbits(32) if seed is None else seed,
-        "formats": Formats.parse(values["format"], values["export"], formats),
-        "fail_on_resources": bool(values["fail_on"]),
+        # Another commit of the programs can be built.
+        "confirm": values["confirm"] and (file is not None or baselines is None),
+        "build": values["build"] and build_dir is None,
+        "seed": measurement.new_seed(),
+        "formats": Formats.parse(values["format"], formats),
         "allow": frozenset(values["allow"]),
         "own": given,
     }
@@ -114,7 +115,7 @@ class RunPaths:
 
     @property
     def why(self) -> Path:
-        """The folder for the evidence of --why."""
+        """The folder for the evidence of what made benchmarks slower."""
         return self.of("why").folder
 
     @property
@@ -213,12 +214,11 @@ class MeasuringCommand:
         options = self.options
         settings = ComparisonSettings(
             filter=filter or None,
-            fail_on_resources=options.fail_on_resources,
             allow=options.allow,
             policy=rules,
             today=date.today(),
         )
-        return Conclusion(self.results, settings, options.formats, options.verbose, baselines)
+        return Conclusion(self.results, settings, options.formats, baselines)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -250,14 +250,14 @@ class MeasuringCommand:
         show: Conclusion,
         settled: Callable[[Looks[Comparison]], Comparison],
     ) -> ExitStatus:
-        """Measure `sides` in pairs, base first; show what `settled` makes of them, with --why.
+        """Measure `sides` in pairs, base first; explain and show what `settled` makes of them.
 
         An interrupt in a further look is raised after that. Raises UserError.
         """
         measuring, filter = beside.measuring, beside.measuring.options.filter
         both = beside.compared(*sides, filter, paths.pair, show.judged, open_rows)
         found = settled(both)
-        if measuring.options.why and both.stop is None:
+        if both.stop is None:
             pair = Sides(sides, (both.found.baseline, both.found.candidate))
             found = explain.of_regressions(found, lambda: pair, measuring, paths.why)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
@@ -293,15 +293,10 @@ class MeasuringCommand:
         return measuring
 
     def _waiting(self, what: str) -> Callable[[Holder], None]:
-        """Return what to do while another command holds a lock: say so and wait, or raise."""
+        """Return what to do while another command holds a lock: say so and wait."""
 
         def wait(holder: Holder) -> None:
             who = f"another {what}" + (f" (pid {holder})" if holder else "")
-            if not self.options.wait:
-                raise UserError(
-                    f"{who} is running: wait until it ends, or omit --no-wait",
-                    ExitStatus.NOT_MEASURED,
-                )
             print_line(self.notes, f"Waiting for {who} to end ...")
 
         return wait

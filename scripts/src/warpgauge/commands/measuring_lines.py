@@ -10,11 +10,13 @@ from warpgauge.commands.arguments import (
     EVERY_GPU,
     EXIT_STATUS,
     FILE,
+    MANIFEST,
+    PYTHON,
+    SOURCE,
     Parser,
     add,
     add_comparison_options,
     add_formats,
-    add_output,
     axis,
     axis_with_values,
     commit,
@@ -26,13 +28,14 @@ from warpgauge.commands.arguments import (
     injection,
     inputs,
     kernel,
-    python_file,
     revision,
     size,
-    values,
+    source,
 )
 from warpgauge.measure.options import FIRST_LOOK, PROCESSES, QUICK_PROCESSES
+from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.reports.format import FORMATS
 
 BASELINES = Path("baselines")
 
@@ -71,43 +74,34 @@ and BAD, and measures each in pairs with GOOD."""
 def bench() -> Parser:
     parser = Parser(prog="warpgauge bench", description=_BENCH, epilog=EXIT_STATUS)
     what = group(parser, "what to measure", "%(prog)s --filter '^gemm/' --device 1")
-    add(what, "--filter", "--programs", "--suite")
+    what.add_argument("source", metavar=SOURCE, nargs="?", type=source, help="measure the "
+        f"benchmarks of this file in Python (*{PYTHON}), or the kernels of this manifest "
+        f"(*{MANIFEST}), instead of the suite; {BASELINES} beside it holds their baselines")
+    add(what, "--filter", "--suite")
     add(what, "--device", type=devices_or_all, help="GPU index or UUID; several, e.g. 0,1, for "
         f"programs that need them; {EVERY_GPU}: each GPU in turn, with its own run file, then all "
         "together; default 0")
-    what.add_argument("--parallel", action="store_true", help="with --device all: measure all GPUs "
-        "at once. Host times and copies are then INVALID. Programs that need several GPUs run "
-        "last, alone")
     add(what, "--build-dir", help="measure another project's build folder, without building; run "
-        "files go to DIR/runs")
-    what.add_argument("--kernels", metavar="FILE", type=Path, help="measure the kernels of this "
-        "manifest (*.toml) instead of the suite")
-    _add_file(what, "measure the benchmarks of this file in Python instead of the suite")
+        f"files go to DIR/runs; {BASELINES} here holds its baselines and policy")
     add(what, "--no-build", "--isolate")
     what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
         "work to matching benchmarks")
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
-    how_long.add_argument("--quick", action="store_true", help=f"measure {QUICK_PROCESSES} "
-        f"processes, then at most {FEWEST_OF_A_CHANGE} pairs, the fewest that show a change; "
-        "benchmarks may stay inconclusive")
+    add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
+        f"{QUICK_PROCESSES} processes of everything, then pairs of what is still open")
     add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}, or "
         f"{PROCESSES} where no pairs can follow. In pairs: processes per side before the first "
         f"look, an even number, at least {FIRST_LOOK}")
-    add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
-        f"{QUICK_PROCESSES} processes of everything, then pairs of what is still open")
-    add(how_long, "--timeout", "--seed", "--no-wait")
+    add(how_long, "--timeout")
 
     what = group(parser, "what to compare with", "%(prog)s --against main")
     add(what, "--against", type=revision, help="compare with this commit instead of a baseline: "
         "build it too, and measure both in pairs")
-    what.add_argument("--baselines", metavar="DIR", type=Path, help="with --build-dir or "
-        "--kernels: the folder of baselines and their policy; default "
-        f"{BASELINES}, or beside the manifest")
     what.add_argument("--no-confirm", dest="confirm", action="store_false", help="judge by the "
         "baseline alone, without measuring again in pairs")
 
-    rule = group(parser, "what counts", "%(prog)s --fail-on resources --allow throttled")
+    rule = group(parser, "what counts", "%(prog)s --allow throttled")
     add_comparison_options(rule)
 
     instead = group(parser, "instead of a comparison", "%(prog)s --record")
@@ -119,11 +113,13 @@ def bench() -> Parser:
         "with FOLDER, judge an earlier self-check again; with several, show their sums")
     instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
         help="continue an interrupted run: the latest, or the one of this journal")
-    add(instead, "--list")
+    instead.add_argument("--list", action="store_true", help="list the benchmarks that would run, "
+        "one per line, as far as their programs are built, and exit")
 
     output = group(parser, "output", "%(prog)s --format markdown=report.md")
-    add(output, "--out", "--why")
-    add_output(output, "build output, every command, ")
+    add(output, "--out")
+    add_formats(output, "comparison", FORMATS)
+    parser.hide("--isolate", "--inject", "--processes", "--timeout", "--self-check")
     return parser
 
 
@@ -134,16 +130,19 @@ def ab() -> Parser:
     what.add_argument("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
     what.add_argument("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to "
         "judge")
-    add(what, "--filter", "--programs")
+    add(what, "--filter")
+    what.add_argument("--programs", metavar="REGEX", type=normal, default="", help="start only "
+        "programs in whose name Python's re finds it; --programs=-REGEX: others")
     what.add_argument("--commits", metavar=("BASE", "CANDIDATE"), nargs=2, type=commit,
         default=("", ""), help="the commits that the programs were built from, in 40 digits each; "
         "recorded in the run files")
     add(what, "--device", type=devices, help="GPU that the programs see: index (as nvidia-smi -L "
         "counts) or UUID, or several, e.g. 0,1; default: all")
-    add(what, "--isolate", "--list")
+    add(what, "--isolate")
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --budget 5m")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
+    add(how_long, "--timeout")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     add_comparison_options(rule, usual_policy="none")
@@ -151,9 +150,9 @@ def ab() -> Parser:
         "own policy, if it had one; slowdowns that it already expects do not excuse new ones")
 
     output = group(parser, "output", "%(prog)s old/build new/build --format json=verdict.json")
-    _add_pair_files(output)
-    add(output, "--why")
-    add_output(output, "every command, ")
+    add(output, "--out", help="write the candidate's run file here; the base's goes beside it as "
+        "FILE with -base before the suffix; default build/runs/<time>.json")
+    add_formats(output, "comparison", FORMATS)
     return parser
 
 
@@ -180,6 +179,7 @@ exit status:
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
     _add_pairs(how_long, FEWEST_OF_A_CHANGE, "until every point is decided")
+    add(how_long, "--timeout")
 
     rule = group(parser, "what counts",
         "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")
@@ -187,9 +187,7 @@ exit status:
         "candidate's peak device memory exceeds this, e.g. 512MiB or 2GB")
 
     output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
-    _add_pair_files(output)
     add_formats(output, "evaluation", ("terminal", "markdown", "json"))
-    add(output, "--verbose")
     return parser
 
 
@@ -201,26 +199,20 @@ def sweep() -> Parser:
         epilog="Exit status: 0 everything was measured or skipped; 2 bad usage or unreadable "
         "input; 3 something was not measured, or gave no valid result.",
     )
-    what = group(parser, "what to measure", "%(prog)s reduce/sum --x n --values 4Ki..64Mi")
+    what = group(parser, "what to measure", "%(prog)s reduce/sum --axis n=4Ki..64Mi")
     what.add_argument("what", nargs="+", metavar="WHAT", type=family,
         help="family, first part of benchmark names, manifest of kernels (*.toml), or file of "
         "benchmarks in Python (*.py)")
-    what.add_argument("--x", dest="axis", metavar="AXIS", type=axis, required=True, help="name of "
-        "the axis, e.g. n")
-    what.add_argument("--values", metavar="V,...", type=values, default=(), help="values of the "
-        "axis, e.g. 4096,1Mi or 0.5,1, or a range of doubled values, e.g. 4Ki..64Mi; default: the "
-        "suite's values")
-    add(what, "--suite", "--device", "--build-dir", "--no-build")
+    what.add_argument("--axis", metavar="NAME[=VALUE,...]", type=axis, required=True, help="the "
+        "axis, e.g. n, and its values, e.g. 4096,1Mi or 0.5,1, or a range of doubled values, e.g. "
+        "4Ki..64Mi; default: all values of the full suite")
+    add(what, "--device", "--build-dir", "--no-build")
     what.add_argument("--from", dest="measured", metavar="RUN", type=Path, help="show this run "
         "file or baseline, without measuring")
+    add(what, "--processes", help=f"processes per program; default {QUICK_PROCESSES}")
 
-    how_long = group(parser, "how long", "%(prog)s gemm --x n --processes 7")
-    add(how_long, "--processes", help=f"processes per program; default {QUICK_PROCESSES}")
-    add(how_long, "--timeout", "--seed", "--no-wait")
-
-    output = group(parser, "output", "%(prog)s reduce --x n --format csv=sum.csv")
+    output = group(parser, "output", "%(prog)s reduce --axis n --format csv=sum.csv")
     add_formats(output, "table or plot", ("terminal", "csv", "svg"))
-    add(output, "--out", "--verbose")
     return parser
 
 
@@ -262,39 +254,21 @@ exit status:
   0  one commit was found for each benchmark
   2  bad usage: BAD does not descend from GOOD, or shows no difference
   3  not certain (the commits that come into question are listed), or not measured""")
-    what = group(parser, "what to find", "%(prog)s v1.2 main --row reduce/sum_cub/f32/n:65536")
+    what = group(parser, "what to find", "%(prog)s v1.2 main reduce/sum_cub/f32/n:65536")
     what.add_argument("good", metavar="GOOD", type=revision, help="a commit in which the benchmark "
         "was fast")
     what.add_argument("bad", metavar="BAD", type=revision, help="a descendant of GOOD in which it "
         "is slower")
-    what.add_argument("--row", metavar="NAME", action="append", required=True, help="full name of "
-        "the benchmark; repeatable: several share the builds")
-    _add_file(what, "measure the benchmarks of this file in Python: nothing is built")
+    what.add_argument("rows", metavar="NAME", nargs="+", help="full name of the benchmark; several "
+        f"share the builds; after {FILE}, of that file in Python: nothing is built")
     add(what, "--device")
-
-    how_long = group(parser, "how long", "%(prog)s v1.2 main --row NAME --budget 15m")
-    add(how_long, "--budget", help="limit of the whole search, builds included, e.g. 15m; default: "
-        "until the commit is found")
-    how_long.add_argument("--resume", dest="resume_bisect", action="store_true", help="continue "
-        "the same search after an interrupt or at the end of its budget")
-    add(how_long, "--timeout", "--seed", "--no-wait", "--verbose")
+    add(what, "--budget", help="limit of the whole search, builds included, e.g. 15m; default: "
+        "until the commit is found. The same command continues an unfinished search")
     return parser
 
 
-def _add_file(where: argparse._ActionsContainer, help: str) -> None:
-    where.add_argument("file", metavar=FILE, nargs="?", type=python_file, help=help)
-
-
 def _add_pairs(where: argparse._ActionsContainer, pairs: int, otherwise: str) -> None:
-    """Add what limits a measurement in pairs; `otherwise` describes the default budget."""
-    add(where, "--processes", help="processes per side before the first look, rounded up to an "
-        f"even number; default {pairs}")
+    """Add the limit of a measurement in pairs; `otherwise` describes the default."""
     add(where, "--budget", help=f"limit of measuring time, e.g. 60s or 5m: measures {pairs} pairs "
         f"of everything, then more of what is still open; default: {otherwise}")
-    add(where, "--timeout", "--seed", "--no-wait")
-
-
-def _add_pair_files(where: argparse._ActionsContainer) -> None:
-    add(where, "--out", help="write the candidate's run file here; the base's goes beside it as "
-        "FILE with -base before the suffix; default build/runs/<time>.json")
 # fmt: on

@@ -25,7 +25,6 @@ from warpgauge.measure.journal import Journal, Start
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.measure.self_check import SelfCheck
 from warpgauge.records import load
-from warpgauge.records.counters import GPUS_AT_ONCE
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.advice import first_steps
@@ -47,12 +46,7 @@ from warpgauge.why.explain import Sides
 SELF_CHECK_SECONDS = 345.0
 
 # Fields of a run that must not have changed when it is resumed, and their names in messages.
-_SAME = {
-    "programs": "programs",
-    "gpu": "GPU",
-    "source": "commit",
-    "at_once": "number of GPUs that are measured at once",
-}
+_SAME = {"programs": "programs", "gpu": "GPU", "source": "commit"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,6 @@ class Share:
 
     built: Built
     name: str  # in the names of its files
-    at_once: int  # number of GPUs measured at the same time
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,6 @@ class Bench(MeasuringCommand):
         paths = self.run_paths()
         self.check(paths)
         with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
-            measuring = replace(measuring, at_once=share.at_once if share else 1)
             built = share.built if share else self.built(measuring)
             suite = measuring.suite(built.programs)
             if share is None:
@@ -128,13 +120,13 @@ class Bench(MeasuringCommand):
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:
-        """The external kernels, with --kernels. Raises UserError."""
+        """The external kernels of a manifest, if it is named. Raises UserError."""
         path = self.options.kernels
         return None if path is None else ExternalKernels.of(path)
 
     @property
     def baselines(self) -> Path:
-        """The baselines of this tree, of the --build-dir project, or of the --kernels manifest."""
+        """The baselines of this tree, of the --build-dir project, or beside the FILE."""
         named = self.options.baselines
         return self.root / "baselines" if named is None else named.absolute()
 
@@ -171,7 +163,6 @@ class Bench(MeasuringCommand):
             part=self.share.name if self.share else "",
             programs=digest.hexdigest(),
             gpu=suite.known.get("gpu_uuid", ""),
-            at_once=suite.known.get(GPUS_AT_ONCE, ""),
             source=dict(beside.source),
         )
         if self.before is None:
@@ -228,8 +219,6 @@ class Bench(MeasuringCommand):
             # The pair's run files record what was selected.
             judge = replace(show, settings=replace(show.settings, filter=None)).judged
             found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
-            if not options.why:
-                return found
 
             def flagged() -> Sides:
                 base, run = map(load.load, paths.confirming)
@@ -315,8 +304,8 @@ class Bench(MeasuringCommand):
         """Measure a self-check; its run files stay in `folder`. Raises UserError."""
         both = self_check.measure(beside, folder, show.judged)
         budget_s = self.options.budget_s or 0.0
-        is_usual = not self.options.quick and budget_s >= SELF_CHECK_SECONDS
-        lacks = "" if is_usual else "it may have had fewer looks than usual (--quick, --budget)"
+        is_usual = budget_s >= SELF_CHECK_SECONDS
+        lacks = "" if is_usual else "it may have had fewer looks than usual (--budget)"
         lacks = "it was interrupted" if both.stop else lacks
         status = self._checked(both.found, base, show, lacks)
         if both.stop is not None:
@@ -366,14 +355,11 @@ def _screened(check: SelfCheck, base: Record, show: Conclusion) -> Comparison:
 
 @contextlib.contextmanager
 def _goes_on(there: Journal, measuring: Measuring) -> Iterator[None]:
-    """Remove the journal of a complete run; otherwise print how to resume it.
-
-    What is measured beside other GPUs cannot be resumed without them.
-    """
+    """Remove the journal of a complete run; otherwise print how to resume it."""
     try:
         yield
     except BaseException:
-        if there.is_empty or measuring.at_once > 1:
+        if there.is_empty:
             there.remove()
         else:
             again = f"scripts/bench --resume {shlex.quote(os.path.relpath(there.folder))}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results are shown: --format and --export, and the conclusion of a run."""
+"""How results are shown: --format, and the conclusion of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from rich.console import Console
 from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.exports import EXPORTS, Export
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
 from warpgauge.reports.formats import html
 from warpgauge.reports.formats import terminal as report
@@ -37,21 +36,15 @@ class Formats:
 
     shown: Format = field(default_factory=lambda: FORMATS[TERMINAL])
     files: tuple[tuple[Format, Path], ...] = ()
-    exports: tuple[tuple[Export, Path], ...] = ()
 
     @staticmethod
-    def parse(
-        formats: Sequence[str],
-        exports: Sequence[str] = (),
-        known: Mapping[str, Format] = FORMATS,
-    ) -> Formats:
+    def parse(formats: Sequence[str], known: Mapping[str, Format] = FORMATS) -> Formats:
         """Parse options; `known` are the formats of a comparison unless others are given.
 
         Raises UserError for an unknown name, two formats on standard output, or a file named twice.
         """
         shown: list[Format] = []
         files: list[tuple[Format, Path]] = []
-        exported: list[tuple[Export, Path]] = []
         for text in formats:
             name, equals, file = text.partition("=")
             if name not in known or (equals and not Path(file).name):
@@ -69,22 +62,10 @@ class Formats:
             raise UserError(
                 f"--format {both} cannot share standard output: add =FILE to one of them"
             )
-        for text in exports:
-            name, _, file = text.partition("=")
-            if name not in EXPORTS or not Path(file).name:
-                raise UserError(
-                    f"--export {quoted(text)} is not NAME=FILE; NAME is one of {', '.join(EXPORTS)}"
-                )
-            if file in STANDARD_OUTPUT:
-                raise UserError(
-                    f"--export {quoted(text)}: standard output shows the comparison; name a file"
-                )
-            exported.append((EXPORTS[name], Path(file)))
-        paths = [path for _, path in (*files, *exported)]
-        for path, count in Counter(map(resolved, paths)).items():
+        for path, count in Counter(resolved(path) for _, path in files).items():
             if count > 1:
                 raise UserError(f"{path} would be written twice: name another file for one of them")
-        return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files), tuple(exported))
+        return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files))
 
     @property
     def is_for_people(self) -> bool:
@@ -92,19 +73,25 @@ class Formats:
         return self.shown.name == TERMINAL
 
     @property
+    def of_times(self) -> Formats:
+        """Those that need no comparison."""
+        shown = self.shown if self.shown.left_out else FORMATS[TERMINAL]
+        return Formats(shown, tuple((form, path) for form, path in self.files if form.left_out))
+
+    @property
     def unwritten(self) -> tuple[str, ...]:
         """One sentence for each requested format that lacks a comparison to write."""
-        on_output = () if self.is_for_people else (self.shown.name,)
-        asked = (*on_output, *(f"{form.name}={path}" for form, path in self.files))
+        on_output = () if self.is_for_people or self.shown.left_out else (self.shown.name,)
+        asked = (f"{form.name}={path}" for form, path in self.files if form.left_out is None)
         return tuple(
-            f"--format {inert(form)} is not written: there is no comparison." for form in asked
+            f"--format {inert(form)} is not written: there is no comparison."
+            for form in (*on_output, *asked)
         )
 
     def of(self, what: str) -> Formats:
         """Return the same formats, with `what` appended to the names of their files."""
-        files = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.files)
-        exports = tuple((one, path.with_stem(f"{path.stem}-{what}")) for one, path in self.exports)
-        return replace(self, files=files, exports=exports)
+        files = tuple((form, path.with_stem(f"{path.stem}-{what}")) for form, path in self.files)
+        return replace(self, files=files)
 
     @property
     def have_a_page(self) -> bool:
@@ -122,17 +109,15 @@ class Formats:
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
-        asked: tuple[tuple[Format | Export, Path], ...] = (*self.files, *self.exports)
-        for form, path in asked:
+        for form, path in self.files:
             check_report(path, baselines, inputs, form.own, form.kind)
 
     def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
-        """Write all formats and exports; `show` prints to a terminal. Return the exit status.
+        """Write all formats; `show` prints to a terminal. Return the exit status.
 
-        That is `status`, the one of what was found, unless an export is incomplete.
-
-        Benchmarks missing from an export are reported, and count as not measured. Raises UserError
-        after writing the rest if something cannot be written; its status never hides a regression.
+        That is `status`, the one of what was found, unless a format left something out: that is
+        reported, and counts as not measured. Raises UserError after writing the rest if something
+        cannot be written; its status never hides a regression.
         """
         faults = []
         try:
@@ -143,24 +128,21 @@ class Formats:
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
         texts = {path: form.render(found) for form, path in self.files}
-        left_out = {}
-        if isinstance(found, Comparison):
-            texts |= {path: export.render(found) for export, path in self.exports}
-            left_out = {path: export.left_out(found) for export, path in self.exports}
         for path, text in texts.items():
             try:
-                if text:  # an export without benchmarks is not written
+                if text:  # times of no benchmark are not written
                     write(path, text)
             except UserError as error:  # noqa: PERF203 - a few files
                 faults.append(str(error))
         if faults:
             regressed = status is ExitStatus.REGRESSION
             raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
-        for export, path in self.exports:
-            if left_out.get(path):
-                what = "leaves out" if texts[path] else "is not written:"
-                option = f"--export {export.name}={inert(str(path))}"
-                print(f"{option} {what} {left_out[path]}", file=sys.stderr)
+        on_output = () if self.is_for_people else ((self.shown, None),)
+        for form, path in (*on_output, *self.files):
+            if form.left_out and (lacks := form.left_out(found)):
+                what = "leaves out" if path is None or texts[path] else "is not written:"
+                option = form.name if path is None else f"{form.name}={inert(str(path))}"
+                print(f"--format {option} {what} {lacks}", file=sys.stderr)
                 status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
 
@@ -183,7 +165,6 @@ class Conclusion:
     console: Console
     settings: ComparisonSettings
     formats: Formats
-    verbose: bool
     baselines: Path
     page: Path | None = None
 
@@ -195,7 +176,7 @@ class Conclusion:
         """Show a comparison. Raises UserError for a report that cannot be written."""
 
         def show() -> None:
-            report.render(comparison, self.console, verbose=self.verbose)
+            report.render(comparison, self.console)
 
         try:
             return self.formats.deliver(comparison, exit_status(comparison), show)
@@ -207,7 +188,7 @@ class Conclusion:
         report.render_values(run, self.console)
         alone = unpaired_comparison(run, self.settings.allow)
         self._write_page(alone)
-        Formats(exports=self.formats.exports).deliver(alone, exit_status(alone), lambda: None)
+        self.formats.of_times.deliver(alone, exit_status(alone), lambda: None)
         return ExitStatus.NOT_MEASURED
 
     def _write_page(self, found: Comparison) -> None:

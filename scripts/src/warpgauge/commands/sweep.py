@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import MANIFEST, file_among, refuse_together
+from warpgauge.commands.arguments import MANIFEST, contradiction, file_among, refuse_together
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
@@ -42,8 +42,7 @@ _FORMATS = {
 }
 
 # Options that are only for measuring.
-_MEASURING = ("--values", "--suite", "--device", "--processes", "--build-dir", "--no-build",
-              "--out", "--timeout", "--seed", "--no-wait", "--verbose")  # fmt: skip
+_MEASURING = ("--device", "--processes", "--build-dir", "--no-build")
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -64,9 +63,12 @@ def parse(argv: Sequence[str]) -> Options:
     parser = measuring_lines.sweep()
     given = parser.parse_args(argv)
     given.file, given.what = file_among(given.what, len(given.what))
+    given.axis, given.values = given.axis
     if given.measured is not None:
         refuse_together(parser.given(given), "--from", *_MEASURING)
-    return options_of(given, _FORMATS)
+        if given.values:
+            raise contradiction("--from", f"values of --axis {given.axis}")
+    return options_of(given, _FORMATS, suite=FULL_SUITE)
 
 
 @dataclass(frozen=True)
@@ -163,14 +165,7 @@ class _SweepCommand(MeasuringCommand):
         names = [name for binary in found for name in binary.names]
         faulty = [its for its in found if its.fault is not None and families & {"", its.family}]
         if not faulty:
-            try:
-                sweep.require_some(names, what, axis)
-            except UserError:
-                sweep.require_some([*names, *discovery.left_out(found)], what, axis)
-                raise UserError(
-                    f"only the full suite has all of {listed(what)} with the axis {axis}: add "
-                    f"--suite {FULL_SUITE}"
-                ) from None
+            sweep.require_some(names, what, axis)
         asked = [one for one in found if any(map(wanted.search, one.names))]
         if self.options.own.values:
             values = f"--axis={axis}={','.join(map(str, self.options.own.values))}"

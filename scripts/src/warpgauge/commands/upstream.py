@@ -55,26 +55,30 @@ class Side:
         return [str(self.path.absolute()), *self.arguments, *chosen]
 
 
-def add_options(where: argparse._ActionsContainer) -> None:
-    """Add the options of upstream's compare.py, for those who are used to typing them."""
-    # fmt: off
-    opt = where.add_argument
-    opt("-a", "--display_aggregates_only", action="store_true", help="no effect: a benchmark is "
-        "one row, whatever its repetitions")
-    opt("-d", "--dump_to_json", metavar="FILE", type=Path, help="as --format json=FILE")
-    opt("--no-color", action="store_false", dest="color", help="print without colours")
-    opt("-u", "--utest", "--no-utest", action="store_true", help="no effect")
-    opt("--alpha", metavar="P", type=float, help="no effect")
-    # fmt: on
+def split(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """Return upstream's own options, our words, and those for the programs.
 
-
-def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return our words, and those for the programs: --benchmark_…, and what follows a ``--``."""
+    The last are --benchmark_…, and what follows a ``--``. Raises UserError.
+    """
     ends = "--" in argv and not MODES.keys().isdisjoint(argv)
     end = argv.index("--") if ends else len(argv)
     ours = [word for word in argv[:end] if not word.startswith(FOR_PROGRAMS)]
     theirs = [word for word in argv[:end] if word.startswith(FOR_PROGRAMS)]
-    return ours, [*theirs, *argv[end + 1 :]]
+    options, ours = _options().parse_known_args(ours)
+    return options, ours, [*theirs, *argv[end + 1 :]]
+
+
+def _options() -> Parser:
+    """Return the parser of upstream's options; the first three have no effect here."""
+    from warpgauge.commands.arguments import Parser
+
+    parser = Parser(add_help=False)
+    parser.add_argument("-a", "--display_aggregates_only", action="store_true")
+    parser.add_argument("-u", "--utest", "--no-utest", action="store_true")
+    parser.add_argument("--alpha", type=float)
+    parser.add_argument("-d", "--dump_to_json", type=Path)
+    parser.add_argument("--no-color", action="store_false", dest="color")
+    return parser
 
 
 def is_mode(words: Sequence[str]) -> bool:

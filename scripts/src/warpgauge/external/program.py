@@ -17,7 +17,7 @@ from warpgauge.measure import machine_context, python_file
 from warpgauge.measure import manifest as programs
 from warpgauge.measure.manifest import Program
 from warpgauge.measure.measuring import Built, Measuring
-from warpgauge.records.model import BASELINES, MANIFEST
+from warpgauge.records.model import MANIFEST
 from warpgauge.system import process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -76,7 +76,7 @@ class ExternalKernels:
         baselines = measuring.options.baselines
         apart = [] if baselines is None else [baselines.absolute()]
         source = machine_context.source(self.path.absolute().parent, apart, self.files)
-        return {**source, MANIFEST: str(self.path), BASELINES: str(baselines)}
+        return {**source, MANIFEST: str(self.path)}
 
     def built(self, measuring: Measuring) -> Built:
         """Build this tree, and return the program folder and the commit of the manifest's folder.

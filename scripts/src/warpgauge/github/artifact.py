@@ -17,7 +17,7 @@ from pathlib import Path
 
 from warpgauge.github.api import GitHub, at, number, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, NOT_BUILT, normal
+from warpgauge.records.benchmark_filter import NOT_BUILT, normal
 from warpgauge.records.load import load
 from warpgauge.records.model import BUILD_DIR, FILE, ISOLATED, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
@@ -187,7 +187,7 @@ def fault_of_pair(
         required = {
             **{PAIR_SIDE: side, "commit": commit, "filter": filter, "dirty": "false"},
             "gpu_name": gpu.name if ours or context.get("gpu_name") else "",
-            **dict.fromkeys(("inject", FAMILIES_LEFT_OUT, NOT_BUILT), ""),
+            **dict.fromkeys(("inject", NOT_BUILT), ""),
             **dict.fromkeys((BUILD_DIR, MANIFEST, FILE), ""),
         }
         stated = {"dirty": "false", **context, "filter": normal(context.get("filter", ""))}

@@ -81,24 +81,22 @@ def build(
     root: Path,
     preset: str,
     say: Callable[[str], None],
-    echo: Callable[[str], None],
     settings: Sequence[str] = (),
     targets: Sequence[str] = (),
 ) -> Path:
     """Configure with `settings` and the preset, build, and return the folder build/<preset>.
 
-    If `targets` are given, build only those. `say` gets short status lines, `echo` every line of
-    output. Raises UserError with the command and the relevant lines of its output.
+    If `targets` are given, build only those. `say` gets short status lines. Raises UserError with
+    the command and the relevant lines of its output.
     """
     require_clone(root)
     log = log_of(root)
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
     say("configuring")
-    _logged(configure_command(preset, settings), root, log, echo)
+    _logged(configure_command(preset, settings), root, log)
 
     def step(line: str) -> None:
-        echo(line)
         if found := _NINJA_STEP.match(line):
             say(f"building, step {found[1]} of {found[2]}")
 
@@ -108,7 +106,9 @@ def build(
     return log.parent / preset
 
 
-def _logged(command: Sequence[str], root: Path, log: Path, see: Callable[[str], None]) -> None:
+def _logged(
+    command: Sequence[str], root: Path, log: Path, see: Callable[[str], None] = lambda line: None
+) -> None:
     output: list[str] = []
     with log.open("a", buffering=1) as file, command_log.running(command, folder=root) as logged:
         file.write(f"$ {shlex.join(command)}\n")

@@ -98,7 +98,7 @@ def commit_for(measuring: Measuring, baseline: Record, session: Session) -> str:
     if measuring.options.build_dir is not None and measuring.options.file is None:
         raise UserError("--build-dir cannot build another commit")
     if measuring.options.kernels is not None:
-        raise UserError("--kernels cannot measure another commit")
+        raise UserError("the kernels of another commit cannot be built")
     if not measuring.options.confirm:
         raise UserError("--no-confirm was given")
     return git.commit_of(measuring.root, commit_of(baseline, session))
@@ -235,7 +235,7 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
         context = newest(screened.candidate).context
         remedy = "scripts/bench --against COMMIT"
         if MANIFEST in context:
-            remedy = "scripts/bench --kernels FILE --budget TIME"
+            remedy = "scripts/bench FILE.toml --budget TIME"
         elif BUILD_DIR in context:
             remedy = "scripts/warpgauge ab"
     words = f"{_screened(screened)} Not measured again in pairs with its commit: {sentence(why)}."

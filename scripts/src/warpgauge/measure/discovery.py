@@ -16,13 +16,14 @@ from warpgauge.measure import manifest
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.gpu_watch import VARIABLE, joined
 from warpgauge.records import program_report
+from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.records.row import Row
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
-from warpgauge.system.text import inert, plural, quoted
+from warpgauge.system.text import inert, plural, quoted, typed
 from warpgauge.system.text import listed as several
 
 LISTING_DEADLINE_S = 60.0
@@ -131,18 +132,15 @@ def find(
     build: Path,
     scratch: Path,
     suite: str = DEFAULT_SUITE,
-    asked: str = "",
     *,
     isolate: bool = False,
 ) -> list[Binary]:
     """Return the programs in the build folder `build`, sorted by name. Raises UserError.
 
-    Each has its benchmarks of the suite, possibly none. Programs that `asked`, the REGEX of
-    --programs, does not select are not started.
+    Each has its benchmarks of the suite, possibly none.
     """
     programs = programs_of(build)
-    names = manifest.named([program.path.name for program in programs], asked, build)
-    chosen = [unlisted(program) for program in programs if program.path.name in names]
+    chosen = [unlisted(program) for program in programs]
     built = [binary for binary in chosen if binary.is_built]
     absent = [binary for binary in chosen if not binary.is_built]
     everything = [*listed(built, scratch, suite, isolate=isolate), *absent]
@@ -261,10 +259,7 @@ def _checked(program: Binary, names: Sequence[str]) -> Binary:
     bad = next((name for name in names if not _is_name(name)), None)
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if not names:
-        fault = (
-            "lists no benchmark, so it is probably not a Google Benchmark program: leave it out "
-            "with --programs"
-        )
+        fault = "lists no benchmark, so it is probably not a Google Benchmark program"
     elif len(names) > MOST_NAMES:
         fault = f"lists {len(names):,} benchmarks, more than {MOST_NAMES:,}: split the program"
     elif bad is not None:
@@ -284,13 +279,6 @@ def _is_name(name: str) -> bool:
 def not_built(binaries: Iterable[Binary]) -> list[str]:
     """Return the families of the programs that are not built."""
     return [binary.family for binary in binaries if not binary.is_built]
-
-
-def families_left_out(build: Path, found: Iterable[Binary]) -> str:
-    """Return the families of the programs in `build` that are not `found`, separated by slashes."""
-    paths = {one.path for one in found}
-    gone = (Binary(one.path, ()) for one in manifest.read(build).programs if one.path not in paths)
-    return "/".join(one.family for one in gone)
 
 
 def _owners(binaries: Iterable[Binary]) -> dict[str, set[str]]:
@@ -363,8 +351,12 @@ def _paths(folder: Path, asked: str) -> list[Path]:
         why = fault.strerror or fault
         raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
     if found:
-        names = manifest.named([file.name for file in found], asked, folder)
-        found = [file for file in found if file.name in names]
+        names = [file.name for file in found]
+        chosen = matching(asked, names, "--programs")
+        if not chosen:
+            near = hint(asked, names)
+            raise UserError(f"{folder}: no program matches --programs {typed(asked)}{near}")
+        found = [file for file in found if file.name in chosen]
     if not found:
         others = [file.name for file in files]
         holds = f", only {several(others)}" if others else ""

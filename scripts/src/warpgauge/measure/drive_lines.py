@@ -43,13 +43,11 @@ def driver() -> Path:
 Show = Callable[[str], None]
 
 
-def provide(
-    note: Show = lambda line: None, say: Show = lambda line: None, echo: Show = lambda line: None
-) -> None:
+def provide(note: Show = lambda line: None, say: Show = lambda line: None) -> None:
     """Build this tree's driver if it is missing. Raises UserError.
 
     It has a folder of its own: another command may be building in build/release. `note` gets lines
-    for the user; `say` and `echo` are those of `build.build`.
+    for the user; `say` is that of `build.build`.
     """
     if os.environ.get(VARIABLE) or driver().exists():
         return
@@ -57,7 +55,7 @@ def provide(
     with locks.alone(environment.ROOT / "build" / PRESET):  # GPUs measured at once need it at once
         if not driver().exists():
             environment.provide(environment.BUILD, note)
-            build.build(environment.ROOT, PRESET, say, echo, targets=[TARGET])
+            build.build(environment.ROOT, PRESET, say, targets=[TARGET])
 
 
 class Program(msgspec.Struct):

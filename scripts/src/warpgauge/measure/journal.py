@@ -45,7 +45,6 @@ class Start(contract.Document, frozen=True, tag="journal/1"):
     part: str = ""  # name in its files, if it is of one of several GPUs
     programs: str = ""
     gpu: str = ""
-    at_once: str = ""
     source: dict[str, str] = msgspec.field(default_factory=dict)
 
 

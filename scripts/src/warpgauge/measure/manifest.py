@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system.atomic import replace_all
-from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
-from warpgauge.system.text import cut, quoted, typed
+from warpgauge.system.text import cut, quoted
 
 FILE = "warpgauge_benchmarks.json"
 _REMEDY = "build again, with the CMake files of this warpgauge"
@@ -72,18 +69,6 @@ def read(build: Path) -> Manifest:
     if twice is not None:
         raise place.error(f"holds two programs named {quoted(twice.path.name)}", "rename one")
     return msgspec.structs.replace(found, programs=tuple(programs))
-
-
-def named(names: Sequence[str], regex: str, folder: Path) -> frozenset[str]:
-    """Return the file names of programs in `folder` that --programs REGEX selects.
-
-    Raises UserError if there is none.
-    """
-    found = matching(regex, names, "--programs")
-    if not found:
-        near = hint(regex, names)
-        raise UserError(f"{folder}: no program matches --programs {typed(regex)}{near}")
-    return frozenset(found)
 
 
 def write(build: Path, manifest: Manifest) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,16 +29,15 @@ from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.gpu_watch import GpuWatch
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.options import MeasurementOptions
-from warpgauge.measure.plan import Lane, Plan, TurnResult, command, gpu_arguments, gpu_environment
-from warpgauge.records.benchmark_filter import FAMILIES_LEFT_OUT, NOT_BUILT
-from warpgauge.records.counters import GPUS_AT_ONCE
-from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, ISOLATED
+from warpgauge.measure.plan import Lane, Plan, TurnResult, gpu_arguments, gpu_environment
+from warpgauge.records.benchmark_filter import NOT_BUILT
+from warpgauge.records.model import BUILD_DIR, FILE, ISOLATED
 from warpgauge.system import environment, git, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.locks import alone
-from warpgauge.system.text import duration, inert, named, typed
+from warpgauge.system.text import duration, inert, named
 
 _COOLING_S = 3.0
 
@@ -178,7 +176,6 @@ class Measuring:
     budget: Budget = field(default_factory=Budget)
     folders: tuple[Path, ...] = ()  # of programs of others; default: those of this tree
     journal: Journal | None = None  # of a run that can be resumed
-    at_once: int = 1  # GPUs that are measured at the same time, this one included
     watch: GpuWatch | None = None  # set once the GPU is known
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
     reported: set[str] = field(default_factory=set)  # faults of programs, each reported once
@@ -233,7 +230,7 @@ class Measuring:
         if self.options.record:
             machine_context.require_committed(source)
         kind = {BUILD_DIR: str(folder)} if file is None else {FILE: str(file)}
-        return Built(folder, {**source, **kind, BASELINES: str(baselines)})
+        return Built(folder, {**source, **kind})
 
     def programs(
         self, root: Path, *, like: Path | None = None, targets: Sequence[str] = ()
@@ -245,7 +242,7 @@ class Measuring:
         if self.options.build:
             settings = build.settings(like / "build" / "release") if like else []
             with progress.build_status(self.notes) as say:
-                build.build(root, "release", say, self.echo, settings, targets)
+                build.build(root, "release", say, settings, targets)
         return root / "build" / "release"
 
     def of_commit(
@@ -267,7 +264,7 @@ class Measuring:
         file = self.options.file
         # GPUs that are measured at once may each want a build, the same or another.
         with alone(work / "base"):
-            root = git.check_out(self.root, commit, max(kept, self.at_once + 1), work)
+            root = git.check_out(self.root, commit, max(kept, 2), work)
             self.note(f"{what}: commit {shown}, in {os.path.relpath(root)}")
             targets = targets if for_gpu else self.host_programs(root)
             try:
@@ -287,23 +284,21 @@ class Measuring:
         except UserError as fault:
             if not self.options.build:
                 raise
-            asked = self.options.programs and f" by --programs {typed(self.options.programs)}"
-            why = f"commit {shown} builds no benchmark program that this scripts/bench finds{asked}"
+            why = f"commit {shown} builds no benchmark program that this scripts/bench finds"
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         selection.require_drivable(found, shown)
         return found
 
     def found(self, folder: Path) -> list[Binary]:
-        """Return the programs in `folder` that --programs selects. Raises UserError."""
+        """Return the programs in `folder`. Raises UserError."""
         if any(program.path.exists() for program in manifest.read(folder).programs):
             self.provide_driver()
-        asked = (self.options.suite, self.options.programs)
-        return discovery.find(folder, self.scratch, *asked, isolate=self.isolates)
+        return discovery.find(folder, self.scratch, self.options.suite, isolate=self.isolates)
 
     def provide_driver(self) -> None:
         """Build the driver if it is missing, before it is first used. Raises UserError."""
         with progress.build_status(self.notes) as say:
-            drive_lines.provide(self.note, say, self.echo)
+            drive_lines.provide(self.note, say)
 
     @cached_property
     def isolation(self) -> Mapping[str, str]:
@@ -331,10 +326,9 @@ class Measuring:
 
     def suite(self, folder: Path) -> Suite:
         """Return the selected programs in `folder`. Raises UserError if none can be measured."""
-        found = self.found(folder)
-        return self.suite_of(found, discovery.families_left_out(folder, found))
+        return self.suite_of(self.found(folder))
 
-    def suite_of(self, everything: Sequence[Binary], families_left_out: str = "") -> Suite:
+    def suite_of(self, everything: Sequence[Binary]) -> Suite:
         """Select from these programs. Raises UserError, as `suite` does."""
         options = self.options
         wanted = selection.wanted(everything, options.filter, suites=True)
@@ -350,10 +344,6 @@ class Measuring:
         if options.inject:
             selection.require_injected(options.injected_regex, binaries, probe.no_gpu)
         known = machine_context.here(probe.context)
-        if self.at_once > 1:
-            known[GPUS_AT_ONCE] = str(self.at_once)
-        if families_left_out:
-            known[FAMILIES_LEFT_OUT] = families_left_out
         if absent:
             known[NOT_BUILT] = "/".join(absent)
             self.tell_not_built(absent, self._build_remedy)
@@ -409,11 +399,6 @@ class Measuring:
             apart=self.apart,
             unchanged=unchanged,
         )
-        for lane in lanes:
-            for binary in lane.binaries:
-                device = [f"{key}={value}" for key, value in plan.environment.items()]
-                words = command(lane, binary, plan.gpu_arguments, binary.names)
-                self.echo(f"$ {shlex.join([*device, *words])}")
         for line in progress.new_faults(lanes, self.reported):
             self.note(line)
         with progress.RunProgress(plan, self.notes) as observer:
@@ -451,7 +436,3 @@ class Measuring:
     def tell_budget(self) -> None:
         if told := self.budget.told:
             self.note(told)
-
-    def echo(self, line: str) -> None:
-        if self.options.verbose:
-            self.note(line.rstrip())

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
+from warpgauge.records.sessions import FEWEST_OF_A_PASS
 
 # Seven process medians per side let a t test detect 0.3 % of device time. Three suffice for
-# screening and for a quick run; with fewer, all may be outliers (`screening`).
+# screening; with fewer, all may be outliers (`screening`).
 PROCESSES, QUICK_PROCESSES = 7, 3
 
 # Rounds of pairs before the first look and before the last, after which open rows stay open.
@@ -29,6 +30,11 @@ def schedule(first: int = FIRST_LOOK) -> list[int]:
     return looks
 
 
+def new_seed() -> int:
+    """Return a seed for the order of a run: each has its own."""
+    return random.SystemRandom().getrandbits(32)
+
+
 def _even(rounds: float) -> int:
     return 2 * math.ceil(rounds / 2)
 
@@ -38,7 +44,6 @@ class MeasurementOptions:
     """What to build and run, how often, where, and what to compare it with."""
 
     filter: str
-    programs: str  # the REGEX of --programs
     suite: str
     processes: int | None
     build_dir: Path | None  # build folder of another project, or of a file
@@ -48,7 +53,6 @@ class MeasurementOptions:
     device: int | str | None
     against: str
     confirm: bool
-    quick: bool  # stop at the fewest pairs that can report a change
     record: bool
     inject: str
     budget_s: float | None
@@ -56,8 +60,6 @@ class MeasurementOptions:
     timeout_s: float
     isolate: str  # programs: "always", "auto" (where the machine can), or "" (never)
     build: bool
-    verbose: bool
-    why: bool  # explain regressions
 
     @property
     def project(self) -> Path | None:
@@ -67,15 +69,11 @@ class MeasurementOptions:
     @property
     def schedule(self) -> list[int]:
         """The rounds of pairs after which to look, all even."""
-        looks = schedule(self.processes or FIRST_LOOK)
-        if not self.quick:
-            return looks
-        early = [look for look in looks if look < FEWEST_OF_A_CHANGE]
-        return [*early, max(looks[0], FEWEST_OF_A_CHANGE)]
+        return schedule(self.processes or FIRST_LOOK)
 
     def screening(self, *, confirms: bool) -> int:
         """Return the processes of a run without pairs; `confirms` says whether pairs may follow."""
-        few = confirms or self.budget_s is not None or self.quick
+        few = confirms or self.budget_s is not None
         return self.processes or (QUICK_PROCESSES if few else PROCESSES)
 
     @property

@@ -27,6 +27,9 @@ from warpgauge.system.text import inert, listed, quoted, typed
 # Characters with a special meaning in both POSIX extended and Python expressions.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
 
+# The literal text with which an expression begins, without a character that may be repeated.
+_BEGIN = re.compile(r"\^([\w/]*)(?![\w/?*{])")
+
 # Longest filter in bytes: Linux allows 128 KiB per argument, and std::regex 100,000 states.
 LONGEST_FILTER = 32 * 1024
 
@@ -42,10 +45,33 @@ def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:
 def chosen(everything: Iterable[Binary], filter: str, option: str = "--filter") -> list[Binary]:
     """Return the programs with the benchmarks that `filter` selects; may be empty.
 
-    A program that cannot be listed stays, since its benchmarks are unknown.
+    A program that cannot be listed stays, since its benchmarks are unknown; one that is not built
+    only if the filter may match its family.
     """
     found = [replace(one, names=matching(filter, one.names, option)) for one in everything]
-    return [one for one in found if one.names or one.fault is not None]
+    return [
+        one
+        for one in found
+        if one.names or (one.fault and (one.is_built or may_match(filter, one.family)))
+    ]
+
+
+def may_match(filter: str, family: str) -> bool:
+    """Return whether `filter` may select a benchmark of `family`, whose names are unknown.
+
+    It does not if each of its alternatives begins like the names of other families: ``^gemm/``.
+    """
+    negated, start = filter.startswith("-"), f"{family}/"
+    if negated:
+        return "$" in filter or not matching(filter[1:], [start])
+    flat, count = filter, 1
+    while count:  # a group may stand for anything
+        flat, count = re.subn(r"\([^()]*\)", ".", flat)
+    begins = [_BEGIN.match(part) for part in flat.split("|")]
+    return any(
+        begin is None or begin[1].startswith(start) or start.startswith(begin[1])
+        for begin in begins
+    )
 
 
 def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -> list[Binary]:

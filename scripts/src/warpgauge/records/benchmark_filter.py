@@ -25,9 +25,8 @@ if TYPE_CHECKING:  # what only filters names needs nothing but Python
 # [:alpha:], [.a.], [=a=]; \d and \b; a backslash in brackets; (?:...); x*? and x++.
 _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}][?+*]")
 
-# Key of a run's context: the families that --programs left out, separated by slashes.
-FAMILIES_LEFT_OUT = "families_left_out"
-NOT_BUILT = "not_built"  # and those whose programs were not built
+# Key of a run's context: the families whose programs were not built, separated by slashes.
+NOT_BUILT = "not_built"
 
 # A confirmation run is filtered by the names of all benchmarks that it measured: a long text.
 _LONGEST_SHOWN = 300
@@ -37,7 +36,7 @@ class Request:
     """The selection of benchmarks by the comparison's `filter` and by the candidate's own run.
 
     A run of the default suite is not expected to have the full suite's benchmarks in `baseline`,
-    and no run those of programs that --programs left out, or that were not built.
+    and no run those of programs that were not built.
 
     Filters are regular expressions found anywhere in a name. A leading ``-`` negates, and ``all``
     selects all, as with Google Benchmark's --benchmark_filter.
@@ -51,14 +50,12 @@ class Request:
         self._names = {*candidate.rows}
         if baseline is not None and _own_filters(baseline) == self._own:  # a base, in pairs
             self._names |= baseline.rows.keys()
-        # The benchmarks of the baseline that the candidate's suite, --programs, or its build lacks.
-        self.of_full_suite = self.of_programs = self.not_built = frozenset[str]()
+        # The benchmarks of the baseline that the candidate's suite or its build lacks.
+        self.of_full_suite = self.not_built = frozenset[str]()
         if baseline is not None:
-            self.of_programs = _of_families(FAMILIES_LEFT_OUT, baseline, candidate)
-            self.not_built = _of_families(NOT_BUILT, baseline, candidate)
-            others = self.of_programs | self.not_built
-            self.of_full_suite = _not_run(baseline, candidate) - others
-        self.left_out = self.of_full_suite | self.of_programs | self.not_built
+            self.not_built = _not_built(baseline, candidate)
+            self.of_full_suite = _not_run(baseline, candidate) - self.not_built
+        self.left_out = self.of_full_suite | self.not_built
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
         for own in self._own:
@@ -156,12 +153,9 @@ def _not_run(baseline: Record, candidate: Record) -> frozenset[str]:
     )
 
 
-def _of_families(key: str, baseline: Record, candidate: Record) -> frozenset[str]:
-    """Return benchmarks in `baseline` of the families that all runs of `candidate` have as `key`.
-
-    No run of the candidate ran their programs.
-    """
-    texts = [session.context.get(key, "") for session in candidate.sessions.values()]
+def _not_built(baseline: Record, candidate: Record) -> frozenset[str]:
+    """Return benchmarks in `baseline` whose programs were not built in any run of `candidate`."""
+    texts = [session.context.get(NOT_BUILT, "") for session in candidate.sessions.values()]
     families = frozenset.intersection(*(frozenset(text.split("/")) for text in texts)) - {""}
     missing = baseline.rows.keys() - candidate.rows.keys()
     return frozenset(name for name in missing if name.split("/", 1)[0] in families)

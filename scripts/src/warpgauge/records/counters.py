@@ -65,9 +65,6 @@ FLAWS = (L2_SET_ASIDE, HOST_NODES, BEYOND_CEILING)
 LIMIT = "limit_fraction"
 _MOST_OF_BYTES, _MOST_OF_FLOPS = 1.25, 1.35
 
-# In the context: how many GPUs of the machine were measured at the same time, if more than one.
-GPUS_AT_ONCE = "gpus_at_once"
-
 # How many processes of a run do not count because the GPU was disturbed in them.
 LEFT_OUT = "processes_left_out"
 

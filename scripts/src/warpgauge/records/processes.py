@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from warpgauge.records.counters import GPUS_AT_ONCE, Clock, combined
+from warpgauge.records.counters import Clock, combined
 from warpgauge.records.model import PROCESSES, Record, Session, Source
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last, only_session
@@ -19,7 +19,7 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.text import plural, quoted
 
 # Keys that decide whether a side may be compared at all. The files of a side must agree on them.
-_ALIKE = ("gpu_name", "build_type", "inject", GPUS_AT_ONCE)
+_ALIKE = ("gpu_name", "build_type", "inject")
 
 
 def are_processes(records: Sequence[Record]) -> bool:

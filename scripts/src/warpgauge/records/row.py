@@ -63,7 +63,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     `contradicted` means that the file's own summary differs from the times. `iterations` are those
     of all processes, `cpu_seconds` the CPU time per iteration: 0 if unknown.
     `machine_code` is a digest of its kernels' code and launches; empty if unknown.
-    `why` explains a slowdown of the candidate, if the run looked into it (--why).
+    `why` explains a slowdown of the candidate, if the run looked into it.
     """
 
     name: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpgauge.records import counters
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import BASELINES, BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
+from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.markdown_text import prose
@@ -59,13 +59,12 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     failed = [row for row in rows.values() if row.error is not None and not row.skipped]
     errors = {one.name: one for one in _of(comparison, Outcome.ERROR)}
     for row in failed if ours and not is_refused else ():
-        if row.name in errors and row.counters.get(counters.NOT_LISTED):
+        listed = not row.counters.get(counters.NOT_LISTED)
+        if row.name in errors and not listed and is_other_project(comparison):
             words = "Correct the program, or leave it out"
             if not is_harmless(row.name):
                 return (Step(f"{words} with --programs."),)
-            prefix = "" if is_other_project(comparison) else "(bench_)?"
-            without = f"{_measured(comparison)} --programs='-^{prefix}{row.name}$'"
-            return (Step(f"{words}:", without),)
+            return (Step(f"{words}:", f"{_measured(comparison)} --programs='-^{row.name}$'"),)
         if row.name in errors:
             again = _command(comparison, [errors[row.name]])
             return (Step("To reproduce the failure:", again),)
@@ -170,10 +169,9 @@ def _bench(run: Record) -> str:
     """Return the command that measured a run, also for another project's programs."""
     context = newest(run).context
     words = ["scripts/bench"]
-    for options, key in ((["--build-dir"], BUILD_DIR), (["--kernels"], MANIFEST), ([], FILE)):
-        if key in context and BASELINES in context:
+    for options, key in ((["--build-dir"], BUILD_DIR), ([], MANIFEST), ([], FILE)):
+        if key in context:
             words += [*options, _folder(context[key], key.upper())]
-            words += ["--baselines", _folder(context[BASELINES], "BASELINES")]
     return shlex.join(words)
 
 

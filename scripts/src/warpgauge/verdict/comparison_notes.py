@@ -92,9 +92,6 @@ def of(
     for families in sorted({context[NOT_BUILT] for context in contexts if context.get(NOT_BUILT)}):
         count = plural(len(request.not_built), "benchmark")
         yield Note(NOT_BUILT, f"Not built: {foreign(families.replace('/', ', '))} ({count}).")
-    if request.of_programs:
-        count = plural(len(request.of_programs), "benchmark")
-        yield Note("of_programs", f"{count} skipped by {foreign('--programs')}.")
 
 
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:

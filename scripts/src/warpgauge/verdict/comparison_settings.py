@@ -32,9 +32,9 @@ class ComparisonSettings:
     `filter` is a regular expression, as in `Request`. `minimum_effect` overrides the `policy` and
     the table in `comparability`. `alpha` is the probability of any false alarm on unchanged code,
     `bound_confidence` the confidence of the bounds of pairs. `process_scatter` is the assumed
-    standard deviation of the log ratio of two processes, used if a side is a plain file. With
-    `fail_on_resources` an operation that takes more resources regresses whatever its time. `allow`
-    lists the waived prohibitions. `today` is the date for the policy's entries and the baseline.
+    standard deviation of the log ratio of two processes, used if a side is a plain file.
+    `allow` lists the waived prohibitions. `today` is the date for the policy's entries and the
+    baseline.
     """
 
     filter: str | None = None
@@ -42,7 +42,6 @@ class ComparisonSettings:
     alpha: float = ALPHA
     bound_confidence: float = BOUND_CONFIDENCE
     process_scatter: float = PROCESS_SCATTER
-    fail_on_resources: bool = False
     allow: frozenset[Override] = frozenset()
     policy: Policy | None = None
     today: date = date.min

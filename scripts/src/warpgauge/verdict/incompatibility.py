@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import (
     BEYOND_CEILING,
-    GPUS_AT_ONCE,
     HOST_NODES,
-    KERNELS,
     L2_SET_ASIDE,
     OTHER_PROCESSES,
     SM_CLOCK,
     THROTTLED,
-    Clock,
 )
 from warpgauge.records.model import PROGRAMS, Record, Session, Source
 from warpgauge.records.sessions import newest_last
@@ -55,7 +52,6 @@ class Override(Enum):
     L2_SET_ASIDE = ("l2-set-aside", "part of the L2 was set aside for persisting accesses")
     HOST_NODES = ("host-nodes", "host functions ran in work that was timed on the device")
     BEYOND_CEILING = ("beyond-ceiling", "it claims more than the measured peak of the GPU")
-    PARALLEL = ("parallel", "other GPUs of the machine were measured at the same time")
     TIMING = ("timing", "one side was timed by the device's clock, the other by the host's")
 
     def __init__(self, word: str, although: str) -> None:
@@ -201,12 +197,6 @@ def disturbances(row: Row, sessions: Mapping[str, Session]) -> list[Incompatibil
     if row.error is not None:
         return []
     found = []
-    at_once = max((_gpus_at_once(sessions[key]) for key in row.process_medians), default=1)
-    # The host affects host times, and operations without kernels, which copy memory.
-    shares_the_host = row.clock is Clock.HOST or row.counters.get(KERNELS) == 0.0
-    if at_once > 1 and shares_the_host:
-        fault = f"{at_once} GPUs were measured at once; they share CPU, host memory and bus"
-        found.append(Incompatibility(Override.PARALLEL, fault, remedy="omit --parallel"))
     for counter, (override, fault_of, remedy) in _SEEN.items():
         if (value := row.counters.get(counter, 0.0)) > 0.0:
             fault = fault_of(value) + (_lowered(row, sessions) if counter == THROTTLED else "")
@@ -221,11 +211,6 @@ def disturbed(row: Row, sessions: Mapping[str, Session]) -> tuple[str, str] | No
         return None
     remedies = ", ".join(one.remedy for one in found)
     return " and ".join(one.fact for one in found), f"{remedies}, then measure again"
-
-
-def _gpus_at_once(session: Session) -> int:
-    count = session.context.get(GPUS_AT_ONCE, "")
-    return int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 1
 
 
 def _lowered(row: Row, sessions: Mapping[str, Session]) -> str:

@@ -104,13 +104,7 @@ def _under_policy(
         in_part = several_gpus or any(map(search, request.left_out))
         return not in_part or any(map(search, names))
 
-    verdicts, notes = policy.apply(
-        settings.policy,
-        comparison.verdicts,
-        asked,
-        settings.today,
-        resources_fail=settings.fail_on_resources,
-    )
+    verdicts, notes = policy.apply(settings.policy, comparison.verdicts, asked, settings.today)
     return replace(comparison, verdicts=verdicts, notes=(*notes, *comparison.notes))
 
 

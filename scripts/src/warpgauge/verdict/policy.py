@@ -32,6 +32,7 @@ from warpgauge.verdict.comparison import UNMEASURED, Outcome, Verdict
 from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK, Note, listed
 
 FILE_NAME = "policy.toml"
+FAIL_ON_RESOURCES = "fail_on_resources"
 WARNING_DAYS = 14  # before an entry expires: time to fix the slowdown or to renew the entry
 LARGEST_PERCENT = 1000
 
@@ -99,13 +100,17 @@ def last_matching(entries: Sequence[E], name: str) -> E | None:
 
 @dataclass(frozen=True)
 class Policy:
-    """The entries of one file, in its order."""
+    """The entries of one file, in its order.
+
+    With `fail_on_resources` an operation that takes more resources regresses whatever its time.
+    """
 
     path: Path
     minimum_effects: tuple[MinimumEffect, ...] = ()
     required: tuple[Required, ...] = ()
     expected: tuple[Expected, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    fail_on_resources: bool = False
 
     @property
     def name(self) -> str:
@@ -177,13 +182,18 @@ def load(path: Path) -> Policy:
     """Return the policy in a file. Raise UserError that names the faulty entry."""
     top = contract.read_toml(path)
     kinds = (MinimumEffect, Tolerance, Required, Expected)
-    refuse_unknown(top, [one.kind for one in kinds], Place(path), "table")
+    known = [FAIL_ON_RESOURCES, *(one.kind for one in kinds)]
+    refuse_unknown(top, known, Place(path), "key")
+    resources = top.get(FAIL_ON_RESOURCES, False)
+    if not isinstance(resources, bool):
+        raise Place(path).error(f"'{FAIL_ON_RESOURCES}' is not true or false", "correct it")
     return Policy(
         path,
         minimum_effects=_entries(top, MinimumEffect, path),
         tolerances=_entries(top, Tolerance, path),
         required=_entries(top, Required, path),
         expected=_entries(top, Expected, path),
+        fail_on_resources=resources,
     )
 
 
@@ -231,15 +241,13 @@ def apply(
     verdicts: Sequence[Verdict],
     asked: Callable[[str], bool],
     today: date,
-    *,
-    resources_fail: bool = False,
 ) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
     """Apply the expected and required entries to verdicts that are otherwise final.
 
     Return the verdicts, and notes on the policy. The rule has already accepted what is below the
     policy's minimum effect. `asked` tells whether this comparison covers all that a pattern may
-    match; otherwise nothing is reported as missing or unused. With `resources_fail` a REGRESSION
-    may be due to resources, which only an entry with `resources` accepts.
+    match; otherwise nothing is reported as missing or unused. If resources fail, a REGRESSION may
+    be due to them, which only an entry with `resources` accepts.
     """
     unexpired = [one for one in policy.expected if today <= one.expires]
     needed: set[int] = set()
@@ -249,7 +257,7 @@ def apply(
         if entry is not None and verdict.outcome in _MAY_NEED:
             needed.add(entry.number)
             if verdict.outcome is Outcome.REGRESSION:
-                verdict = _expected(verdict, entry, resources_fail)
+                verdict = _expected(verdict, entry, policy.fail_on_resources)
         judged[verdict.name] = verdict
     notes: tuple[Note, ...] = ()
     if held_back := [verdict.name for verdict in verdicts if verdict.accepted]:

@@ -168,7 +168,8 @@ class Rule:
             counters=counters,
             baseline_counters=pairing.baseline.counters,
         )
-        return _gated(verdict) if self.settings.fail_on_resources else verdict
+        policy = self.settings.policy
+        return _gated(verdict) if policy is not None and policy.fail_on_resources else verdict
 
     def _within(self, pairing: Pairing, own: int) -> str:
         """Return what the repetitions say of these two processes alone, or "" without any."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why benchmarks became slower: a requested one, or (--why) every confirmed regression.
+"""Why benchmarks became slower: a requested one, or every regression that pairs found.
 
 The evidence of both sides is gathered and weighed. Without a time, only machine code is compared.
 """

@@ -81,7 +81,6 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
         annotations = Path(own) / "annotations.txt"
         command += [
-            "--why",
             "--isolate=auto",
             *options.further,
             f"--out={run}",

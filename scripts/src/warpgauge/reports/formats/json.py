@@ -105,7 +105,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     differ, likely causes that have no noise. `same_machine_code`: whether both sides run the same
     kernels, launched alike. If so, the cause is outside them, and the outcome stands; null if
     unknown. `control`: it measures the machine, not the code, and is not judged. `why`: the cause
-    of a regression that was investigated (--why), else null. `counters` are the candidate's, each
+    of a regression that was investigated, else null. `counters` are the candidate's, each
     in the unit that ends its name (bytes_per_second, sm_clock_hz); limit_fraction is a fraction.
     `baseline_counters` are the baseline's, empty if nothing was compared.
     """

@@ -267,7 +267,7 @@ def _left_out(counts: Mapping[str, int]) -> str:
     them = (f"{count:,} {noun.format(s='s' * (count != 1))}" for noun, count in counts.items())
     return (
         f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
-        "CANDIDATE --all` and `--format json=FILE` list everything.\n\n"
+        "CANDIDATE --verbose` and `--format json=FILE` list everything.\n\n"
     )
 
 

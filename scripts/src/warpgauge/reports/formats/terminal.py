@@ -37,7 +37,7 @@ from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, 
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 
-# The longest note shown without --verbose, in characters: two lines.
+# The longest note shown unless all are asked for, in characters: two lines.
 _LONGEST_NOTE = 200
 
 # Styles by the words of verdicts; all other rows were not measured.
@@ -97,7 +97,7 @@ def render(
     if verbose and decision:
         print_text(console, f"\n{decision}", style="dim")
     if hidden:
-        print_text(console, f"\n--verbose shows {' and '.join(hidden)}.", style="dim")
+        print_text(console, f"\n--format terminal=FILE has {' and '.join(hidden)}.", style="dim")
     for index, step in enumerate(next_step(comparison)):
         print_text(console, Text(("" if index else "\n") + step.words, "bold"))
         if step.command:
