@@ -9,8 +9,10 @@ installs nothing.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
 
@@ -87,6 +89,8 @@ CI = {
 def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Python 3.8
     """Run the command that `argv` names, and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        return _complete(words)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     ci = words[:1] == ["ci"]
@@ -110,6 +114,30 @@ def command_line(name: str) -> ArgumentParser:
         what = f"{command.summary[0].upper()}{command.summary[1:]}."
         parser = _imported("arguments.Parser")(prog=f"warpgauge ci {own}", description=what)
     return parser
+
+
+def _complete(words: Sequence[str]) -> int:
+    """Tell the shell how a command line may go on, in a process of its own; argcomplete ends it.
+
+    `words` is the command whose options are completed, if that is known.
+    """
+    typed = os.environ.get("COMP_LINE", "").split()
+
+    def add_commands(parser: ArgumentParser, commands: Mapping[str, Command], prefix: str) -> None:
+        inner = parser.add_subparsers()
+        for name in commands:
+            own = [command_line(f"{prefix}{name}")] if name in typed else []
+            inner.add_parser(name, parents=own, add_help=False)
+        if commands is COMMANDS:
+            add_commands(inner.add_parser("ci", add_help=False), CI, "ci.")
+
+    with suppress(ImportError, UserError):
+        environment.ensure(("argcomplete",), make=False)
+        parser = command_line(words[0]) if words else ArgumentParser()
+        if not words:
+            add_commands(parser, COMMANDS, "")
+        importlib.import_module("argcomplete").autocomplete(parser)
+    return 1
 
 
 def _run(name: str, command: Command, argv: Sequence[str]) -> int:
@@ -147,7 +175,7 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
             *lines,
-            *("", f"`{prog} COMMAND --help` shows the usual options of a command, --help-all all,"),
-            "`warpgauge --version` the version.",
+            *("", f"`{prog} COMMAND --help` shows the options of a command, --help-all also those"),
+            "that are rare, `warpgauge --version` the version.",
         ]
     )

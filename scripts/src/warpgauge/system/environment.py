@@ -36,11 +36,11 @@ TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 STAMP = "warpgauge-lock-sha256"
 
 
-def ensure(packages: Sequence[str], clone: Path | None = CLONE) -> None:
+def ensure(packages: Sequence[str], clone: Path | None = CLONE, *, make: bool = True) -> None:
     """Return if this interpreter can import `packages`; otherwise run this command again in .venv.
 
     In a clone, a missing, incomplete or outdated .venv is made from the lock file; a second command
-    waits. Raises UserError if that is not possible.
+    waits. Unless that is to be made, return although packages are missing. Raises UserError.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise UserError(
@@ -50,6 +50,8 @@ def ensure(packages: Sequence[str], clone: Path | None = CLONE) -> None:
     missing = [name for name in packages if not _importable(name)]
     if not missing:
         return
+    if not make and (clone is None or not _is_complete(clone / ".venv", _digest(clone))):
+        return
     lacks = f"this Python does not have {', '.join(missing)}"
     if clone is None:
         raise UserError(
@@ -57,7 +59,7 @@ def ensure(packages: Sequence[str], clone: Path | None = CLONE) -> None:
         )
     venv = clone / ".venv"
     python = venv / "bin" / "python"
-    digest = hashlib.sha256((clone / LOCK).read_bytes()).hexdigest()
+    digest = _digest(clone)
     if Path(sys.prefix).resolve() == venv.resolve() and _is_complete(venv, digest):
         raise UserError(f"{lacks}: remove the folder {venv} and run this again")
     try:
@@ -68,6 +70,10 @@ def ensure(packages: Sequence[str], clone: Path | None = CLONE) -> None:
         raise UserError(f"{lacks}, and {venv} cannot be made: {fault}") from fault
     sys.stdout.flush()
     os.execv(python, [str(python), *sys.argv])
+
+
+def _digest(clone: Path) -> str:
+    return hashlib.sha256((clone / LOCK).read_bytes()).hexdigest()
 
 
 def _importable(name: str) -> bool:
