@@ -76,7 +76,8 @@ def commands() -> str:
     named = [*main.COMMANDS, *(f"ci.{name}" for name in main.CI)]
     shown = [help for name in named for help in helps(main.command_line(name))]
     parts = [f"## {prog.partition(' ')[2]}\n\n```\n{text}```\n" for prog, text in shown]
-    return "\n".join(["# Commands\n", "As `warpgauge COMMAND --help-all` prints them.\n", *parts])
+    first = "As `warpgauge COMMAND --help` prints them, with rare options.\n"
+    return "\n".join(["# Commands\n", first, *parts])
 
 
 def helps(parser: ArgumentParser) -> Iterator[tuple[str, str]]:

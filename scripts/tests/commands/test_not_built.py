@@ -70,7 +70,7 @@ def test_they_are_not_recorded(recorded: Repository) -> None:
 
 
 def test_where_nothing_of_a_filter_is_built_nothing_is_measured(recorded: Repository) -> None:
-    with pytest.raises(UserError, match="bench_cache is not built") as caught:
+    with pytest.raises(UserError, match="bench_gemm is not built") as caught:
         recorded.bench("--no-build", "--filter=^gemm/")
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
@@ -80,7 +80,7 @@ def test_where_nothing_of_a_filter_is_built_nothing_is_measured(recorded: Reposi
     [
         (explain.main, ["gemm/a"]),
         (explain.main, ["gemm/a", "--against=HEAD"]),
-        (sweep.main, ["gemm", "--x=n"]),
+        (sweep.main, ["gemm", "--axis=n"]),
         (evaluate.main, ["gemm/a", "sync/busy"]),
     ],
 )

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Sequence
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from multiprocessing.context import ForkContext
 from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
-from warpgauge.commands import measuring_lines, worker_processes
+from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction, refuse_together
-from warpgauge.commands.measuring_command import Options, options_of, print_names
+from warpgauge.commands.measuring_command import Options, options_of
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
 from warpgauge.measure import discovery, journal, manifest, selection
 from warpgauge.measure.discovery import Probe
@@ -19,12 +24,15 @@ from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.view import EXIT_MEANINGS
-from warpgauge.system.entry_point import name_of
+from warpgauge.system import entry_point, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 
 _MANIFEST = f"a manifest (*{MANIFEST})"
+
+Work = Callable[[], int]
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # Formats that cannot be written to one stream twice.
 _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
@@ -110,7 +118,7 @@ def _listed(one: Bench) -> ExitStatus:
     """Print the names that `one` would measure, without a build. Raises UserError."""
     options = one.options
     if one.kernels is not None:  # known without a build
-        print_names(selection.required(options.filter, [case.name for case in one.kernels.cases]))
+        _print(selection.required(options.filter, [case.name for case in one.kernels.cases]))
         return ExitStatus.OK
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
@@ -129,8 +137,17 @@ def _listed(one: Bench) -> ExitStatus:
         built = [binary for binary in everything if binary.is_built]
         if absent and not any(binary.names for binary in selection.chosen(built, options.filter)):
             return ExitStatus.NOT_MEASURED
-        status = one.print_names(selection.wanted(built, options.filter, suites=True))
-        return ExitStatus.NOT_MEASURED if absent else status
+        programs = selection.wanted(built, options.filter, suites=True)
+        _print(name for program in programs for name in program.names)
+        faulty = [program for program in programs if program.fault is not None]
+        for program in faulty:
+            measuring.note(inert(f"{program.path.name}: {program.fault}"))
+        return ExitStatus.NOT_MEASURED if absent or faulty else ExitStatus.OK
+
+
+def _print(names: Iterable[str]) -> None:
+    """Print each name once, one per line."""
+    streams.write("".join(f"{inert(name)}\n" for name in dict.fromkeys(names)))
 
 
 def on_every_gpu(one: Bench) -> ExitStatus:
@@ -158,11 +175,11 @@ def on_every_gpu(one: Bench) -> ExitStatus:
             together = "Measuring the programs that need several GPUs, on all GPUs together"
             alone = f"GPU {number} of {count}: {device}"
             print_line(one.notes, alone if is_one(device) else together)
-            status = worker_processes.status_of(part.run)
+            status = status_of(part.run)
             try:
                 statuses[device] = ExitStatus(status)
             except ValueError:
-                by = name_of(-status if status < 0 else status - 128)
+                by = entry_point.name_of(-status if status < 0 else status - 128)
                 print_line(one.notes, f"{name}: its scripts/bench was ended by {by}")
                 statuses[device] = ExitStatus.NOT_MEASURED
     one.results.rule("all GPUs", characters="=")
@@ -215,6 +232,46 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
             why = inert("; ".join(probe.faults) or "the driver reports no UUID")
             faults.append(f"device {index} is not measured: {why}")
     return gpus, faults
+
+
+def status_of(work: Work) -> int:
+    """Run `work` in a process that shares our streams; return its status, as in subprocess.
+
+    An interrupt ends it, and it does not outlive this process.
+    """
+    process = ForkContext().Process(target=_run, args=(work, os.getpid()))
+    process.start()
+    try:
+        process.join()
+    except BaseException:
+        process.terminate()
+        process.join()
+        raise
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def _run(work: Work, parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Ctrl-C reaches our parent, too, which passes it on once.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = int(ExitStatus.NOT_MEASURED)
+    try:
+        if os.getppid() == parent:  # it may have died before the call of prctl
+            status = entry_point.run("bench", lambda: _interruptible(work))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # raised outside of the entry point, which would report it
+        os.write(2, traceback.format_exc().encode(errors="replace"))
+    finally:
+        os._exit(status)
+
+
+def _interruptible(work: Work) -> int:
+    try:
+        return work()
+    except KeyboardInterrupt as stop:
+        return entry_point.status_of(stop)
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
@@ -23,19 +23,17 @@ from warpgauge.commands.output_file import check_file
 from warpgauge.measure import gpu_watch, python_file, run_file
 from warpgauge.measure import options as measurement
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
-from warpgauge.measure.discovery import Binary
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log, streams
+from warpgauge.system import command_log
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
-from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
@@ -163,11 +161,6 @@ def named_after(folder: Path, now: datetime) -> RunPaths:
     return RunPaths(folder / f"{stem}.json")
 
 
-def print_names(names: Iterable[str]) -> None:
-    """Print each name once, one per line."""
-    streams.write("".join(f"{inert(name)}\n" for name in dict.fromkeys(names)))
-
-
 @dataclass(frozen=True)
 class MeasuringCommand:
     """One invocation: its options, the repository, and the words of the command line."""
@@ -266,14 +259,6 @@ class MeasuringCommand:
         if both.stop is not None:
             raise both.stop
         return status
-
-    def print_names(self, programs: Sequence[Binary]) -> ExitStatus:
-        """Print the benchmarks of `programs`, one per line; a listing error is NOT_MEASURED."""
-        print_names(name for program in programs for name in program.names)
-        faults = [f"{one.path.name}: {one.fault}" for one in programs if one.fault is not None]
-        for fault in dict.fromkeys(faults):  # two sides may have the same
-            print_line(self.notes, inert(fault))
-        return ExitStatus.NOT_MEASURED if faults else ExitStatus.OK
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
         """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""

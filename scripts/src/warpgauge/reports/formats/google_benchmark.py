@@ -9,18 +9,23 @@ without a list of caches.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest
-from warpgauge.reports.exports import NS, exported, left_out
 from warpgauge.reports.format import Format
-from warpgauge.verdict.comparison import Comparison, Verdict
+from warpgauge.system.text import named
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
+_NS = 1e9
+# Bencher reads a time as a decimal of 28 digits, of which this range leaves seven.
+_SHORTEST_NS, _LONGEST_NS = 1e-20, 1e28
 _MARK = "warpgauge_export"  # context key of our files in this format
 _NAME = "google_benchmark"
 _LONGEST_NAME = 1024  # that Bencher reads, in bytes
@@ -67,11 +72,41 @@ def _row(verdict: Verdict, row: Row | None) -> dict[str, object]:
         "repetition_index": 0,
         "threads": 1,
         "iterations": row.iterations if row else 0,
-        "real_time": (verdict.candidate_seconds or 0.0) * NS,
-        "cpu_time": number_or_zero(row.cpu_seconds * NS) if row else 0.0,
+        "real_time": (verdict.candidate_seconds or 0.0) * _NS,
+        "cpu_time": number_or_zero(row.cpu_seconds * _NS) if row else 0.0,
         "time_unit": "ns",
         **rates_of(verdict.counters),
     }
+
+
+def exported(comparison: Comparison, longest_name: float = math.inf) -> Comparison:
+    """Return the comparison without benchmarks that are unfit; the others have a time.
+
+    `longest_name` is what a reader takes, in bytes.
+    """
+    kept = tuple(verdict for verdict in comparison.verdicts if not _unfit(verdict, longest_name))
+    return replace(comparison, verdicts=kept)
+
+
+def left_out(comparison: Comparison, longest_name: float = math.inf) -> str:
+    """Return which benchmarks are unfit and why, in words, or "" if none."""
+    expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
+    found: dict[str, list[str]] = {}
+    for verdict in expected:
+        found.setdefault(_unfit(verdict, longest_name), []).append(verdict.name)
+    found.pop("", None)
+    words = "; ".join(f"{named(names)}: {reason}" for reason, names in found.items())
+    return words if expected else "there is no benchmark"
+
+
+def _unfit(verdict: Verdict, longest_name: float) -> str:
+    """Return why a verdict is left out, or ""."""
+    if verdict.candidate_seconds is None:
+        return verdict.outcome.name
+    if len(verdict.name.encode()) > longest_name:
+        return f"its name is longer than the {longest_name} bytes that Bencher reads"
+    ns = verdict.candidate_seconds * _NS
+    return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that can be exported"
 
 
 FORMAT = Format(

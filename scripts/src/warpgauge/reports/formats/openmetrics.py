@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.sessions import newest
-from warpgauge.reports.exports import exported, left_out
 from warpgauge.reports.format import Format
+from warpgauge.reports.formats.google_benchmark import exported, left_out
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work in a fork: whatever becomes of it is told."""
+"""The run of one GPU of several is a fork: whatever becomes of it is told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import pytest
 
-from warpgauge.commands.worker_processes import status_of
+from warpgauge.commands.bench import status_of
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.locks import alone
@@ -77,7 +77,7 @@ def test_a_folder_that_is_held_is_told(capfd: Streams, tmp_path: Path) -> None:
 _CLOSED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from warpgauge.commands import worker_processes
+from warpgauge.commands.bench import status_of
 from warpgauge.system import entry_point
 
 def work():
@@ -85,7 +85,7 @@ def work():
     print("result")
     return 3
 
-sys.exit(entry_point.run("bench", lambda: worker_processes.status_of(work)))
+sys.exit(entry_point.run("bench", lambda: status_of(work)))
 """
 
 
