@@ -39,7 +39,7 @@ void register_plan_of(std::vector<char*>& arguments) {
     register_plan(path);
   } else if (!help) {
     throw std::invalid_argument(
-        "needs --kernels=PLAN, a kernel plan: scripts/bench --kernels FILE.toml writes one");
+        "needs --kernels=PLAN, a kernel plan: scripts/bench FILE.toml writes one");
   }
 }
 

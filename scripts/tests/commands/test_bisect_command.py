@@ -284,3 +284,18 @@ def test_wrong_ends_and_rows_are_one_sentence(history: History) -> None:
         with pytest.raises(UserError, match=why) as caught:
             bisect.main([good, bad, row], history.root)
         assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_a_search_for_other_rows_begins_anew(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.add(FAST)
+    for number in range(1, 5):
+        history.add(slower(3.0) if number >= 3 else FAST, source=str(number))
+    with monkeypatch.context() as patch:
+        patch.setattr(CommitPairs, "left", 0.0)
+        history.bisect("--budget=1s")
+    history.output()
+    with pytest.raises(UserError, match="nothing is slower in"):
+        history.bisect(rows=(IDLE,))
+    assert "Continuing" not in history.output()[1]

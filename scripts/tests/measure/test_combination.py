@@ -115,7 +115,7 @@ def test_what_would_decide_what_stays_open_is_named() -> None:
     elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(build_dir="b"))
     assert "run scripts/warpgauge ab, or record" in str(unconfirmed(elsewhere, "no commit").method)
     elsewhere = replace(comparison(a=Outcome.INCONCLUSIVE), candidate=record(manifest="k.toml"))
-    remedy = "run scripts/bench --kernels FILE --budget TIME, or record"
+    remedy = "run scripts/bench FILE.toml --budget TIME, or record"
     assert remedy in str(unconfirmed(elsewhere, "no commit").method)
 
 

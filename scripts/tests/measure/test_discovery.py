@@ -183,3 +183,23 @@ def test_a_program_that_hangs_or_crashes_costs_itself_alone(
     assert crash.fault == "cannot list its benchmarks: bench_crash was killed by SIGSEGV"
     late = "cannot list its benchmarks: bench_hang did not end within 0.5 s and was killed"
     assert hang.fault == late
+
+
+@pytest.mark.parametrize(
+    ("filter", "family", "may"),
+    [
+        ("^gemm/", "gemm", True),
+        ("^gemm/", "cache", False),
+        ("^gemm/(a|b)", "cache", False),
+        ("^gemm/x|^cache/y", "cache", True),
+        ("^(gemm|cache)/", "cache", True),
+        ("^gemms?/", "gemm", True),
+        ("f32", "cache", True),
+        ("", "cache", True),
+        ("-^gemm/", "gemm", False),
+        ("-^gemm/a", "gemm", True),
+        ("-^gemm/", "cache", True),
+    ],
+)
+def test_a_filter_tells_which_families_it_cannot_mean(filter: str, family: str, may: bool) -> None:
+    assert selection.may_match(filter, family) is may

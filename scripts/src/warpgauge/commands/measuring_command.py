@@ -278,10 +278,10 @@ class MeasuringCommand:
         return measuring
 
     def _waiting(self, what: str) -> Callable[[Holder], None]:
-        """Return what to do while another command holds a lock: say so and wait."""
+        """Return what to say while another command holds a lock."""
 
-        def wait(holder: Holder) -> None:
+        def say(holder: Holder) -> None:
             who = f"another {what}" + (f" (pid {holder})" if holder else "")
             print_line(self.notes, f"Waiting for {who} to end ...")
 
-        return wait
+        return say

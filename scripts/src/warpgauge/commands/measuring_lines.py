@@ -142,7 +142,6 @@ def ab() -> Parser:
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --budget 5m")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
-    add(how_long, "--timeout")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     add_comparison_options(rule, usual_policy="none")
@@ -179,7 +178,6 @@ exit status:
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
     _add_pairs(how_long, FEWEST_OF_A_CHANGE, "until every point is decided")
-    add(how_long, "--timeout")
 
     rule = group(parser, "what counts",
         "%(prog)s reduce/sum/f32 reduce/sum_cub/f32 --memory-limit 1GB")
@@ -268,7 +266,8 @@ exit status:
 
 
 def _add_pairs(where: argparse._ActionsContainer, pairs: int, otherwise: str) -> None:
-    """Add the limit of a measurement in pairs; `otherwise` describes the default."""
+    """Add the limits of a measurement in pairs; `otherwise` describes the default budget."""
     add(where, "--budget", help=f"limit of measuring time, e.g. 60s or 5m: measures {pairs} pairs "
         f"of everything, then more of what is still open; default: {otherwise}")
+    add(where, "--timeout")
 # fmt: on
