@@ -50,7 +50,6 @@ def command_line() -> Parser:
     """The options, for --help too."""
     parser = Parser(
         prog="warpgauge fidelity",
-        usual=("--processes",),
         description="Compare replay times with the device's busy time that CUPTI reports in a "
         "separate process. CUPTI slows down the program, so a time is correct if it agrees either "
         "without CUPTI or in the process with it.",

@@ -149,13 +149,6 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
     return parser.add_argument_group(title, f"example: {example}")
 
 
-def python_file(text: str) -> Path:
-    """Parse the name of a file of benchmarks in Python."""
-    if not text.endswith(PYTHON):
-        raise ArgumentTypeError(f"{typed(text)} is no file of benchmarks (*{PYTHON})")
-    return Path(text)
-
-
 def source(text: str) -> Path:
     """Parse the name of a file of benchmarks in Python, or of a manifest of kernels."""
     if not text.endswith((PYTHON, MANIFEST)):
