@@ -85,7 +85,7 @@ def test_a_report_on_standard_output_stands_there_alone(reductions: Repository) 
     swept(reductions, "reduce", "--axis=n", "--format=csv", "--format=svg=a.svg")
     shown = reductions.capsys.readouterr().out
     assert [one["x"] for one in csv.DictReader(shown.splitlines())] == ["64", "128", "64", "128"]
-    again = ["reduce", "--axis=n", "--from", str(*reductions.runs())]
+    again = ["reduce", "--axis=n", str(*reductions.runs())]
     swept(reductions, *again, "--format=svg")
     assert reductions.capsys.readouterr().out == Path("a.svg").read_text()
 
@@ -94,14 +94,14 @@ def test_a_kept_run_is_shown_again_without_measuring(reductions: Repository) -> 
     swept(reductions, "reduce", "--axis=n", "--format=csv=a.csv", "--format=svg=a.svg")
     first = reductions.capsys.readouterr().out
     (path,) = reductions.runs()
-    again = ["reduce", "--axis=n", "--format=csv=b.csv", "--format=svg=b.svg", "--from", str(path)]
+    again = ["reduce", "--axis=n", "--format=csv=b.csv", "--format=svg=b.svg", str(path)]
     assert swept(reductions, *again) is ExitStatus.OK
     assert reductions.capsys.readouterr().out == first
     for one, other in (("a.csv", "b.csv"), ("a.svg", "b.svg")):
         assert Path(one).read_bytes() == Path(other).read_bytes()
     assert swept(reductions, *again) is ExitStatus.OK  # they may be replaced
     assert len(reductions.runs()) == 1
-    only = ["reduce/sum/", "--axis=n", "--format=csv=c.csv", "--from", str(path)]
+    only = ["reduce/sum/", "--axis=n", "--format=csv=c.csv", str(path)]
     swept(reductions, *only)
     assert {one["variant"] for one in rows("c.csv")} == {"reduce/sum/f32"}
 
@@ -191,8 +191,8 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --axis=n=1e-300..1e300", "more than 1000 values"),
         ("words --axis=order", "the axis 'order' of 'words' holds text"),
         ("reduce --axis=n=9999Pi", "is larger than 2^63 - 1"),
-        ("reduce --axis=n=4 --from=a.json", "values of --axis n"),
-        ("reduce --axis=n --from=nowhere.json", "nowhere.json"),
+        ("reduce --axis=n=4 a.json", "values of --axis n"),
+        ("reduce --axis=n nowhere.json", "nowhere.json"),
         ("reduce --axis=n --format=csv=a --format=svg=./a", "written twice"),
         ("reduce --axis=n --format=svg --format=csv", "cannot share standard output"),
         ("reduce --axis=n --format=svg=suite.txt", "the file exists and is no SVG"),
@@ -240,7 +240,7 @@ def test_the_table_fits_the_terminal(
     many = [row(f"gemm/variant_{name}/bf16/n:{n}") for name in "abcdefgh" for n in (512, 1024)]
     many += [failed("gemm/variant_a/bf16/n:2048", "no memory")]
     path = write(tmp_path / "run.json", run(many))
-    sweep.main(["gemm", "--axis=n", "--from", str(path)], tmp_path)
+    sweep.main(["gemm", "--axis=n", str(path)], tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= int(width)
     blocks = {"40": 8, "80": 3, "200": 1}
@@ -266,7 +266,7 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
         ]
         svg = tmp_path / "a.svg"
         path = write(tmp_path / "run.json", run(rows))
-        sweep.main(["f", "--axis=n", "--from", str(path), f"--format=svg={svg}"], tmp_path)
+        sweep.main(["f", "--axis=n", str(path), f"--format=svg={svg}"], tmp_path)
         return _ceilings(svg)
 
     rates = {"bytes_per_second": 1e12}
@@ -329,7 +329,7 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     (path,) = reductions.runs()
     log = path.with_suffix(".log").read_text()
     assert "bench_external --kernels=" in log
-    assert swept(reductions, *asked, "--from", str(path)) is ExitStatus.OK
+    assert swept(reductions, *asked, str(path)) is ExitStatus.OK
     with pytest.raises(UserError, match="no kernel has the axis 'm': their axes are 'n'"):
         swept(reductions, "kernels.toml", "--axis=m")
     with pytest.raises(UserError, match=r"nowhere\.toml"):

@@ -40,7 +40,8 @@ exit status:
   3  nothing regressed, but something is undecided, not measured or not comparable"""
 
 EVERY_GPU = "all"
-MANIFEST, PYTHON = ".toml", ".py"  # suffixes: a manifest of kernels, a file of benchmarks
+# Suffixes of a manifest of kernels, a file of benchmarks, and a run file.
+MANIFEST, PYTHON, RUN = ".toml", ".py", ".json"
 FILE = f"FILE{PYTHON}"
 SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
@@ -157,6 +158,14 @@ def source(text: str) -> Path:
             f"of kernels (*{MANIFEST})"
         )
     return Path(text)
+
+
+def run_among(words: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """Return the run file that is among words, and the others. Raises UserError for a second."""
+    runs = [word for word in words if word.endswith(RUN)]
+    if len(runs) > 1:
+        raise UserError(f"{typed(runs[1])} is one too many: name one run file")
+    return (Path(runs[0]) if runs else None), [word for word in words if word not in runs]
 
 
 def file_among(words: Sequence[str], names: int) -> tuple[Path | None, list[str]]:
@@ -353,8 +362,8 @@ def axis(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def family(text: str) -> str:
-    """Parse a prefix of benchmark names, or the path of a manifest."""
-    if text.endswith(MANIFEST):
+    """Parse a prefix of benchmark names, or the path of a manifest or a run file."""
+    if text.endswith((MANIFEST, RUN)):
         return text
     if not text.strip("/") or not text.isprintable() or text.startswith("/"):
         raise ArgumentTypeError(f"{typed(text)} cannot be the first part of a benchmark name")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines, output_file
-from warpgauge.commands.arguments import FILE, MANIFEST, contradiction, file_among
+from warpgauge.commands.arguments import FILE, MANIFEST, RUN, contradiction, file_among, run_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
@@ -37,7 +37,6 @@ from warpgauge.why.machine_code import architecture_of, listing
 from warpgauge.why.profiling import NCU, NSYS, Profiler, Profiling
 from warpgauge.why.reason import Reason
 
-_RUN = ".json"  # suffix of a run file
 _SHOWN = ("--sass", "--trace", "--ncu", "--nsys")  # options that show one build
 
 _JSON = rb'"format"\s*:\s*"' + re.escape(reason.FORMAT.encode())
@@ -58,11 +57,8 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.explain()
     given = parser.parse_args(argv)
-    runs = [word for word in given.what if word.endswith(_RUN)]
-    if len(runs) > 1:
-        raise UserError(f"{typed(runs[1])} is one too many: name one run file")
-    given.run = Path(runs[0]) if runs else None
-    given.file, names = file_among([word for word in given.what if word not in runs], 1)
+    given.run, words = run_among(given.what)
+    given.file, names = file_among(words, 1)
     given.name = names[0] if names else ""  # of a file, its only benchmark
     given.external = ExternalKernels.single(given.name)
     if given.external is not None:
@@ -240,7 +236,7 @@ class _Comparing:
         elif own.what:
             return None
         else:
-            bases = self.command.runs.glob(f"*-base{_RUN}")
+            bases = self.command.runs.glob(f"*-base{RUN}")
             runs = [(base, base.with_name(base.name.replace("-base", ""))) for base in bases]
         pairs = [two for two in runs if all(path.exists() for path in two)]
         if not pairs:

@@ -200,13 +200,11 @@ def sweep() -> Parser:
     what = group(parser, "what to measure", "%(prog)s reduce/sum --axis n=4Ki..64Mi")
     what.add_argument("what", nargs="+", metavar="WHAT", type=family,
         help="family, first part of benchmark names, manifest of kernels (*.toml), or file of "
-        "benchmarks in Python (*.py)")
+        "benchmarks in Python (*.py); RUN.json shows that run file without measuring")
     what.add_argument("--axis", metavar="NAME[=VALUE,...]", type=axis, required=True, help="the "
         "axis, e.g. n, and its values, e.g. 4096,1Mi or 0.5,1, or a range of doubled values, e.g. "
         "4Ki..64Mi; default: all values of the full suite")
     add(what, "--device", "--build-dir", "--no-build")
-    what.add_argument("--from", dest="measured", metavar="RUN", type=Path, help="show this run "
-        "file or baseline, without measuring")
     add(what, "--processes", help=f"processes per program; default {QUICK_PROCESSES}")
 
     output = group(parser, "output", "%(prog)s reduce --axis n --format csv=sum.csv")

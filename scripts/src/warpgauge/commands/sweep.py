@@ -11,7 +11,14 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import MANIFEST, contradiction, file_among, refuse_together
+from warpgauge.commands.arguments import (
+    MANIFEST,
+    RUN,
+    contradiction,
+    file_among,
+    refuse_together,
+    run_among,
+)
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
@@ -41,6 +48,8 @@ _FORMATS = {
     )
 }
 
+_RUN = f"a run file (*{RUN})"
+
 # Options that are only for measuring.
 _MEASURING = ("--device", "--processes", "--build-dir", "--no-build")
 
@@ -62,12 +71,13 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.sweep()
     given = parser.parse_args(argv)
-    given.file, given.what = file_among(given.what, len(given.what))
+    given.measured, words = run_among(given.what)
+    given.file, given.what = file_among(words, len(words))
     given.axis, given.values = given.axis
     if given.measured is not None:
-        refuse_together(parser.given(given), "--from", *_MEASURING)
+        refuse_together([*parser.given(given), _RUN], _RUN, *_MEASURING)
         if given.values:
-            raise contradiction("--from", f"values of --axis {given.axis}")
+            raise contradiction(_RUN, f"values of --axis {given.axis}")
     return options_of(given, _FORMATS, suite=FULL_SUITE)
 
 
@@ -86,7 +96,8 @@ class _SweepCommand(MeasuringCommand):
         """The families or prefixes of names, without the manifests; of a file, by default all."""
         words = dict.fromkeys(self.options.own.what)
         prefixes = tuple(word for word in words if not word.endswith(MANIFEST))
-        return prefixes or ("",) * (self.options.file is not None)
+        everything = self.options.file is not None or not words
+        return prefixes or ("",) * everything
 
     @cached_property
     def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
