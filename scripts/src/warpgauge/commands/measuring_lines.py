@@ -42,14 +42,16 @@ BASELINES = Path("baselines")
 _BENCH = """\
 Build the benchmarks, run them in fresh processes, write a run file, and compare it
 with the baseline of this GPU model. Benchmarks that do not pass are measured again,
-in pairs with the commit of the baseline."""
+in pairs with the commit of the baseline. What pairs find slower is explained, for at
+most 3 minutes."""
 
 _AB = """\
 Compare two builds of another project's Google Benchmark programs. Every
 executable file in the two folders must be such a program, because it is run.
 Programs of the same name are run in pairs of fresh processes, until every
 benchmark is decided or the budget ends: in lock-step if they were written with
-warpgauge, else in turns (A B, B A, ...)."""
+warpgauge, else in turns (A B, B A, ...). What is slower is explained, for at
+most 3 minutes."""
 
 _EVALUATE = """\
 Check whether a kernel is correct, within memory, and faster than the kernel it
