@@ -64,6 +64,8 @@ COMMANDS = {
 # Other words for a command.
 _SYNONYMS = {"profile": "explain", "why": "explain"}
 
+_APART = ("demo", "fidelity")  # which few users need
+
 # Commands of the workflows, such as `warpgauge ci gate`.
 CI = {
     "gate": Command("measure a pull request, and write a folder to upload", "ci.gate.main"),
@@ -167,14 +169,15 @@ def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) ->
 
 
 def _usage(prog: str, commands: Mapping[str, Command]) -> str:
-    shown = {name: command.summary for name, command in commands.items()}
+    lines = {name: f"  {name:<13}{command.summary}" for name, command in commands.items()}
+    others: list[str] = []
     if commands is COMMANDS:
-        shown["ci"] = "commands for workflows: " + ", ".join(CI)
-    lines = [f"  {name:<13}{summary}" for name, summary in shown.items()]
+        others = ["", "also:", *map(lines.pop, _APART)]
+        others.append(f"  {'ci':<13}commands for workflows: {', '.join(CI)}")
     return "\n".join(
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
-            *lines,
+            *(*lines.values(), *others),
             *("", f"`{prog} COMMAND --help` shows the options of a command, --help-all also those"),
             "that are rare, `warpgauge --version` the version.",
         ]
