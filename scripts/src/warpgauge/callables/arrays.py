@@ -272,7 +272,9 @@ class Torch(Framework):
         flat = torch.empty(len(contents), dtype=torch.uint8)
         if contents:
             flat = torch.frombuffer(contents, dtype=torch.uint8)
-        typed = flat.cuda().roll(-first).view(getattr(torch, described["type"]))
+        flat = flat.cuda()
+        shifted = flat.roll(-first) if first else flat  # which takes as much memory again
+        typed = shifted.view(getattr(torch, described["type"]))
         view = typed.as_strided(described["shape"], described["strides"])
         return view.requires_grad_(described["learns"])
 
@@ -338,7 +340,8 @@ class CuPy(Framework):
     def made(self, described: Description, contents: Bytes, first: int = 0) -> Array:
         import numpy as np  # CuPy has imported it
 
-        flat = self._cupy.roll(self._cupy.asarray(np.frombuffer(contents, "uint8")), -first)
+        flat = self._cupy.asarray(np.frombuffer(contents, "uint8"))
+        flat = self._cupy.roll(flat, -first) if first else flat
         type_ = self._cupy.dtype(described["type"])
         strides = [stride * type_.itemsize for stride in described["strides"]]
         return self._cupy.ndarray(described["shape"], type_, flat.data, strides=strides)
