@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -211,6 +213,31 @@ def test_a_second_connection_spoils_the_side_and_garbage_ends_its_own(
             assert "did not see" in control.ask({"side": "base"})[0]["faults"][0]
 
 
+def test_of_many_further_connections_only_the_first_is_waited_for(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    monkeypatch.setattr(Channel, "ends_within", lambda own, seconds: waits.append(seconds))
+    path = files.write("base.py", BASE)
+    with evaluating.serving(files.folder, path), ExitStack() as held:
+        for number in range(4):
+            mine = held.enter_context(socket.socket(socket.AF_UNIX))
+            mine.settimeout(60)
+            mine.connect(str(files.folder / "checker.socket"))
+            with pytest.raises(UserError, match="one connection") if number else nullcontext():
+                Channel(mine).ask({"side": "candidate"})
+    assert waits == [checker.PATIENCE_S, 0.0, 0.0]
+
+
+def test_a_process_that_was_killed_before_it_received_all_has_ended() -> None:
+    one, other = map(Channel, socket.socketpair())
+    one.send({"arguments": []})
+    assert not one.ends_within(0)
+    other.close()
+    assert one.ends_within(0)
+    one.close()
+
+
 def test_the_reference_gets_double_precision_and_has_its_tolerance(files: Files) -> None:
     reference = """
 def reference(x, i):
@@ -340,6 +367,18 @@ def test_the_example_of_the_page_is_right(files: Files, monkeypatch: pytest.Monk
         for name in ("baseline.py", "optimize.py")
     )
     assert files.evaluated(candidate, base, axes={"n": ["3", "5"]}) == (["", ""], ["", ""])
+
+
+def test_a_file_is_read_anew_although_its_size_and_time_are_those_of_another(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "bytecode"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    for value in (1, 2):
+        path = files.write("mine.py", f"def kernel(): return {value}\n")
+        os.utime(path, (1e9, 1e9))
+        messages.names_of.cache_clear()
+        assert messages.function_of(path, "kernel")() == value
 
 
 def test_a_message_comes_as_it_was_sent() -> None:

@@ -18,11 +18,11 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1876,
     "records": 1944,
-    "callables": 2268,
+    "callables": 2279,
     "statistics": 1280,
     "verdict": 3002,
     "reports": 3985,
-    "measure": 4758,
+    "measure": 4760,
     "baselines": 761,
     "external": 1499,
     "why": 2767,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def test_its_program_runs_the_file_by_the_user_s_python(root: Path) -> None:
     ended = subprocess.run([program.path, "--describe"], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (7, "imported warpgauge_benchmarks\n")
     assert python_file.provide(file) == folder
+
+
+def test_bytecode_is_kept_beside_the_program_whatever_the_environment_says(root: Path) -> None:
+    file = root / "own" / "bench_made_up.py"
+    file.parent.mkdir()
+    (file.parent / "package.py").touch()
+    file.write_text("import package, sys\nsys.exit(7)\n")
+    (program,) = manifest.read(python_file.provide(file)).programs
+    environment_of_image = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    assert subprocess.run([program.path], env=environment_of_image).returncode == 7
+    assert [*program.path.parent.glob("bytecode/**/package.*.pyc")]
+    assert not [*file.parent.glob("**/*.pyc")]
 
 
 def test_files_of_one_name_have_folders_of_their_own(root: Path) -> None:

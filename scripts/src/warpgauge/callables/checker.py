@@ -135,6 +135,10 @@ class Checker:
         """Note that a process of this side did what only we do."""
         self._intruded[side] = True
 
+    def patience(self, side: str) -> float:
+        """Return for how long the side's older process may end: many such waits would stop all."""
+        return 0.0 if self._intruded[side] else PATIENCE_S
+
     def faults(self, side: str) -> list[str]:
         """Return for each point why the side's times do not count, since the last call; or ""."""
         draws, self._draws[side] = self._draws[side], []
@@ -358,9 +362,8 @@ def _answer(
     try:
         if channel not in sides:
             side = question["side"]
-            if any(
-                own == side and not other.ends_within(PATIENCE_S) for other, own in sides.items()
-            ):
+            patience = checker.patience(side)
+            if any(own == side and not other.ends_within(patience) for other, own in sides.items()):
                 checker.intruded(side)
                 raise UserError("a process has one connection to the checker")
             sides[channel] = side

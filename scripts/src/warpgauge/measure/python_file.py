@@ -17,8 +17,10 @@ from warpgauge.system.errors import UserError
 # The first python3 of PATH: that of the user's environment, which has the frameworks. The command
 # itself may run in an environment of its own.
 _PROGRAM = """#!/usr/bin/env python3
-import sys
-sys.pycache_prefix = {bytecode!r}  # without its bytecode a framework takes seconds to import
+import os, sys
+# Without its bytecode a framework takes seconds to import. One that is isolated cannot write.
+if os.access({folder!r}, os.W_OK):
+    sys.pycache_prefix, sys.dont_write_bytecode = {folder!r} + "/bytecode", False
 sys.path.append({package!r})
 from warpgauge.callables import program, {module}
 sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
@@ -28,8 +30,8 @@ sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
 def write(program: Path, module: str, words: Sequence[str]) -> None:
     """Write a program that runs a module of warpgauge.callables with these words before its own."""
     package = Path(__file__).resolve().parents[2]
-    bytecode = str(program.parent / "bytecode")
-    source = _PROGRAM.format(bytecode=bytecode, package=str(package), module=module, words=[*words])
+    folder = str(program.parent)
+    source = _PROGRAM.format(folder=folder, package=str(package), module=module, words=[*words])
     program.parent.mkdir(parents=True, exist_ok=True)
     replace_all({program: source.encode()})
     program.chmod(0o755)
