@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1876,
     "records": 1944,
-    "callables": 2279,
+    "callables": 2250,
     "statistics": 1280,
     "verdict": 3002,
     "reports": 3985,

@@ -41,8 +41,6 @@ SIDES = ("base", "candidate")
 _TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 # Before the timing, and after it.
 _CHECKS = 2
-# A process that was told to end may still do so when the next one of its side connects.
-PATIENCE_S = 10.0
 
 
 @dataclass
@@ -134,10 +132,6 @@ class Checker:
     def intruded(self, side: str) -> None:
         """Note that a process of this side did what only we do."""
         self._intruded[side] = True
-
-    def patience(self, side: str) -> float:
-        """Return for how long the side's older process may end: many such waits would stop all."""
-        return 0.0 if self._intruded[side] else PATIENCE_S
 
     def faults(self, side: str) -> list[str]:
         """Return for each point why the side's times do not count, since the last call; or ""."""
@@ -362,8 +356,7 @@ def _answer(
     try:
         if channel not in sides:
             side = question["side"]
-            patience = checker.patience(side)
-            if any(own == side and not other.ends_within(patience) for other, own in sides.items()):
+            if any(own == side and not other.has_ended for other, own in sides.items()):
                 checker.intruded(side)
                 raise UserError("a process has one connection to the checker")
             sides[channel] = side

@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import runpy
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,8 +25,6 @@ Body = TypeVar("Body", bound=Callable[..., None])
 # Files of frames: of this package, of installed ones, and of the import system.
 _PACKAGE = re.escape(str(Path(__file__).resolve().parents[1]))
 _NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|/runpy\.py$|^<frozen ")
-# To import them takes seconds, and uses no GPU.
-_LARGE = ("torch", "triton", "cupy", "numba", "jax")
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
 
@@ -87,44 +84,25 @@ def main(words: Sequence[str]) -> int:
     if not path.is_file():
         raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
     sys.path.insert(0, str(path.parent))
-    with loading(words, large_imports(path)):
+    with loading(words):
         runpy.run_path(str(path), run_name="warpgauge_benchmarks")
     status: int = timing.engine_module().run_program([str(path), *words[1:]])
     return status
 
 
 @contextmanager
-def loading(options: Sequence[str], packages: Iterable[str]) -> Iterator[bool]:
-    """Let both sides of a pair load at once what takes seconds; yield whether a driver asks.
-
-    `packages` are imported while another program may be measured, so that they use no GPU.
-    """
+def loading(options: Sequence[str]) -> Iterator[bool]:
+    """Let both sides of a pair load at once what takes seconds; yield whether a driver asks."""
     driven = next((word for word in options if word.startswith("--driven=")), None)
     if driven is None:
         yield False
         return
     driver = int(driven.partition("=")[2])
     os.write(driver, b"loading\n")
-    for name in packages:
-        with suppress(Exception):  # the file will say so itself
-            importlib.import_module(name)
-    _wait_for_a_line(driver)  # "load"
     yield True
-    _wait_for_a_line(driver)  # "open"
-
-
-def _wait_for_a_line(driver: int) -> None:
-    while (read := os.read(driver, 1)) != b"\n":
+    while (read := os.read(driver, 1)) != b"\n":  # of "open"
         if not read:  # without a driver nothing is measured
             sys.exit()
-
-
-def large_imports(path: Path) -> list[str]:
-    """Return the modules of large packages that a file imports."""
-    name = rf"((?:{'|'.join(_LARGE)})(?:\.\w+)*)\b"
-    return re.findall(
-        rf"^\s*(?:import|from)\s+{name}", path.read_text(errors="replace"), re.MULTILINE
-    )
 
 
 def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
