@@ -166,7 +166,7 @@ def kernel(x, y):
 """,
     "the checker spoken to": """
 import os, socket
-from warpgauge.callables.messages import Channel, Values
+from warpgauge.callables.messages import Channel
 def kernel(x, y):
     with socket.socket(socket.AF_UNIX) as own:
         own.connect(os.path.join(os.path.dirname(__file__), "checker.socket"))
