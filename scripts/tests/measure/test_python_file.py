@@ -38,7 +38,7 @@ def test_its_program_runs_the_file_by_the_user_s_python(root: Path) -> None:
     assert python_file.provide(file) == folder
 
 
-def test_bytecode_is_kept_beside_the_program_whatever_the_environment_says(root: Path) -> None:
+def test_bytecode_is_kept_in_the_build_folder_whatever_the_environment_says(root: Path) -> None:
     file = root / "own" / "bench_made_up.py"
     file.parent.mkdir()
     (file.parent / "package.py").touch()
@@ -46,7 +46,7 @@ def test_bytecode_is_kept_beside_the_program_whatever_the_environment_says(root:
     (program,) = manifest.read(python_file.provide(file)).programs
     environment_of_image = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     assert subprocess.run([program.path], env=environment_of_image).returncode == 7
-    assert [*program.path.parent.glob("bytecode/**/package.*.pyc")]
+    assert [*root.glob("build/python/bytecode/**/package.*.pyc")]
     assert not [*file.parent.glob("**/*.pyc")]
 
 

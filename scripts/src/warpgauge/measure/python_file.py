@@ -19,8 +19,8 @@ from warpgauge.system.errors import UserError
 _PROGRAM = """#!/usr/bin/env python3
 import os, sys
 # Without its bytecode a framework takes seconds to import. One that is isolated cannot write.
-if os.access({folder!r}, os.W_OK):
-    sys.pycache_prefix, sys.dont_write_bytecode = {folder!r} + "/bytecode", False
+if os.access({bytecode!r}, os.W_OK):
+    sys.pycache_prefix, sys.dont_write_bytecode = {bytecode!r}, False
 sys.path.append({package!r})
 from warpgauge.callables import program, {module}
 sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
@@ -30,9 +30,12 @@ sys.exit(program.run([*{words!r}, *sys.argv[1:]], {module}.main))
 def write(program: Path, module: str, words: Sequence[str]) -> None:
     """Write a program that runs a module of warpgauge.callables with these words before its own."""
     package = Path(__file__).resolve().parents[2]
-    folder = str(program.parent)
-    source = _PROGRAM.format(folder=folder, package=str(package), module=module, words=[*words])
-    program.parent.mkdir(parents=True, exist_ok=True)
+    bytecode = environment.ROOT / "build" / "python" / "bytecode"
+    source = _PROGRAM.format(
+        bytecode=str(bytecode), package=str(package), module=module, words=[*words]
+    )
+    for folder in (program.parent, bytecode):
+        folder.mkdir(parents=True, exist_ok=True)
     replace_all({program: source.encode()})
     program.chmod(0o755)
 
