@@ -22,14 +22,14 @@ MOST_LINES_OF = {
     "statistics": 1280,
     "verdict": 3002,
     "reports": 3985,
-    "measure": 4760,
+    "measure": 4763,
     "baselines": 761,
     "external": 1499,
     "why": 2767,
     "fleet": 797,
     "history": 1394,
     "github": 2455,
-    "commands": 4794,
+    "commands": 4797,
 }
 
 # What each room may import, beside itself.
@@ -39,7 +39,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
     "reports": {"verdict", "records", "system"},
-    "callables": {"reports", "verdict", "records", "system"},
+    "callables": 2250{"reports", "verdict", "records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},
     "external": {"measure", "records", "system"},
