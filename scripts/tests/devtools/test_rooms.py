@@ -39,7 +39,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "statistics": set(),
     "verdict": {"statistics", "records", "system"},
     "reports": {"verdict", "records", "system"},
-    "callables": 2250{"reports", "verdict", "records", "system"},
+    "callables": {"reports", "verdict", "records", "system"},
     "measure": {"verdict", "records", "system"},
     "baselines": {"verdict", "measure", "records", "system"},
     "external": {"measure", "records", "system"},
