@@ -16,7 +16,7 @@ from warpgauge.commands.arguments import FILE, MANIFEST, RUN, contradiction, fil
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
-from warpgauge.measure import discovery, selection, toolkit
+from warpgauge.measure import discovery, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Suite
 from warpgauge.measure.measuring import Built, Measuring
@@ -258,7 +258,10 @@ class _Comparing:
             return ""
         if options.against:
             root = kernels.path.absolute().parent if kernels else self.measuring.root
-            return git.commit_of(root, options.against)
+            commit = git.commit_of(root, options.against)
+            if machine_context.source(root) == {"commit": commit, "dirty": "false"}:
+                raise UserError(f"commit {short(commit)} is this tree: name an earlier one")
+            return commit
         for session in given.baseline.sessions.values() if given else ():
             if commit := session.context.get("commit"):
                 return commit

@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,13 @@ def _options() -> Parser:
 
 
 def is_mode(words: Sequence[str]) -> bool:
-    """Return whether these are not the names of two results, one of which is called as a mode."""
-    return len(words) > 2 and words[0] in MODES
+    """Return whether these are not the names of results, one of which is called as a mode.
+
+    Raises UserError for what is nearly a mode.
+    """
+    if len(words) > 2 and (near := get_close_matches(words[0], MODES, 1)) and near[0] != words[0]:
+        raise UserError(f"there is no mode {typed(words[0])}: did you mean {near[0]}?")
+    return words[:1] != [] and words[0] in MODES and (len(words) > 2 or not Path(words[0]).exists())
 
 
 def sides(words: Sequence[str], arguments: Sequence[str], parser: Parser) -> tuple[Side, Side]:

@@ -19,7 +19,7 @@ from warpgauge.reports.view import is_other_project, is_recorded, worst
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
-from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
+from warpgauge.verdict.comparison_settings import ENOUGH_FILES
 from warpgauge.verdict.note import MOVED_ALIKE
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
@@ -102,10 +102,9 @@ def first_steps(run: Record) -> tuple[Step, ...]:
 def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     """Return how to bring the bounds of undecided rows within the tolerance."""
     counts = [min(one.processes) for one in undecided if one.processes is not None]
-    if comparison.is_of_plain_files and counts and min(counts) < FEWEST_PROCESSES:
-        words = "Measure at least three processes per side, and give all their files:"
-        files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
-        return Step(words, f"compare.py --processes {files}")
+    if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
+        words = f"Measure {ENOUGH_FILES} processes per side, in turns, and give all their files:"
+        return Step(words, "compare.py --processes A*.json -- B*.json")
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not _base(comparison):
         programs = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER"
         return Step("Measure both sides in turns:", programs)

@@ -240,7 +240,7 @@ def _few_processes(
             f"{at_most}, and repetitions do not show the scatter between processes. A standard "
             f"deviation of {percent(process_scatter, sign=False)} between two processes of the "
             f"same code is assumed ({foreign('--process-scatter')}), or that of all changes if it "
-            f"is larger. Measure at least {ENOUGH_FILES} processes per side, and give all their "
+            f"is larger. Measure {ENOUGH_FILES} processes per side, and give all their "
             f"files ({foreign('--processes')}).",
         )
 

@@ -124,7 +124,7 @@ def _refusal(
         return None
     return (
         "Only the host's controls were measured on both sides, and they say nothing about the "
-        "code. Use a --filter that also selects benchmarks."
+        "code. Benchmarks need a GPU, and a --filter that selects them."
     )
 
 

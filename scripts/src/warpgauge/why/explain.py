@@ -24,7 +24,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
 from warpgauge.records.row import Moved, Row, Why
-from warpgauge.system import atomic
+from warpgauge.system import atomic, process
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.text import clause, duration, inert
 from warpgauge.verdict.comparison import Comparison, Outcome
@@ -193,7 +193,8 @@ def of_regressions(
     """Return `found` with a reason for each regression that pairs have shown by its time.
 
     `folder` gets a folder for each, with the change of its machine code and the traces. Faults here
-    do not change a verdict. Runs with injected extra work are not explained.
+    do not change a verdict. Runs with injected extra work are not explained, nor those of a machine
+    without a GPU, whose programs are nothing that the profilers know.
     """
     slower = [
         (one.change.ratio, one)
@@ -201,7 +202,7 @@ def of_regressions(
         if one.outcome is Outcome.REGRESSION and one.by_time is None and one.change and one.in_pairs
     ]
     slower.sort(key=lambda both: -both[0])
-    if not slower or measuring.options.inject:
+    if not slower or measuring.options.inject or not process.has_gpu():
         return found
     began, reasons = time.monotonic(), dict[str, Why]()
     for number, (slowdown, verdict) in enumerate(slower, 1):
