@@ -33,7 +33,15 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"breakable": breakable, "anchor": anchor}
+    made.filters |= {"wg": picture.classes, "px": lambda pixels: Markup(f"{pixels:.2f}")}
+    # A text in a picture, which has no room for more.
+    made.filters |= {"label": lambda words, most: escape(picture.shortened(words, most))}
     return made
+
+
+def element(template: str, values: Mapping[str, object]) -> str:
+    """Return a part of a page."""
+    return _templates().get_template(template).render(**values)
 
 
 def render(

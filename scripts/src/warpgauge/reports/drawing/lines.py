@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from warpgauge.reports import pages
 from warpgauge.reports.drawing import picture
 from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Words
 from warpgauge.system.text import binary, duration, quantity
@@ -20,8 +21,6 @@ _OF_SIGN = 34.0  # pixels of a sign in the legend, with the space behind it
 
 # Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
 _HIGHEST_BAND = 1.15
-
-_BEFORE = "baseline, pale"
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,10 @@ class Point:
     label: str = ""
     href: str = ""
 
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
 
 # The kinds of a series, by the class of its line.
 SOLID, CEILING, BEFORE, LEVEL, DOTS = "line", "ceiling", "bar", "whisker", ""
@@ -49,7 +52,7 @@ class Series:
     """A line from left to right, broken where a point is None, or DOTS without a line.
 
     `colour` numbers its colour; None is that of text. A CEILING is dashed and a LEVEL thin, without
-    marks. A baseline's line (BEFORE) is pale, without marks, and all have one entry in the legend.
+    marks. A line from the baseline (BEFORE) is pale, without marks.
     """
 
     name: str
@@ -76,10 +79,6 @@ class Series:
     def mark(self) -> str:
         """The path of its marks, if it has any."""
         return picture.marker(self.colour) if self.kind in (SOLID, DOTS) else ""
-
-    def marked(self, x: float, y: float, told: str = "") -> str:
-        kind = "mark" if self.kind else "dot"
-        return picture.mark(x, y, f"{kind} {self.style}", self.mark, told)
 
 
 @dataclass(frozen=True)
@@ -132,32 +131,28 @@ def drawn(
     left = picture.margin(y_ticks, y.words)
     axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
     across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
-    explained = [one for one in every if one.kind != BEFORE]
-    explained += [Series(_BEFORE, (), None, BEFORE)] if len(explained) < len(every) else []
-    height = _TOP + LINE * (len(explained) + 1)
-    right = across.end + GAP
-    body = [
-        *picture.frame(title, across, up, (x_ticks, y_ticks)),
-        *_flags(across, up, flags),
-        *(band for one in every for band in _bands(across, up, one)),
-        *(part for one in every for part in _line(across, up, one)),
-        *_labels(across, up, every),
-        *_legend(explained, right, _TOP),
-    ]
-    names_end = max(picture.width_of(picture.shortened(one.name)) for one in explained)
-    width = right + _OF_SIGN + names_end
-    width = max(width, left + picture.title_width(title)) + GAP
-    return picture.element(body, width, max(up.start + _BOTTOM, height), title)
-
-
-def _legend(every: Sequence[Series], x: float, y: float) -> Iterator[str]:
-    for at, one in enumerate(every):
-        height = y + LINE * at
-        if one.kind:
-            yield picture.line(f"{one.kind} {one.style}", [(x, height), (x + 26, height)])
-        if one.mark:
-            yield one.marked(x + 13, height)
-        yield picture.text(x + _OF_SIGN, height + 4, picture.shortened(one.name))
+    width = max(picture.width_of(picture.shortened(series.name)) for series in every) + _OF_SIGN
+    width = max(across.end + GAP + width, left + picture.title_width(title)) + GAP
+    height = max(up.start + _BOTTOM, _TOP + LINE * (len(every) + 1))
+    has_links = any(point.href for series in every for point in series.drawn)
+    values = {
+        "title": title,
+        "width": math.ceil(width),
+        "height": math.ceil(height),
+        "role": "group" if has_links else "img",  # an image has no links in it
+        "x": across,
+        "y": up,
+        "x_ticks": x_ticks,
+        "y_ticks": y_ticks,
+        "every": every,
+        "labels": _labels(across, up, every),
+        "flags": flags,
+        "flag_labels": _flag_labels(across, flags),
+        "right": across.end + GAP,
+        "top": _TOP,
+        "line_height": LINE,
+    }
+    return pages.element("picture.svg", values)
 
 
 def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, Sequence[float]]:
@@ -205,47 +200,19 @@ def _powers(xs: Sequence[float], x: Axis) -> list[float]:
     return x.spread(2**power for power in powers)
 
 
-def _bands(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    """Yield the intervals: a band, or a bar for a single point, or for each of the DOTS."""
-    for part in one.parts:
-        known = [(p.x, p.low, p.high) for p in part if p.low is not None and p.high is not None]
-        highs = [(x.at(at), y.at(high)) for at, _, high in known]
-        lows = [(x.at(at), y.at(low)) for at, low, _ in known]
-        if known and one.kind == DOTS:
-            bars = (f"M{at:.2f} {top:.2f}V{y.at(low):.2f}"
-                    for (at, top), (_, low, _) in zip(highs, known, strict=True))  # fmt: skip
-            yield picture.shape("path", f"error {one.style}", f'd="{"".join(bars)}"')
-        elif len(known) == 1:
-            yield picture.line(f"bar {one.style}", [*lows, *highs])
-        elif known:
-            corners = " ".join(f"{at:.2f},{up:.2f}" for at, up in [*highs, *reversed(lows)])
-            yield picture.shape("polygon", f"band {one.style}", f'points="{corners}"')
-
-
-def _line(x: Axis, y: Axis, one: Series) -> Iterator[str]:
-    for part in one.parts:
-        corners = [(x.at(point.x), y.at(point.y)) for point in part]
-        if one.kind:
-            yield picture.line(f"{one.kind} {one.style}", corners)
-        for point, corner in zip(part, corners, strict=True) if one.mark else ():
-            yield picture.link(point.href, one.marked(*corner, point.told), point.told)
-
-
-def _flags(x: Axis, y: Axis, flags: Sequence[Flag]) -> Iterator[str]:
+def _flag_labels(x: Axis, flags: Sequence[Flag]) -> Iterator[tuple[float, Flag]]:
+    """Yield the flags whose labels have room, with the middle of each label."""
     labels: dict[float, Flag] = {}
     for flag in flags:
         labels.setdefault(flag.x, flag)
-        corners = [(x.at(flag.x), y.end), (x.at(flag.x), y.start)]
-        yield picture.line(f"ceiling {flag.kind}", corners, flag.told)
     # Within the frame at either end.
     half = max((picture.width_of(flag.label) for flag in flags), default=0.0) / 2
     inner = replace(x, words=lambda at: labels[at].label)
     for at in inner.spread(labels):
-        middle = min(max(x.at(at), x.start + half), x.end - half)
-        yield picture.text(middle, y.end - 8, labels[at].label, f"middle {labels[at].kind}")
+        yield min(max(x.at(at), x.start + half), x.end - half), labels[at]
 
 
-def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[str]:
+def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[tuple[float, float, str, str]]:
     """Yield labels, right of their points or above the ends of lines, unless on another one."""
     taken: list[tuple[float, float, float]] = []  # left, right, and the height
     for one in every:
@@ -261,4 +228,4 @@ def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[str]:
             )
             if words and free and left >= x.start and height > y.end + LINE / 2:
                 taken.append((left, left + length, height))
-                yield picture.text(left, height, words, one.style)
+                yield left, height, words, one.style

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all pictures share: texts, marks, axes, SVG files. Pure.
+"""What all pictures share: the style, widths of texts, marks, axes, SVG files. Pure.
 
 Each `drawn` of a module returns an SVG element for a page, and `document` makes a file of it. A
 picture has no id and no style, because a page holds several and has `style()` once. The same data
@@ -9,11 +9,10 @@ give the same bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 from rich.cells import cell_len, set_cell_size
 
@@ -29,7 +28,7 @@ _CSS = Path(__file__).parents[1] / "report.css"
 _SERIES = 8  # the colours c0 to c7
 
 GAP = 16.0
-LONGEST_NAME, LONGEST_TITLE, _LONGEST_TOOLTIP = 60, 160, 400
+LONGEST_NAME, LONGEST_TITLE = 60, 160
 _MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0 5-5 0z",
           "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
 
@@ -50,55 +49,11 @@ def marker(colour: int | None) -> str:
     return _MARKS[(colour or 0) // _SERIES % len(_MARKS)]
 
 
-def element(body: Iterable[str], width: float, height: float, label: str) -> str:
-    """Return the picture for a page; `label` is for screen readers."""
-    wide, high = math.ceil(width), math.ceil(height)
-    spoken = quoteattr(shortened(label, _LONGEST_TOOLTIP))
-    inner = "\n".join(body)
-    role = "group" if "<a " in inner else "img"  # an image has no links in it
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="wg-picture" viewBox="0 0 {wide} {high}" '
-        f'width="{wide}" height="{high}" role="{role}" aria-label={spoken}>\n'
-        f'<rect class="wg-paper" width="{wide}" height="{high}"/>\n{inner}\n</svg>\n'
-    )
-
-
 def document(picture: str, mark: str) -> str:
     """Return a file of one picture; the `mark` tells a later run that it may replace the file."""
     head, rest = picture.split("\n", 1)
     above = f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {mark} -->\n{head}'
     return f"{above}\n<style>{style()}</style>\n{rest}"
-
-
-def text(x: float, y: float, words: str, kinds: str = "", more: str = "") -> str:
-    """Return a line of text; `kinds` are classes of `style`: end, middle, bold, or a colour."""
-    kind = _classes(f"text {kinds}")
-    return f'<text class="{kind}" x="{x:.2f}" y="{y:.2f}"{more}>{escape(inert(words))}</text>'
-
-
-def shape(tag: str, kinds: str, attributes: str, told: str = "") -> str:
-    """Return any element but text; `told` is its tooltip."""
-    inside = f"<title>{escape(shortened(told, _LONGEST_TOOLTIP))}</title>" if told else ""
-    end = f">{inside}</{tag}>" if inside else "/>"
-    return f'<{tag} class="{_classes(kinds)}" {attributes}{end}'
-
-
-def line(kinds: str, points: Iterable[tuple[float, float]], told: str = "") -> str:
-    """Return a line through points."""
-    corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-    return shape("polyline", kinds, f'points="{corners}"', told)
-
-
-def mark(x: float, y: float, kinds: str, path: str, told: str = "") -> str:
-    return shape("path", kinds, f'transform="translate({x:.2f},{y:.2f})" d="{path}"', told)
-
-
-def link(href: str, shown: str, told: str) -> str:
-    """Return what is `shown` as a link that screen readers call `told`; as it is without `href`."""
-    if not href:
-        return shown
-    spoken = quoteattr(shortened(told, _LONGEST_TOOLTIP))
-    return f"<a href={quoteattr(href)} aria-label={spoken}>{shown}</a>"
 
 
 def title_width(words: str) -> float:
@@ -117,8 +72,9 @@ def width_of(words: str) -> float:
     return LETTER * cell_len(words)
 
 
-def _classes(kinds: str) -> str:
-    return " ".join(f"wg-{one}" for one in kinds.split())
+def classes(kinds: str) -> str:
+    """Return the classes of `style` for these kinds."""
+    return " ".join(f"wg-{kind}" for kind in kinds.split())
 
 
 Words = Callable[[float], str]
@@ -198,23 +154,3 @@ def short(words: str) -> str:
     """Return ``2 µs`` for ``2.000 µs``."""
     number, _, unit = words.partition(" ")
     return f"{float(number):g} {unit}"
-
-
-def frame(
-    title: str, x: Axis, y: Axis, ticks: tuple[Iterable[float], Iterable[float]]
-) -> Iterator[str]:
-    """Yield the title, the grid with its labels, the frame and the axes' titles."""
-    yield text(x.start, 24, shortened(title, LONGEST_TITLE), "bold")
-    for tick in ticks[1]:
-        yield line("grid", [(x.start, y.at(tick)), (x.end, y.at(tick))])
-        yield text(x.start - 8, y.at(tick) + 4, y.words(tick), "end")
-    for tick in ticks[0]:
-        yield line("grid", [(x.at(tick), y.end), (x.at(tick), y.start)])
-        yield text(x.at(tick), y.start + 18, x.words(tick), "middle")
-    corners = f'width="{x.end - x.start:.2f}" height="{y.start - y.end:.2f}"'
-    yield shape("rect", "frame", f'x="{x.start:.2f}" y="{y.end:.2f}" {corners}')
-    words = shortened(x.title, int((x.end - x.start) / LETTER) - 1)
-    yield text((x.start + x.end) / 2, y.start + 42, words, "middle")
-    across, up = GAP + 6, (y.start + y.end) / 2
-    words = shortened(y.title, int((y.start - y.end) / LETTER) - 1)
-    yield text(across, up, words, "middle", f' transform="rotate(-90 {across:g} {up:g})"')

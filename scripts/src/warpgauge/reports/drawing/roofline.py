@@ -62,7 +62,7 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
         for at, (family, members) in enumerate(sorted(families.items()))
     ]
     tails = [point for row in rows for point in _tail(row)]
-    before = [Series("", tails, None, BEFORE)] if tails else []
+    before = [Series("from the baseline", tails, None, BEFORE)] if tails else []
     lowest = min(point.y for one in (*points, *before) for point in one.drawn) / _MARGIN
     # Colours of their own tell which ceiling is which.
     ceilings = [

@@ -20,7 +20,6 @@ from markupsafe import Markup
 
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.sessions import newest
-from warpgauge.reports import pictures
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.drawing import course, roofline, small
 from warpgauge.reports.drawing.course import Course
@@ -106,7 +105,6 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "course": lambda its: Markup(course.drawn(its)),
         "sparkline": lambda its: Markup(small.sparkline(its)),
         "roofline": Markup(roofline.drawn(comparison.verdicts, of_roofline, links)),
-        "sweeps": [(title, Markup(drawn)) for title, drawn in pictures.sweeps(comparison)],
         "differences": differences_beside(comparison),
         "notes": _notes(comparison),
         "data": Markup(told),
