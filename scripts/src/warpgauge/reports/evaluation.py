@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation on a terminal, as Markdown and as JSON: the result, and a row per point.
+"""An evaluation on a terminal and as JSON: the result, and a row per point.
 
 Docstrings of the JSON's types are the descriptions in its published schema.
 """
@@ -7,7 +7,7 @@ Docstrings of the JSON's types are the descriptions in its published schema.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 from rich.console import Console
@@ -15,10 +15,9 @@ from rich.text import Text
 
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.records.row import Row
-from warpgauge.reports import markdown_text
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.reports.formats.json import Fraction, Number, Seconds, written
-from warpgauge.system import contract, layout
+from warpgauge.reports.formats.json import Number, Seconds, written
+from warpgauge.system import contract, layout, text
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import (
@@ -33,7 +32,8 @@ from warpgauge.system.text import (
 )
 from warpgauge.verdict import evaluation as judged
 from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.evaluation import MEMORY
+from warpgauge.verdict.evaluation import MEMORY, SpeedUp
+from warpgauge.verdict.note import listed
 
 _HEADING = (
     *("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit"),
@@ -82,10 +82,10 @@ def plain(evaluation: judged.Evaluation) -> str:
 def render(evaluation: judged.Evaluation, console: Console) -> None:
     """Print the report to a terminal, or to what has its width."""
     style = {ExitStatus.OK: "bold green", ExitStatus.REGRESSION: "bold red"}
-    text = Text(headline(evaluation))
-    verdict = text.plain.split(" at ")[0].split(":")[0]
-    text.stylize(style.get(evaluation.exit_status, "bold yellow"), 0, len(verdict))
-    print_text(console, text)
+    line = Text(headline(evaluation))
+    verdict = line.plain.split(" at ")[0].split(":")[0]
+    line.stylize(style.get(evaluation.exit_status, "bold yellow"), 0, len(verdict))
+    print_text(console, line)
     console.print()
     print_facts(console, _facts(evaluation))
     if evaluation.points:
@@ -99,24 +99,6 @@ def render(evaluation: judged.Evaluation, console: Console) -> None:
         print_text(console, f"\n{mean}", style="bold")
     for index, sentence in enumerate(_remarks(evaluation)):
         print_text(console, sentence if index else f"\n{sentence}")
-
-
-def markdown(evaluation: judged.Evaluation) -> str:
-    """Return the report as Markdown, with names and reasons as code."""
-    lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
-    facts = [f"- {key}: {markdown_text.code(value)}" for key, value in _facts(evaluation)]
-    lines += ["\n".join(facts) + "\n"]
-    if evaluation.points:
-        table = markdown_text.table_head(("point", *_HEADING), range(1, len(_HEADING)))
-        rows = map(_cells, evaluation.points)
-        cells = (
-            (markdown_text.name(row.name), *map(markdown_text.unbroken, row.cells)) for row in rows
-        )
-        lines += [table + "".join(f"{markdown_text.table_row(row)}\n" for row in cells)]
-    if mean := _mean(evaluation):
-        lines += [f"**{mean}**\n"]
-    lines += [f"- {markdown_text.prose(one)}" for one in _remarks(evaluation)]
-    return markdown_text.finished("\n".join(lines).rstrip("\n") + "\n")
 
 
 def _facts(evaluation: judged.Evaluation) -> list[tuple[str, str]]:
@@ -162,7 +144,7 @@ def _correct(base: Row, candidate: Row) -> str:
     return "yes" if error is None else f"yes, {error:.2g}"
 
 
-def _interval(speed_up: judged.SpeedUp) -> str:
+def _interval(speed_up: SpeedUp) -> str:
     return f"{digits(speed_up.low)} … {digits(speed_up.high)}"
 
 
@@ -189,10 +171,10 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
             unknown = "its peak device memory is unknown, so it is not within the limit"
             reasons.setdefault(unknown, []).append(name)
     for reason, names in reasons.items():
-        yield inert(f"{_few(names)}: {clause(reason)}.")
+        yield inert(f"{text.plain(listed(names))}: {clause(reason)}.")
     for side, lonely in zip(("base", "candidate"), evaluation.alone, strict=True):
         if lonely:
-            yield inert(f"Only the {side} has {_few(lonely)}: not measured.")
+            yield f"Only the {side} has {text.plain(listed(lonely))}: not measured."
     for note in evaluation.comparison.notes:
         yield str(note)
     verdicts = [one.verdict for one in evaluation.points]
@@ -204,20 +186,6 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
             f"Undecided points may be slower by up to {most}. Measure longer, with a larger "
             "--budget or --processes."
         )
-
-
-def _few(points: Sequence[str]) -> str:
-    """Return names such as ``n:8, n:16 and 3 more``."""
-    shown = ", ".join(points[:3])
-    return f"{shown} and {len(points) - 3} more" if len(points) > 3 else shown
-
-
-class SpeedUp(msgspec.Struct, frozen=True):
-    """The base's time over the candidate's, above 1 if faster, with its 95 % interval."""
-
-    ratio: Fraction
-    low: Fraction
-    high: Fraction | None
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -289,7 +257,7 @@ def json(found: judged.Evaluation) -> str:
         gpu_name=found.gpu_name,
         memory_limit_bytes=found.memory_limit,
         points=tuple(map(_point_of, found.points)),
-        geometric_mean=_speed_up_of(found.geometric_mean),
+        geometric_mean=found.geometric_mean,
         base_alone=found.alone[0],
         candidate_alone=found.alone[1],
         notes=tuple(map(str, found.comparison.notes)),
@@ -318,25 +286,19 @@ def _point_of(point: judged.Point) -> Point:
         within_memory_limit=point.is_within_memory,
         base=base,
         candidate=candidate,
-        speed_up=_speed_up_of(point.speed_up),
+        speed_up=point.speed_up,
         bound=verdict.bound,
         pairs=verdict.processes and min(verdict.processes),
         reason=verdict.reason,
     )
 
 
-def _speed_up_of(found: judged.SpeedUp | None) -> SpeedUp | None:
-    return None if found is None else SpeedUp(found.ratio, found.low, found.high)
-
-
-_FIRST = rb"(?:FASTER|EQUAL|SLOWER|UNDECIDED|FAILED|OVER THE MEMORY|NOT MEASURED|NOT COMPARED)"
-
+_FIRST = rb"\A(?:FASTER|EQUAL|SLOWER|UNDECIDED|FAILED|OVER THE MEMORY|NOT MEASURED|NOT COMPARED)"
 _OWN = rb'"warpgauge_format"\s*:\s*"evaluation/'
 FORMATS = {
-    one.name: one
-    for one in (
-        Format(TERMINAL, plain, "evaluation in plain text", re.compile(rb"\A" + _FIRST)),
-        Format("markdown", markdown, "Markdown of an evaluation", re.compile(rb"\A\*\*" + _FIRST)),
+    form.name: form
+    for form in (
+        Format(TERMINAL, plain, "evaluation in plain text", re.compile(_FIRST)),
         Format("json", json, "JSON of an evaluation", re.compile(_OWN)),
     )
 }
