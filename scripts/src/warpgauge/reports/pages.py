@@ -11,14 +11,25 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from rich.cells import cell_len, set_cell_size
 
-from warpgauge.reports.drawing import picture
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, unbroken_units
 from warpgauge.system.text import plain as without_marks
+
+
+@cache
+def style() -> str:
+    """Return the one stylesheet of all pages and pictures.
+
+    Its colours are for light and dark paper, and colour-blind readers can tell those of series
+    apart (Okabe, Ito).
+    """
+    return Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -33,9 +44,10 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"breakable": breakable, "anchor": anchor}
-    made.filters |= {"wg": picture.classes, "px": lambda pixels: Markup(f"{pixels:.2f}")}
-    # A text in a picture, which has no room for more.
-    made.filters |= {"label": lambda words, most: escape(picture.shortened(words, most))}
+    # Of pictures: the classes of `style`, a number of pixels, and a text that has no room for more.
+    made.filters["wg"] = lambda kinds: " ".join(f"wg-{kind}" for kind in kinds.split())
+    made.filters["px"] = lambda pixels: Markup(f"{pixels:.2f}")
+    made.filters["label"] = lambda words, longest: escape(shortened(words, longest))
     return made
 
 
@@ -51,9 +63,8 @@ def render(
 
     `values` are those of the template; texts in them are escaped unless they are `Markup`.
     """
-    style = picture.style()
     sources = [f"script-src {hash_of(script)}"] if script else []
-    sources = ["default-src 'none'", *sources, f"style-src {hash_of(style)}"]
+    sources = ["default-src 'none'", *sources, f"style-src {hash_of(style())}"]
     return (
         _templates()
         .get_template(template)
@@ -61,7 +72,7 @@ def render(
             title=title,
             mark=mark,
             policy="; ".join([*sources, "base-uri 'none'", "form-action 'none'"]),
-            style=Markup(style),
+            style=Markup(style()),
             script=Markup(script),
             **values,
         )
@@ -78,6 +89,12 @@ def plain(text: str) -> str:
     """Return inert text of readable length, not yet escaped."""
     words = without_marks(cut(text, LONGEST_TEXT))
     return unbroken_units(cut(inert(words), LONGEST_TEXT))
+
+
+def shortened(words: str, longest: int) -> str:
+    """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
+    shown = inert(words[: longest + 1])
+    return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
 
 
 def _finalized(value: object) -> object:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import CEILING, TIMES, Point, Series
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import CEILING, TIMES, Point, Series
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -101,7 +101,7 @@ def plain(sweep: Sweep) -> str:
 
 def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    return picture.document(drawn(sweep), MARK)
+    return chart.document(drawn(sweep), MARK)
 
 
 def drawn(sweep: Sweep) -> str:
@@ -131,8 +131,8 @@ def drawn(sweep: Sweep) -> str:
         curves.append(Series(name, line, at))
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    up = lines.of_rates(_DRAWN[rate]) if rate else TIMES
-    return lines.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
+    up = chart.of_rates(_DRAWN[rate]) if rate else TIMES
+    return chart.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
 
 
 def _curve(variant: Variant) -> _Curve:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import DOTS, LEVEL, Flag, Point, Series
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import DOTS, LEVEL, Flag, Point, Series
+from warpgauge.reports.pages import shortened
 from warpgauge.system.text import duration, percent
 
 _LONGEST_DATE = 12
@@ -73,7 +74,7 @@ def drawn(course: Course) -> str:
     times, errors = zip(*((night.seconds, night.error) for night in course.nights), strict=True)
     room = max(_LONGEST_BAR * _HALF * median(errors), _LEAST)
     low, high = min(times) / math.exp(room), max(times) * math.exp(room)
-    y = replace(lines.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
+    y = replace(chart.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
     largest_first = sorted(course.changes, key=lambda change: -abs(change.change))
@@ -86,11 +87,11 @@ def drawn(course: Course) -> str:
     every = [Series("a night, with its 95 % interval", points, 0, DOTS),
              Series("mean between changes", [*_levels(course)], None, LEVEL)]  # fmt: skip
     names = [_short(night.date) for night in course.nights]
-    return lines.drawn(every, course.title, "night", y, names=names, flags=flags)
+    return chart.drawn(every, course.title, "night", y, names=names, flags=flags)
 
 
 def _short(words: str) -> str:
-    return picture.shortened(words, _LONGEST_DATE)
+    return shortened(words, _LONGEST_DATE)
 
 
 def _point(index: int, night: Night) -> Point:

@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import by_family
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import BEFORE, CEILING, DOTS, Point, Series
+from warpgauge.reports.pages import shortened
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -19,6 +20,7 @@ from warpgauge.verdict.comparison import Verdict
 _SAME, _ONE_SLOPE = 0.03, 0.1
 
 _MARGIN = 1.6  # from the outermost points to the ends of the ceilings, as a factor
+_LONGEST_WORDS = 30  # letters of a ceiling's name
 _MOST_POINTS = 400  # more are not distinguishable
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -72,8 +74,8 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
     every = [*ceilings, *points, *before]
     highest = max(point.y for series in every for point in series.drawn)
     # With room for the label of the highest ceiling.
-    y = replace(lines.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
-    return lines.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
+    y = replace(chart.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
+    return chart.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
 
 
 def _point(row: _Row, links: Mapping[str, str]) -> Point:
@@ -151,4 +153,4 @@ def _shared_words(group: Sequence[float], levels: Sequence[_Row]) -> str:
         else:
             others |= parts
     words = " ".join(sorted(set.intersection(*mine) - others)) or "limit"
-    return picture.shortened(words, picture.LONGEST_NAME // 2)
+    return shortened(words, _LONGEST_WORDS)

@@ -1,22 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one chart: lines, bands, ceilings and dots over an axis of numbers or of names. Pure."""
+"""The one chart: lines, bands, ceilings and dots over an axis of numbers or of names. Pure.
+
+`drawn` returns an SVG element for a page, and `document` makes a file of it. A picture has no id
+and no style, because a page holds several and has its style once. The same data give the same
+bytes.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from rich.cells import cell_len
+
 from warpgauge.reports import pages
-from warpgauge.reports.drawing import picture
-from warpgauge.reports.drawing.picture import GAP, LINE, Axis, Words
+from warpgauge.reports.pages import shortened
 from warpgauge.system.text import binary, duration, quantity
+
+# The width of a letter of 12 pixels' size and the height of a line, in pixels, as are all
+# coordinates. The font is monospaced, so that texts fit in any browser.
+LETTER, LINE = 7.5, 20
+
+_SERIES = 8  # the colours c0 to c7 of the style
+
+GAP = 16.0
+_LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 60, 160, 40
+_MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5h7v7h-7z", "M0-5L5 0 0 5-5 0z",
+          "M0-4.5L4.5 3.5h-9z", "M0 4.5L4.5-3.5h-9z")  # fmt: skip
+
+
+def document(picture: str, mark: str) -> str:
+    """Return a file of one picture; the `mark` tells a later run that it may replace the file."""
+    head, rest = picture.split("\n", 1)
+    above = f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {mark} -->\n{head}'
+    return f"{above}\n<style>{pages.style()}</style>\n{rest}"
+
+
+def width_of(words: str) -> float:
+    """Return the width of inert text in pixels."""
+    return LETTER * cell_len(words)
+
+
+Words = Callable[[float], str]
+
+
+def linear(value: float) -> float:
+    return value
+
+
+def logarithm(value: float) -> float:
+    """Return the decimal logarithm; minus infinity for zero and below."""
+    return math.log10(value) if value > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis from the value `low` at pixel `start` to a different value `high` at pixel `end`.
+
+    `scale` is an increasing function, such as `linear` or `logarithm`; `words` labels a tick.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    scale: Callable[[float], float] = linear
+    words: Words = "{:g}".format
+    title: str = ""
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value, clamped to the ends."""
+        low, high = self.scale(self.low), self.scale(self.high)
+        # Halved, so that the difference of two huge values is finite.
+        share = (self.scale(value) / 2 - low / 2) / (high / 2 - low / 2)
+        return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
+
+    def spread(self, values: Iterable[float]) -> list[float]:
+        """Return those of `values` whose labels have room, sorted; earlier values go first."""
+        shown: list[float] = []
+        for value in values:
+            # Labels are centred, with at least two letters between them.
+            width = width_of(self.words(value)) + 4 * LETTER
+            rooms = {one: (width + width_of(self.words(one))) / 2 for one in shown}
+            at = self.at(value)
+            if all(abs(at - self.at(one)) >= room for one, room in rooms.items()):
+                shown.append(value)
+        return sorted(shown)
+
+
+def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers from `low` to `high`, at most `most` equal steps."""
+    length = high - low
+    power = 10 ** math.floor(math.log10(length / most))
+    step = next(power * one for one in (1, 2, 2.5, 5, 10) if length / (power * one) <= most)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [step * count for count in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
+    """Return 1, 2, 5, 10, ... or powers of ten, or every nth of these; at least one tick."""
+    ends = math.log10(low), math.log10(high)
+    for factors in ((1, 2, 5), (1,)):
+        powers = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
+        ticks = [factor * 10.0**power for power in powers for factor in factors]
+        shown = [tick for tick in ticks if ends[0] <= math.log10(tick) <= ends[1]]
+        if len(shown) <= most:
+            break
+    return shown[:: math.ceil(len(shown) / most) or 1] or [math.sqrt(low) * math.sqrt(high)]
+
+
+def margin(ticks: Sequence[float], words: Words) -> float:
+    """Return the pixels from the edge to a vertical axis: its title and its widest label."""
+    return GAP + LINE + max(width_of(words(tick)) for tick in ticks) + 8
+
+
+def short(words: str) -> str:
+    """Return ``2 µs`` for ``2.000 µs``."""
+    number, _, unit = words.partition(" ")
+    return f"{float(number):g} {unit}"
+
 
 _WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
 _BOTTOM = 58.0  # the labels and the title of the horizontal axis
-_LONGEST_LABEL = 40
 _OF_SIGN = 34.0  # pixels of a sign in the legend, with the space behind it
 
 # Larger bands are cut off at this multiple of the highest point, so that they do not flatten lines.
@@ -73,12 +181,13 @@ class Series:
     @property
     def style(self) -> str:
         """The class of its colour."""
-        return picture.series(self.colour)
+        return "ink" if self.colour is None else f"c{self.colour % _SERIES}"
 
     @property
     def mark(self) -> str:
-        """The path of its marks, if it has any."""
-        return picture.marker(self.colour) if self.kind in (SOLID, DOTS) else ""
+        """The path of its marks, if it has any, which changes each time the colours repeat."""
+        has_any = self.kind in (SOLID, DOTS)
+        return _MARKS[(self.colour or 0) // _SERIES % len(_MARKS)] if has_any else ""
 
 
 @dataclass(frozen=True)
@@ -94,12 +203,12 @@ class Vertical:
     ends: tuple[float, float] | None = None
 
 
-TIMES = Vertical("time of an operation", lambda seconds: picture.short(duration(seconds)), True)
+TIMES = Vertical("time of an operation", lambda seconds: short(duration(seconds)), True)
 
 
 def of_rates(unit: str) -> Vertical:
     """Return the logarithmic axis of rates in a unit: ``FLOP/s``."""
-    return Vertical("rate", lambda rate: picture.short(quantity(rate, unit)), True)
+    return Vertical("rate", lambda rate: short(quantity(rate, unit)), True)
 
 
 @dataclass(frozen=True)
@@ -128,11 +237,13 @@ def drawn(
     `decimal` ones. With `names` it is of their indexes. Labels of earlier `flags` come first.
     """
     up, y_ticks = _vertical(every, y, _TOP + LINE * bool(flags))
-    left = picture.margin(y_ticks, y.words)
+    left = margin(y_ticks, y.words)
     axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
     across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
-    width = max(picture.width_of(picture.shortened(series.name)) for series in every) + _OF_SIGN
-    width = max(across.end + GAP + width, left + picture.title_width(title)) + GAP
+    names_width = max(width_of(shortened(series.name, _LONGEST_NAME)) for series in every)
+    # Bold letters are slightly wider if a browser has no monospaced font for them.
+    title_end = left + 1.1 * width_of(shortened(title, _LONGEST_TITLE))
+    width = max(across.end + GAP + _OF_SIGN + names_width, title_end) + GAP
     height = max(up.start + _BOTTOM, _TOP + LINE * (len(every) + 1))
     has_links = any(point.href for series in every for point in series.drawn)
     values = {
@@ -165,8 +276,8 @@ def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, S
         highest = max(point.y for point in points)
         bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
         low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-    ticks = picture.log_ticks if y.is_logarithmic else picture.linear_ticks
-    scale = picture.logarithm if y.is_logarithmic else picture.linear
+    ticks = log_ticks if y.is_logarithmic else linear_ticks
+    scale = logarithm if y.is_logarithmic else linear
     return Axis(low, high, top + _HEIGHT, top, scale, y.words, y.title), ticks(low, high)
 
 
@@ -185,8 +296,8 @@ def _of_numbers(axis: Axis, every: Sequence[Series], decimal: bool) -> tuple[Axi
     room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
     low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
     words: Words = "{:g}".format if decimal else binary
-    across = replace(axis, low=low, high=high, scale=picture.logarithm, words=words)
-    ticks = across.spread(picture.log_ticks(low, high)) if decimal else _powers(xs, across)
+    across = replace(axis, low=low, high=high, scale=logarithm, words=words)
+    ticks = across.spread(log_ticks(low, high)) if decimal else _powers(xs, across)
     return across, ticks
 
 
@@ -206,7 +317,7 @@ def _flag_labels(x: Axis, flags: Sequence[Flag]) -> Iterator[tuple[float, Flag]]
     for flag in flags:
         labels.setdefault(flag.x, flag)
     # Within the frame at either end.
-    half = max((picture.width_of(flag.label) for flag in flags), default=0.0) / 2
+    half = max((width_of(flag.label) for flag in flags), default=0.0) / 2
     inner = replace(x, words=lambda at: labels[at].label)
     for at in inner.spread(labels):
         yield min(max(x.at(at), x.start + half), x.end - half), labels[at]
@@ -217,8 +328,8 @@ def _labels(x: Axis, y: Axis, every: Sequence[Series]) -> Iterator[tuple[float, 
     taken: list[tuple[float, float, float]] = []  # left, right, and the height
     for one in every:
         for point in one.drawn:
-            words = picture.shortened(point.label, _LONGEST_LABEL)
-            length = picture.width_of(words)
+            words = shortened(point.label, _LONGEST_LABEL)
+            length = width_of(words)
             left, height = x.at(point.x) + 8, y.at(point.y) + (4 if one.mark else -6)
             if left + length > x.end:
                 left -= length + 16
