@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, by_family, skips
-from warpgauge.records.row import Row
+from warpgauge.records.model import Record, Source, by_family, skips
+from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.format import Format
-from warpgauge.reports.plain_files import cpu_changes, geometric_mean
 from warpgauge.reports.view import (
     CONTROL,
     WITHIN,
@@ -33,7 +32,7 @@ from warpgauge.reports.view import (
 )
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
+from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 
@@ -119,10 +118,10 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     extras += ["of limit"] if any(row.numbers.limit for row in rows) else []
     extras = [extra for extra in extras if console.width >= _LEAST_WIDTHS[extra]]
     extras += ["at most"] if show_all else []
-    cpu = cpu_changes(view.comparison)
-    extras += ["CPU"] if any(row.name in cpu for row in rows) else []
+    logs, cpu_logs = _of_google_benchmark(view.comparison)
+    extras += ["CPU"] if any(row.name in cpu_logs for row in rows) else []
     heading = Cells("benchmark", (*_HEADINGS, *extras))
-    cells = {row.name: _cells(row, extras, cpu.get(row.name, "")) for row in rows}
+    cells = {row.name: _cells(row, extras, cpu_logs.get(row.name)) for row in rows}
     dispensable = [*_DISPENSABLE]
     if "CPU" in extras:
         dispensable.insert(0, heading.cells.index("CPU"))
@@ -138,8 +137,9 @@ def _table(view: View, console: Console, show_all: bool) -> None:
             causes = () if group.cause else row.causes
             if said := text.plain("; ".join((*causes, *row.reasons))):
                 print_text(console, said, indent=6, style="dim")
-    if words := geometric_mean(view.comparison):
-        print_text(console, words)
+    if len(logs) > 1:
+        of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
+        print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
     for line in more:
         print_text(console, f"… and {line} (--format json=FILE lists all)")
     if not show_all:
@@ -178,9 +178,36 @@ def _listed(
     return shown, [f"{count} more {word}" for word, count in more.items() if count]
 
 
-def _cells(row: views.Row, extras: Sequence[str], cpu: str) -> Cells:
+def _of_google_benchmark(comparison: Comparison) -> tuple[dict[str, float], dict[str, float]]:
+    """Return log ratios of times and of CPU times by name, if both sides are its own files.
+
+    Its compare.py shows them, too.
+    """
+    sides = (comparison.baseline, comparison.candidate)
+    times, cpu_times = dict[str, float](), dict[str, float]()
+    if any(side.source is not Source.GOOGLE_BENCHMARK for side in sides):
+        return times, cpu_times
+    for one in comparison.verdicts:
+        if one.baseline_seconds and one.candidate_seconds:
+            times[one.name] = math.log(one.candidate_seconds) - math.log(one.baseline_seconds)
+            before, after = (side.rows[one.name].cpu_seconds for side in sides)
+            if before and after:
+                cpu_times[one.name] = math.log(after) - math.log(before)
+    return times, cpu_times
+
+
+def _mean(logs: Mapping[str, float]) -> str:
+    return _change(statistics.fmean(logs.values()))
+
+
+def _change(log_ratio: float) -> str:
+    return percent(math.expm1(min(log_ratio, LARGEST_LOG)))
+
+
+def _cells(row: views.Row, extras: Sequence[str], cpu_log: float | None) -> Cells:
     shown = row.numbers
     rate = speed(row.verdict.counters)
+    cpu = "" if cpu_log is None else _change(cpu_log)
     more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound, "CPU": cpu}
     numbers = (shown.old, shown.new, shown.change, shown.interval)
     return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
