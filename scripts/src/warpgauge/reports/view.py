@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,6 @@ from warpgauge.verdict.comparison import (
     KERNEL,
     SAME_CODE,
     UNMEASURED,
-    Change,
     Comparison,
     Evidence,
     Outcome,
@@ -72,33 +71,16 @@ _NO_BOUND = 9.99
 
 _LONGEST_VALUE = 60  # characters of a value that differs
 
-# Context differences that can change all times, and those that change host times only.
-_OF_EVERY_TIME = {
-    "driver_version": "driver",
-    "cuda_driver_version": "the driver's CUDA",
-    "runtime_version": "CUDA runtime",
-    "cublas_version": "cuBLAS",
-    "nccl_version": "NCCL",
-    "nccl_environment": "NCCL's environment",
-    "nvcc_version": "nvcc",
-    "flags": "compiler flags",
-    "library_build_type": "build of the library",
-    "ecc": "ECC",
-    "power_limit_watts": "power limit",
-    "sm_clock_target_hz": "SM clock",
-    "max_sm_clock_hz": "highest SM clock",
-    "peer_link": "link between GPUs",
-}
-_OF_HOST_TIME = {
-    "host_compiler": "host compiler",
-    "library_version": "Google Benchmark",
-    "cpu_model": "CPU",
-    "kernel_release": "Linux",
-    "host_name": "host",
-    "mhz_per_cpu": "MHz of the CPU",
-    "num_cpus": "number of CPUs",
-    "cpu_scaling_enabled": "CPU scaling",
-}
+# Context keys whose difference can change all times, and those that change host times only.
+_OF_EVERY_TIME = (
+    "driver_version", "cuda_driver_version", "runtime_version", "cublas_version", "nccl_version",
+    "nccl_environment", "nvcc_version", "flags", "library_build_type", "ecc", "power_limit_watts",
+    "sm_clock_target_hz", "max_sm_clock_hz", "peer_link",
+)  # fmt: skip
+_OF_HOST_TIME = (
+    "host_compiler", "library_version", "cpu_model", "kernel_release", "host_name", "mhz_per_cpu",
+    "num_cpus", "cpu_scaling_enabled",
+)  # fmt: skip
 
 # Resources by how well they explain a change of time: a spill before the registers it saved.
 _TELLING = (
@@ -174,7 +156,7 @@ class Row:
             "" if one.baseline_seconds is None else duration(one.baseline_seconds),
             "" if one.candidate_seconds is None else duration(one.candidate_seconds),
             "" if change is None else percent(change.ratio),
-            "" if change is None else interval(change),
+            "" if change is None else " … ".join(map(percent_number, (change.low, change.high))),
             "" if one.bound is None else rounded_up(one.bound),
             of_limit(one.limit_fraction),
         )
@@ -308,12 +290,11 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     # Pairs of a commit with the baseline's commit ran in one environment.
     alike = verdict.in_pairs and not are_paired(comparison.baseline, comparison.candidate)
     if verdict.is_changed and not verdict.resources and not alike:
-        host = _OF_HOST_TIME if verdict.clock is Clock.HOST else {}
-        words = {**_OF_EVERY_TIME, **host}
+        of_host = verdict.clock is Clock.HOST
         for differs in comparison.differences:
-            if differs.key in words:
-                what = _differs(differs.baseline, differs.candidate)
-                yield f"perhaps {words[differs.key]} {what}"
+            if differs.key in _OF_EVERY_TIME or (of_host and differs.key in _OF_HOST_TIME):
+                what = differs.key.removesuffix("_version").replace("_", " ")
+                yield f"perhaps {what} {_differs(differs.baseline, differs.candidate)}"
     if verdict.same_machine_code:
         yield SAME_CODE
 
@@ -330,9 +311,7 @@ def headline(comparison: Comparison) -> str:
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return f"Not compared: {foreign(comparison.refusal, LONGEST_TEXT)}"
     counts = Counter(map(word, comparison.verdicts))
-    bounds = _largest_bounds(comparison)
-    is_faster = bool(bounds) and max(bounds.values()) < 0.0
-    shown = {WITHIN: f"{NOT_SLOWER if is_faster else WITHIN}{_bounds(comparison, bounds)}"}
+    shown = {WITHIN: _within(comparison)}
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
     parts = [f"{counts[name]} {shown.get(name, name)}" for name in order if counts[name]]
     parts += ["not built" for _ in comparison.not_built[:1]]
@@ -340,21 +319,19 @@ def headline(comparison: Comparison) -> str:
     return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")
 
 
-def _largest_bounds(comparison: Comparison) -> dict[Clock, float]:
+def _within(comparison: Comparison) -> str:
+    """Return ``within tolerance (at most +0.30 %)``, with the largest bound of each clock."""
     found: dict[Clock, float] = {}
     for one in comparison.verdicts:
         if one.is_unchanged and one.bound is not None and not one.is_quiet:
             found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
-    return found
-
-
-def _bounds(comparison: Comparison, found: Mapping[Clock, float]) -> str:
-    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
     if not found:
-        return ""
+        return WITHIN
+    largest = max(found.values())
+    name = NOT_SLOWER if largest < 0.0 else WITHIN
     if comparison.is_of_plain_files or len(found) == 1:
-        return f" ({at_most(max(found.values()))})"
-    return f" (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
+        return f"{name} ({at_most(largest)})"
+    return f"{name} (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
 
 
 def worst(comparison: Comparison) -> Verdict | None:
@@ -363,28 +340,24 @@ def worst(comparison: Comparison) -> Verdict | None:
     return min(slower, key=rank, default=None)
 
 
-def interval(change: Change) -> str:
-    """Return the ends of the interval in percent: ``+29.9 … +30.1``."""
-    return f"{percent_number(change.low)} … {percent_number(change.high)}"
-
-
 def how_found(comparison: Comparison) -> str:
     """Return a sentence on the evidence for the changed rows, or "" if no row changed."""
     changed = [verdict for verdict in comparison.verdicts if verdict.is_changed]
     counts = Counter(verdict.evidence for verdict in changed)
-    words = {
-        Evidence.LOCK_STEP: "confirmed in lock-step",
-        Evidence.PAIRED: "confirmed in alternating processes of both builds",
-        Evidence.SCREENED: "found against the baseline, not confirmed in pairs",
-    }
+    screened = "found against the baseline, not confirmed in pairs"
     if comparison.is_of_plain_files:
         several = all(min(one.processes or (1,)) > 1 for one in changed)
         how = "several processes" if several else "one process"
-        words[Evidence.SCREENED] = f"found by comparing {how} of each side, not confirmed"
-    parts = [(counts[kind], how) for kind, how in words.items() if counts[kind]]
+        screened = f"found by comparing {how} of each side, not confirmed"
+    words = {
+        Evidence.LOCK_STEP: "confirmed in lock-step",
+        Evidence.PAIRED: "confirmed in alternating processes of both builds",
+        Evidence.SCREENED: screened,
+    }
+    parts = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
     if len(parts) == 1:
-        return f"{parts[0][1].capitalize()}."
-    return f"{'; '.join(f'{count} {how}' for count, how in parts)}." if parts else ""
+        return f"{parts[0].partition(' ')[2].capitalize()}."
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def rule(comparison: Comparison) -> str:
@@ -393,34 +366,31 @@ def rule(comparison: Comparison) -> str:
     if not judged:
         return ""
     pairs = " in pairs of both builds" if all(one.in_pairs for one in judged) else ""
-    least = _of_each_clock(comparison, [(one.clock, one.minimum_effect or 0.0) for one in judged])
-    most = _of_each_clock(
-        comparison,
-        [
-            (one.clock, one.tolerance)
-            for one in comparison.verdicts
-            if one.tolerance is not None and not one.is_accepted
-        ],
-    )
+    least = _of_each_clock(comparison, [(one.clock, one.minimum_effect) for one in judged])
+    bounded = (one for one in comparison.verdicts if not one.is_accepted)
+    most = _of_each_clock(comparison, [(one.clock, one.tolerance) for one in bounded])
     changed = f"Slower or faster: p below {comparison.alpha:g}{pairs} (over the whole suite)"
     within = f" Within tolerance: slower by at most {most}, with 99 % confidence." if most else ""
     return f"{changed} and at least {least}.{within}"
 
 
-def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float]]) -> str:
+def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float | None]]) -> str:
     """Return the range for each clock: ``1 % of device time and 20 % of host time``."""
     groups: dict[str, list[float]] = {}
     for clock, size in sizes:
-        what = "the" if comparison.is_of_plain_files else clock.value
-        groups.setdefault(what, []).append(size)
-    ranges = {
-        what: dict.fromkeys(percent_number(end, sign=False) for end in (min(of), max(of)))
-        for what, of in groups.items()
-    }
-    return " and ".join(f"{' to '.join(ends)} % of {what} time" for what, ends in ranges.items())
+        if size is not None:
+            what = "the" if comparison.is_of_plain_files else clock.value
+            groups.setdefault(what, []).append(size)
+    return " and ".join(
+        f"{_range(min(of), max(of))} % of {what} time" for what, of in groups.items()
+    )
 
 
-def at_most(bound: float, words: str = "at most") -> str:
+def _range(low: float, high: float) -> str:
+    return " to ".join(dict.fromkeys(percent_number(end, sign=False) for end in (low, high)))
+
+
+def at_most(bound: float) -> str:
     """Return the bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``.
 
     Of one below zero: ``at least 5.4 % faster``.
@@ -428,7 +398,7 @@ def at_most(bound: float, words: str = "at most") -> str:
     shown = rounded_up(bound)
     if shown.startswith(MINUS):
         return f"at least {shown.removeprefix(MINUS)} faster"
-    return f"{words} {shown}" if bound <= _NO_BOUND else shown
+    return f"at most {shown}" if bound <= _NO_BOUND else shown
 
 
 def rounded_up(bound: float) -> str:
@@ -458,30 +428,30 @@ def side(record: Record) -> str:
     if not record.sessions:
         return "none"
     context = newest(record).context
-    facts = [str(nearby(record.path))]
+    facts, of = [str(nearby(record.path))], "sessions"
     if record.source is Source.GOOGLE_BENCHMARK:
-        several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
-        facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
-    if context.get("gpu_name"):
-        facts.append(context["gpu_name"])
-    of = "programs" if record.source is Source.GOOGLE_BENCHMARK else "sessions"
+        of_several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
+        facts, of = [*facts, f"{Source.GOOGLE_BENCHMARK.value}{of_several}"], "programs"
+    facts.append(context.get("gpu_name", ""))
     several = f"{len(record.sessions)} {of}, newest " if len(record.sessions) > 1 else ""
     if context.get("date"):
         facts.append(f"{several}{context['date'][:10]}")
-    if context.get("commit"):
-        changed = " and changes" if context.get("dirty") == "true" else ""
-        facts.append(f"commit {short(context['commit'])}{changed}")
-    return inert(" · ".join(facts))
+    if commit := _commit(record):
+        facts.append(f"commit {commit}")
+    return inert(" · ".join(filter(None, facts)))
 
 
 def side_name(record: Record) -> str:
     """Return the commit, or else the path, in a few words, inert."""
     if not record.sessions:
         return "none"
+    return inert(_commit(record) or str(nearby(record.path)))
+
+
+def _commit(record: Record) -> str:
     context = newest(record).context
     changed = " and changes" if context.get("dirty") == "true" else ""
-    commit = f"{short(context['commit'])}{changed}" if context.get("commit") else ""
-    return inert(commit or str(nearby(record.path)))
+    return f"{short(context['commit'])}{changed}" if context.get("commit") else ""
 
 
 def gpu_name(record: Record) -> str:
