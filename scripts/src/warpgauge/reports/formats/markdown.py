@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.model import Source
+from warpgauge.reports import view as views
 from warpgauge.reports.advice import again, next_step
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
@@ -22,21 +23,7 @@ from warpgauge.reports.markdown_text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.view import (
-    ACCEPTED,
-    NO_CAUSE,
-    WITHIN,
-    Row,
-    View,
-    differences_beside,
-    gpu_name,
-    headline,
-    how_found,
-    is_recorded,
-    rule,
-    side,
-    worst,
-)
+from warpgauge.reports.view import ACCEPTED, WITHIN, Row, View
 from warpgauge.system.text import cut, inert, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison
 
@@ -65,7 +52,7 @@ def render(comparison: Comparison, limit: int = LIMIT) -> str:
 
 def unmarked(comparison: Comparison, limit: int) -> str:
     """Return the report without the mark."""
-    gpu = gpu_name(comparison.candidate)
+    gpu = views.gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{View(comparison).check}** · {told}{_BETWEEN}"
     return finished(f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}")
@@ -73,10 +60,10 @@ def unmarked(comparison: Comparison, limit: int) -> str:
 
 def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
     """Return the decisive row and its cause, if there is one, then the verdict in numbers."""
-    if comparison.refusal is not None and worst(comparison) is None:
-        return [shown_as(headline(comparison), code)]
+    if comparison.refusal is not None and views.worst(comparison) is None:
+        return [shown_as(views.headline(comparison), code)]
     row = View(comparison).decisive
-    numbers = f"**{headline(comparison)}**. {how_found(comparison)}".rstrip()
+    numbers = f"**{views.headline(comparison)}**. {views.how_found(comparison)}".rstrip()
     return [*([_in_a_line(row, sources)] if row else []), numbers]
 
 
@@ -179,7 +166,7 @@ def _shown_or_folded(section: Section, title: str) -> Section:
 def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
     groups: dict[str, list[Row]] = {}
     for row in slower:
-        groups.setdefault(_brief(row) or NO_CAUSE, []).append(row)
+        groups.setdefault(_brief(row) or views.NO_CAUSE, []).append(row)
     lines = []
     for cause, (first, *more) in groups.items():
         rest = f" and {len(more)} more" if more else ""
@@ -230,15 +217,15 @@ def _why(view: View, *, moved: bool) -> Iterator[Section]:
 
 def _measured(comparison: Comparison) -> Section:
     """Return both sides, what differs between them, the notes, and the decision rule."""
-    notes, differences = comparison.every_note, differences_beside(comparison)
+    notes, differences = comparison.every_note, views.differences_beside(comparison)
     sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
-    lines = [f"- {what}: {code(side(record))}" for what, record in sides.items()]
+    lines = [f"- {what}: {code(views.side(record))}" for what, record in sides.items()]
     lines += [f"- {note.words(code)}" for note in notes]
     lines += [f"- {code(key)}: {code(old)} → {code(new)}" for key, old, new in differences]
     title = "How it was measured"
     for count, noun in ((len(notes), "note"), (len(differences), "difference")):
         title += f" · {plural(count, noun)}" if count else ""
-    decision = rule(comparison)
+    decision = views.rule(comparison)
     below = decision and f"\n{prose(decision, longest=OUR_OWN)}\n"
     section = Section("line{s} on how it was measured", "", lines)
     return section.folded(summary("", title), below)
@@ -247,9 +234,9 @@ def _measured(comparison: Comparison) -> Section:
 def _next(view: View) -> str:
     """Return the next step, and how to reproduce the changes."""
     comparison, changed = view.comparison, view.of("slower", "faster")
-    if is_recorded(comparison):
+    if views.is_recorded(comparison):
         return ""
-    slower = worst(comparison) is not None
+    slower = views.worst(comparison) is not None
     ours = comparison.candidate.source is Source.RUN
     # For regressions the folded part has the next steps.
     advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))

@@ -19,17 +19,7 @@ from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.format import Format
-from warpgauge.reports.view import (
-    CONTROL,
-    WITHIN,
-    Group,
-    View,
-    differences_beside,
-    headline,
-    how_found,
-    rule,
-    side,
-)
+from warpgauge.reports.view import CONTROL, WITHIN, Group, View
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
@@ -64,12 +54,12 @@ def render(
     """
     view = View(comparison)
     line = Text(view.check, _CHECK_STYLES.get(view.check, "bold yellow"))
-    print_text(console, line.append(f"  {text.plain(headline(comparison))}", "bold"))
-    if said := how_found(comparison):
+    print_text(console, line.append(f"  {text.plain(views.headline(comparison))}", "bold"))
+    if said := views.how_found(comparison):
         print_text(console, said)
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
-    print_facts(console, [(name, side(record)) for name, record in sides])
+    print_facts(console, [(name, views.side(record)) for name, record in sides])
     if view.rows:
         console.print()
         _table(view, console, show_all)
@@ -77,7 +67,7 @@ def render(
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
-    if differences := differences_beside(comparison):
+    if differences := views.differences_beside(comparison):
         print_text(console, "\nDifferences between the two", style="bold")
         shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
         print_facts(console, shown)
@@ -90,7 +80,7 @@ def render(
         print_text(console, "\nNotes", style="bold")
         for note in notes:
             print_text(console, str(note), indent=2)
-    decision, longer = rule(comparison), len(comparison.every_note) - len(notes)
+    decision, longer = views.rule(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
     hidden += ["the decision rule"] if decision and not verbose else []
     if verbose and decision:
@@ -185,12 +175,12 @@ def _of_google_benchmark(comparison: Comparison) -> tuple[dict[str, float], dict
     """
     sides = (comparison.baseline, comparison.candidate)
     times, cpu_times = dict[str, float](), dict[str, float]()
-    if any(side.source is not Source.GOOGLE_BENCHMARK for side in sides):
+    if any(its.source is not Source.GOOGLE_BENCHMARK for its in sides):
         return times, cpu_times
     for one in comparison.verdicts:
         if one.baseline_seconds and one.candidate_seconds:
             times[one.name] = math.log(one.candidate_seconds) - math.log(one.baseline_seconds)
-            before, after = (side.rows[one.name].cpu_seconds for side in sides)
+            before, after = (its.rows[one.name].cpu_seconds for its in sides)
             if before and after:
                 cpu_times[one.name] = math.log(after) - math.log(before)
     return times, cpu_times
