@@ -16,7 +16,7 @@ from hostile_text import HOSTILE
 from warpgauge.reports import pages
 from warpgauge.reports.drawing import chart, course, roofline
 from warpgauge.reports.drawing.chart import Point, Series, Vertical
-from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
+from warpgauge.reports.drawing.course import Course, Mark, Night
 from warpgauge.verdict.comparison import Outcome, Verdict
 
 
@@ -39,7 +39,7 @@ OF_TEXT: dict[str, Callable[[str, str], str]] = {
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
-               [ChangePoint(1, 1.0, told)], [Event(1, name, told)])
+               [Mark(1, 1.0, "", told), Mark(1, 0.0, name, told)])
     ),
 }  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)

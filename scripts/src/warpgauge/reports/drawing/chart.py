@@ -47,36 +47,34 @@ def width_of(words: str) -> float:
 Words = Callable[[float], str]
 
 
-def linear(value: float) -> float:
-    return value
-
-
-def logarithm(value: float) -> float:
-    """Return the decimal logarithm; minus infinity for zero and below."""
-    return math.log10(value) if value > 0 else -math.inf
-
-
 @dataclass(frozen=True)
 class Axis:
-    """An axis from the value `low` at pixel `start` to a different value `high` at pixel `end`.
-
-    `scale` is an increasing function, such as `linear` or `logarithm`; `words` labels a tick.
-    """
+    """An axis from the value `low` at pixel `start` to a different value `high` at pixel `end`."""
 
     low: float
     high: float
     start: float
     end: float
-    scale: Callable[[float], float] = linear
-    words: Words = "{:g}".format
+    words: Words = "{:g}".format  # the label of a tick
     title: str = ""
+    is_logarithmic: bool = False
+
+    def _scaled(self, value: float) -> float:
+        if not self.is_logarithmic:
+            return value
+        return math.log10(value) if value > 0 else -math.inf
 
     def at(self, value: float) -> float:
         """Return the pixel of a value, clamped to the ends."""
-        low, high = self.scale(self.low), self.scale(self.high)
+        low, high = self._scaled(self.low), self._scaled(self.high)
         # Halved, so that the difference of two huge values is finite.
-        share = (self.scale(value) / 2 - low / 2) / (high / 2 - low / 2)
+        share = (self._scaled(value) / 2 - low / 2) / (high / 2 - low / 2)
         return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
+
+    @property
+    def ticks(self) -> list[float]:
+        ticks = _log_ticks if self.is_logarithmic else _linear_ticks
+        return ticks(self.low, self.high)
 
     def spread(self, values: Iterable[float]) -> list[float]:
         """Return those of `values` whose labels have room, sorted; earlier values go first."""
@@ -91,7 +89,7 @@ class Axis:
         return sorted(shown)
 
 
-def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
+def _linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers from `low` to `high`, at most `most` equal steps."""
     length = high - low
     power = 10 ** math.floor(math.log10(length / most))
@@ -100,7 +98,7 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [step * count for count in range(first, last + 1)]
 
 
-def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
+def _log_ticks(low: float, high: float, most: int = 10) -> list[float]:
     """Return 1, 2, 5, 10, ... or powers of ten, or every nth of these; at least one tick."""
     ends = math.log10(low), math.log10(high)
     for factors in ((1, 2, 5), (1,)):
@@ -110,11 +108,6 @@ def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
         if len(shown) <= most:
             break
     return shown[:: math.ceil(len(shown) / most) or 1] or [math.sqrt(low) * math.sqrt(high)]
-
-
-def margin(ticks: Sequence[float], words: Words) -> float:
-    """Return the pixels from the edge to a vertical axis: its title and its widest label."""
-    return GAP + LINE + max(width_of(words(tick)) for tick in ticks) + 8
 
 
 def short(words: str) -> str:
@@ -236,8 +229,9 @@ def drawn(
     The horizontal axis is logarithmic, of values above zero, with powers of two as ticks, or
     `decimal` ones. With `names` it is of their indexes. Labels of earlier `flags` come first.
     """
-    up, y_ticks = _vertical(every, y, _TOP + LINE * bool(flags))
-    left = margin(y_ticks, y.words)
+    up = _vertical(every, y, _TOP + LINE * bool(flags))
+    # Of the vertical axis its title and its widest label.
+    left = GAP + LINE + max(width_of(y.words(tick)) for tick in up.ticks) + 8
     axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
     across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
     names_width = max(width_of(shortened(series.name, _LONGEST_NAME)) for series in every)
@@ -254,7 +248,7 @@ def drawn(
         "x": across,
         "y": up,
         "x_ticks": x_ticks,
-        "y_ticks": y_ticks,
+        "y_ticks": up.ticks,
         "every": every,
         "labels": _labels(across, up, every),
         "flags": flags,
@@ -266,7 +260,7 @@ def drawn(
     return pages.element("picture.svg", values)
 
 
-def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, Sequence[float]]:
+def _vertical(every: Sequence[Series], y: Vertical, top: float) -> Axis:
     points = [point for one in every for point in one.drawn]
     if y.ends is not None:
         low, high = y.ends
@@ -276,9 +270,7 @@ def _vertical(every: Sequence[Series], y: Vertical, top: float) -> tuple[Axis, S
         highest = max(point.y for point in points)
         bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
         low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-    ticks = log_ticks if y.is_logarithmic else linear_ticks
-    scale = logarithm if y.is_logarithmic else linear
-    return Axis(low, high, top + _HEIGHT, top, scale, y.words, y.title), ticks(low, high)
+    return Axis(low, high, top + _HEIGHT, top, y.words, y.title, y.is_logarithmic)
 
 
 def _of_names(axis: Axis, names: Sequence[str]) -> tuple[Axis, list[float]]:
@@ -296,8 +288,8 @@ def _of_numbers(axis: Axis, every: Sequence[Series], decimal: bool) -> tuple[Axi
     room = 2 ** (0.03 * (math.log2(xs[-1]) - math.log2(xs[0])) or 0.5)
     low, high = max(xs[0] / room, sys.float_info.min), min(xs[-1] * room, sys.float_info.max)
     words: Words = "{:g}".format if decimal else binary
-    across = replace(axis, low=low, high=high, scale=logarithm, words=words)
-    ticks = across.spread(log_ticks(low, high)) if decimal else _powers(xs, across)
+    across = replace(axis, low=low, high=high, words=words, is_logarithmic=True)
+    ticks = across.spread(across.ticks) if decimal else _powers(xs, across)
     return across, ticks
 
 

@@ -38,25 +38,24 @@ class Night:
 
 
 @dataclass(frozen=True)
-class ChangePoint:
-    """A change of times from the night `index` on, as a fraction."""
+class Mark:
+    """What changed from the night `index` on: the times by the fraction `change`, or a `kind`.
+
+    Kinds are "GPU", "driver" and "machine".
+    """
 
     index: int
-    change: float
+    change: float = 0.0
+    kind: str = ""
     tooltip: str = ""
 
     @property
-    def kind(self) -> str:
-        return "slower" if self.change > 0 else "faster"
-
-
-@dataclass(frozen=True)
-class Event:
-    """A change of the `kind` "GPU", "driver" or "machine" at the night `index`."""
-
-    index: int
-    kind: str
-    tooltip: str = ""
+    def flag(self) -> Flag:
+        if self.kind:
+            label, style = shortened(self.kind, _LONGEST_DATE), "faint"
+        else:
+            label, style = percent(self.change), "slower" if self.change > 0 else "faster"
+        return Flag(self.index - 0.5, label, style, self.tooltip)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class Course:
 
     title: str
     nights: Sequence[Night]
-    changes: Sequence[ChangePoint] = ()
-    events: Sequence[Event] = ()
+    marks: Sequence[Mark] = ()
 
 
 def drawn(course: Course) -> str:
@@ -77,21 +75,11 @@ def drawn(course: Course) -> str:
     y = replace(chart.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
-    largest_first = sorted(course.changes, key=lambda change: -abs(change.change))
-    flags = [
-        Flag(one.index - 0.5, percent(one.change), one.kind, one.tooltip) for one in largest_first
-    ]
-    flags += [
-        Flag(one.index - 0.5, _short(one.kind), "faint", one.tooltip) for one in course.events
-    ]
+    flags = [mark.flag for mark in sorted(course.marks, key=lambda mark: -abs(mark.change))]
     every = [Series("a night, with its 95 % interval", points, 0, DOTS),
              Series("mean between changes", [*_levels(course)], None, LEVEL)]  # fmt: skip
-    names = [_short(night.date) for night in course.nights]
+    names = [shortened(night.date, _LONGEST_DATE) for night in course.nights]
     return chart.drawn(every, course.title, "night", y, names=names, flags=flags)
-
-
-def _short(words: str) -> str:
-    return shortened(words, _LONGEST_DATE)
 
 
 def _point(index: int, night: Night) -> Point:
@@ -104,7 +92,7 @@ def _point(index: int, night: Night) -> Point:
 
 def _levels(course: Course) -> Iterator[Point | None]:
     """Yield the ends of lines at the geometric mean between neighbouring changes."""
-    inner = sorted({one.index for one in course.changes if 0 < one.index < len(course.nights)})
-    for first, end in pairwise([0, *inner, len(course.nights)]):
+    steps = {mark.index for mark in course.marks if mark.change}
+    for first, end in pairwise(sorted({0, *steps, len(course.nights)})):
         mean = math.exp(fmean(math.log(night.seconds) for night in course.nights[first:end]))
         yield from (Point(first - 0.5, mean), Point(end - 0.5, mean), None)
