@@ -12,11 +12,11 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Source
+from warpgauge.reports.formats.github import place
 from warpgauge.reports.view import (
     View,
     headline,
     how_found,
-    place,
     rank,
     rounded_up,
     rule,

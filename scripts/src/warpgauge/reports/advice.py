@@ -56,28 +56,24 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if slowest is not None:
         return (Step("Measure both sides again in fresh processes to confirm this."),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
-    failed = [row for row in rows.values() if row.error is not None and not row.skipped]
-    errors = {one.name: one for one in _of(comparison, Outcome.ERROR)}
-    for row in failed if ours and not is_refused else ():
-        listed = not row.counters.get(counters.NOT_LISTED)
-        if row.name in errors and not listed and is_other_project(comparison):
-            words = "Correct the program, or leave it out"
-            if not is_harmless(row.name):
-                return (Step(f"{words} with --programs."),)
-            return (Step(f"{words}:", f"{_measured(comparison)} --programs='-^{row.name}$'"),)
-        if row.name in errors:
-            again = _command(comparison, [errors[row.name]])
-            return (Step("To reproduce the failure:", again),)
-    gone = [one for one in _of(comparison, Outcome.MISSING) if one.name not in rows]
+    for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
+        row = rows.get(failed.name)
+        if row is not None and row.error is not None and not row.skipped:
+            if row.counters.get(counters.NOT_LISTED) and is_other_project(comparison):
+                if not is_harmless(row.name):
+                    return (Step("Correct the program, or leave it out with --programs."),)
+                without = f"{_measured(comparison)} --programs='-^{row.name}$'"
+                return (Step("Correct the program, or leave it out:", without),)
+            return (Step("To reproduce the failure:", _command(comparison, [failed])),)
+    gone = any(one.name not in rows for one in _of(comparison, Outcome.MISSING))
     if gone and not in_pairs and not is_refused:
         words = "Restore the missing benchmarks, or remove them from the baseline in"
         return (Step(f"{words} the same commit."),)
     if undecided := _of(comparison, Outcome.INCONCLUSIVE):
         return (_bound(comparison, undecided),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
-        return (
-            Step("To keep the gain as the baseline:", f"{_bench(comparison.candidate)} --record"),
-        )
+        record = f"{_bench(comparison.candidate)} --record"
+        return (Step("To keep the gain as the baseline:", record),)
     return ()
 
 
@@ -93,7 +89,7 @@ def first_steps(run: Record) -> tuple[Step, ...]:
     if MANIFEST in context:
         pair = Step("To compare two kernels:", "scripts/warpgauge evaluate BASE CANDIDATE")
     elif BUILD_DIR in context:
-        pair = Step("To compare two builds:", "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER")
+        pair = Step("To compare two builds:", _ab(["BASE_FOLDER", "CANDIDATE_FOLDER"]))
     else:
         pair = Step("To compare with another commit:", f"{_bench(run)} --against main")
     return record, pair
@@ -106,26 +102,28 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
         words = "Measure at least three processes per side, and give all their files:"
         files = "A1.json A2.json A3.json -- B1.json B2.json B3.json"
         return Step(words, f"compare.py --processes {files}")
-    if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not _base(comparison):
-        programs = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER"
-        return Step("Measure both sides in turns:", programs)
+    base, placeholders = _base(comparison), ["BASE_FOLDER", "CANDIDATE_FOLDER"]
+    if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
+        return Step("Measure both sides in turns:", _ab(placeholders))
     if comparison.candidate.source is not Source.RUN:
         words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
         return Step(words)
     screened = [one for one in undecided if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
-    context = newest(comparison.candidate).context
-    commit = _base(comparison)
-    if commit is None:
-        commit = _commit(comparison.baseline) or "COMMIT"
-    bench = _bench(comparison.candidate) + (f" --against {commit}" if commit else "")
+    context, command = newest(comparison.candidate).context, _bench(comparison.candidate)
+    commit = base if base is not None else _commit(comparison.baseline) or "COMMIT"
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
-        bench = f"{_bench(comparison.candidate)} --budget 5m"
+        command += " --budget 5m"
     elif is_other_project(comparison) or BUILD_DIR in context:
-        folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
-        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    return Step(words, bench + _selected(comparison, screened or undecided))
+        command = _ab(_folders(comparison) or placeholders)
+    elif commit:
+        command += f" --against {commit}"
+    return Step(words, command + _selected(comparison, screened or undecided))
+
+
+def _ab(folders: Sequence[str]) -> str:
+    return shlex.join(["scripts/warpgauge", "ab", *folders])
 
 
 def _accept(comparison: Comparison) -> tuple[Step, ...]:
@@ -142,9 +140,9 @@ def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 
 
 def _measured(comparison: Comparison) -> str:
-    base, folders = _base(comparison), _folders(comparison)
-    if folders:
-        return shlex.join(["scripts/warpgauge", "ab", *folders])
+    if folders := _folders(comparison):
+        return _ab(folders)
+    base = _base(comparison)
     return _bench(comparison.candidate) + (f" --against {base}" if base else "")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
-from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, unbroken_units
+from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, span, unbroken_units
 from warpgauge.system.text import plain as without_marks
 
 
@@ -33,7 +34,8 @@ def style() -> str:
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """Return the templates, whose texts are escaped unless they are `Markup`."""
     made = Environment(
         loader=PackageLoader("warpgauge.reports"),
         autoescape=True,
@@ -47,13 +49,15 @@ def _templates() -> Environment:
     # Of pictures: the classes of `style`, a number of pixels, and a text that has no room for more.
     made.filters["wg"] = lambda kinds: " ".join(f"wg-{kind}" for kind in kinds.split())
     made.filters["px"] = lambda pixels: Markup(f"{pixels:.2f}")
+    made.filters["on_scale"] = lambda change: Markup(f"{on_scale(change):.1f}")
+    made.globals |= {"span": span, "plural": plural}
     made.filters["label"] = lambda words, longest: escape(shortened(words, longest))
     return made
 
 
 def element(template: str, values: Mapping[str, object]) -> str:
     """Return a part of a page."""
-    return _templates().get_template(template).render(**values)
+    return templates().get_template(template).render(**values)
 
 
 def render(
@@ -66,7 +70,7 @@ def render(
     sources = [f"script-src {hash_of(script)}"] if script else []
     sources = ["default-src 'none'", *sources, f"style-src {hash_of(style())}"]
     return (
-        _templates()
+        templates()
         .get_template(template)
         .render(
             title=title,
@@ -95,6 +99,16 @@ def shortened(words: str, longest: int) -> str:
     """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
     shown = inert(words[: longest + 1])
     return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
+
+
+def on_scale(change: float) -> float:
+    """Return the pixel of a change in a small picture, which is 150 pixels wide.
+
+    The scale is linear only around zero (the inverse hyperbolic sine, of a width of 5 %), so that
+    1 % and 25 % are both visible; what is farther is drawn at the edge.
+    """
+    share = math.asinh(change / 0.05) / math.asinh(0.25 / 0.05)
+    return 75 + 71 * min(max(share, -1.0), 1.0)
 
 
 def _finalized(value: object) -> object:

@@ -7,7 +7,6 @@ Foreign text among our words is marked (`text.foreign`), and each format quotes 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
@@ -15,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.records.counters import SOURCE_LINE, Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.model import PROCESSES, PROGRAMS, Record, Source, by_family
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
@@ -480,23 +479,6 @@ def nearby(path: Path) -> Path:
     except OSError:  # the working directory was removed
         return path
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-# Family names for which a file may exist; too long a name would be an OSError.
-_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
-
-
-def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
-    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
-
-    Empty without a file, and for another project's programs, whose families are not ours.
-    """
-    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
-        return {}
-    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
-    line = verdict.counters.get(SOURCE_LINE, 0.0)
-    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
-    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
 
 
 def is_other_project(comparison: Comparison) -> bool:

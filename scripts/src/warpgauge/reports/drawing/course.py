@@ -12,9 +12,9 @@ from statistics import fmean, median
 from warpgauge.reports.drawing import chart
 from warpgauge.reports.drawing.chart import DOTS, LEVEL, Flag, Point, Series
 from warpgauge.reports.pages import shortened
-from warpgauge.system.text import duration, percent
+from warpgauge.system.text import duration, percent, plural
 
-_LONGEST_DATE = 12
+_LONGEST_DATE, _FEWEST_POINTS = 12, 4
 
 # Half of a 95 % interval of a normal distribution, in standard errors.
 _HALF = 1.96
@@ -65,6 +65,24 @@ class Course:
     title: str
     nights: Sequence[Night]
     marks: Sequence[Mark] = ()
+
+    @property
+    def has_a_line(self) -> bool:
+        """Whether a line shows more than numbers do."""
+        return len(self.nights) >= _FEWEST_POINTS
+
+    @property
+    def trend(self) -> str:
+        change = self.nights[-1].seconds / self.nights[0].seconds - 1
+        return f"{plural(len(self.nights), 'night')}, from the first to the last {percent(change)}"
+
+    @property
+    def small_line(self) -> list[tuple[float, float]]:
+        """The corners of the line in a picture of 150 by 18 pixels."""
+        times = [math.log(night.seconds) for night in self.nights]
+        low, length = min(times), max(max(times) - min(times), 0.01)
+        step = 144 / (len(times) - 1)
+        return [(3 + step * n, 15 - 12 * (time - low) / length) for n, time in enumerate(times)]
 
 
 def drawn(course: Course) -> str:

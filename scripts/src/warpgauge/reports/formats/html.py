@@ -21,9 +21,8 @@ from warpgauge.records.counters import RESOURCES
 from warpgauge.records.sessions import newest
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import course, roofline, small
+from warpgauge.reports.drawing import course, roofline
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.drawing.small import has_a_line
 from warpgauge.reports.format import Format
 from warpgauge.reports.pages import anchor, plain
 from warpgauge.reports.pages import render as page
@@ -71,11 +70,8 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "folded": _FOLDED,
         "controls": view.of(CONTROL),
         "most": _most,
-        "bar": _bar,
-        "strip": _strip,
-        "histories": {name: its for name, its in known.items() if its and has_a_line(its)},
+        "histories": {name: its for name, its in known.items() if its and its.has_a_line},
         "course": lambda its: Markup(course.drawn(its)),
-        "sparkline": lambda its: Markup(small.sparkline(its)),
         "roofline": Markup(roofline.drawn(comparison.verdicts, of_roofline, links)),
         "differences": views.differences_beside(comparison),
         "notes": _notes(comparison),
@@ -96,23 +92,10 @@ def _keys(names: Iterable[str]) -> list[str]:
     return [*found]
 
 
-def _bar(row: Row) -> Markup:
-    change = row.verdict.change
-    kind = row.word if row.verdict.is_changed else "open"
-    return Markup(change and small.bar(change, row.verdict.tolerance or 0.0, kind))
-
-
 def _most(rows: Sequence[Row]) -> str:
     """Return the largest bound, or ""."""
     bounds = [row.verdict.bound for row in rows if row.verdict.bound is not None]
     return views.rounded_up(max(bounds)) if bounds else ""
-
-
-def _strip(rows: Sequence[Row]) -> Markup:
-    """Return the changes of rows; the ground is the most common tolerance."""
-    changes = [row.verdict.change.ratio for row in rows if row.verdict.change is not None]
-    tolerances = sorted(row.verdict.tolerance or 0.0 for row in rows)
-    return Markup(small.strip(changes, tolerances[len(rows) // 2]) if changes else "")
 
 
 def _facts(comparison: Comparison) -> list[str]:
