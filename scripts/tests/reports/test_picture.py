@@ -15,7 +15,7 @@ from drawn import SVG, Drawn
 from hostile_text import HOSTILE
 from warpgauge.reports import pages
 from warpgauge.reports.drawing import chart, course, roofline
-from warpgauge.reports.drawing.chart import Point, Series, Vertical
+from warpgauge.reports.drawing.chart import Axis, Point, Series
 from warpgauge.reports.drawing.course import Course, Mark, Night
 from warpgauge.verdict.comparison import Outcome, Verdict
 
@@ -26,13 +26,13 @@ def rated(name: str) -> Verdict:
 
 
 PICTURES = {
-    "lines": chart.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
+    "lines": chart.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Axis("y")),
     "roofline": roofline.drawn([rated("a/b")], "t"),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
     "lines": lambda name, told: chart.drawn(
-        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
+        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Axis(name)
     ),
     "roofline": lambda name, told: roofline.drawn(
         [rated(f"{name}/{told}"), rated(name), rated("a/b")], told, {name: "#x"}

@@ -125,7 +125,7 @@ def _plain(bench: Benchmark, rows: Rows) -> Shown:
     series = list(map(chart.Series, bench.line_names, curves, range(len(curves))))
     if not any(line.drawn for line in series):
         return table, {".csv": content.getvalue()}
-    up = chart.Vertical(bench.ylabel, is_logarithmic=bench.y_log)
+    up = chart.Axis(bench.ylabel, is_logarithmic=bench.y_log)
     drawn = chart.drawn(series, bench.plot_name, bench.xlabel or bench.x_names[0], up)
     return table, {".csv": content.getvalue(), ".svg": chart.document(drawn, MARK)}
 

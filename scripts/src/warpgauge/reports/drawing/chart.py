@@ -49,15 +49,18 @@ Words = Callable[[float], str]
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from the value `low` at pixel `start` to a different value `high` at pixel `end`."""
+    """An axis from the value `low` at pixel `start` to the value `high` at pixel `end`.
 
-    low: float
-    high: float
-    start: float
-    end: float
+    A vertical one whose ends are equal gets ends that hold all points; a linear one begins at zero.
+    """
+
+    title: str
     words: Words = "{:g}".format  # the label of a tick
-    title: str = ""
     is_logarithmic: bool = False
+    low: float = 0.0
+    high: float = 0.0
+    start: float = 0.0
+    end: float = 0.0
 
     def _scaled(self, value: float) -> float:
         if not self.is_logarithmic:
@@ -108,12 +111,6 @@ def _log_ticks(low: float, high: float, most: int = 10) -> list[float]:
         if len(shown) <= most:
             break
     return shown[:: math.ceil(len(shown) / most) or 1] or [math.sqrt(low) * math.sqrt(high)]
-
-
-def short(words: str) -> str:
-    """Return ``2 µs`` for ``2.000 µs``."""
-    number, _, unit = words.partition(" ")
-    return f"{float(number):g} {unit}"
 
 
 _WIDTH, _HEIGHT, _TOP = 640.0, 380.0, 44.0
@@ -183,25 +180,18 @@ class Series:
         return _MARKS[(self.colour or 0) // _SERIES % len(_MARKS)] if has_any else ""
 
 
-@dataclass(frozen=True)
-class Vertical:
-    """The vertical axis: its title, its ticks' words, and whether it is logarithmic.
-
-    Without `ends` it holds all points, and a linear one begins at zero.
-    """
-
-    title: str
-    words: Words = "{:g}".format
-    is_logarithmic: bool = False
-    ends: tuple[float, float] | None = None
+TIMES = Axis("time of an operation", lambda seconds: _short(duration(seconds)), True)
 
 
-TIMES = Vertical("time of an operation", lambda seconds: short(duration(seconds)), True)
-
-
-def of_rates(unit: str) -> Vertical:
+def of_rates(unit: str) -> Axis:
     """Return the logarithmic axis of rates in a unit: ``FLOP/s``."""
-    return Vertical("rate", lambda rate: short(quantity(rate, unit)), True)
+    return Axis("rate", lambda rate: _short(quantity(rate, unit)), True)
+
+
+def _short(words: str) -> str:
+    """Return ``2 µs`` for ``2.000 µs``."""
+    number, _, unit = words.partition(" ")
+    return f"{float(number):g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -218,7 +208,7 @@ def drawn(
     every: Sequence[Series],
     title: str,
     x_title: str,
-    y: Vertical,
+    y: Axis,
     *,
     decimal: bool = False,
     names: Sequence[str] = (),
@@ -229,10 +219,11 @@ def drawn(
     The horizontal axis is logarithmic, of values above zero, with powers of two as ticks, or
     `decimal` ones. With `names` it is of their indexes. Labels of earlier `flags` come first.
     """
-    up = _vertical(every, y, _TOP + LINE * bool(flags))
+    top = _TOP + LINE * bool(flags)
+    up = replace(_holding(every, y), start=top + _HEIGHT, end=top)
     # Of the vertical axis its title and its widest label.
     left = GAP + LINE + max(width_of(y.words(tick)) for tick in up.ticks) + 8
-    axis = Axis(0.0, 1.0, left, left + _WIDTH, title=x_title)
+    axis = Axis(x_title, start=left, end=left + _WIDTH)
     across, x_ticks = _of_names(axis, names) if names else _of_numbers(axis, every, decimal)
     names_width = max(width_of(shortened(series.name, _LONGEST_NAME)) for series in every)
     # Bold letters are slightly wider if a browser has no monospaced font for them.
@@ -253,24 +244,21 @@ def drawn(
         "labels": _labels(across, up, every),
         "flags": flags,
         "flag_labels": _flag_labels(across, flags),
+        "legend": [(_TOP + LINE * at, series) for at, series in enumerate(every)],
         "right": across.end + GAP,
-        "top": _TOP,
-        "line_height": LINE,
     }
     return pages.element("picture.svg", values)
 
 
-def _vertical(every: Sequence[Series], y: Vertical, top: float) -> Axis:
-    points = [point for one in every for point in one.drawn]
-    if y.ends is not None:
-        low, high = y.ends
-    elif y.is_logarithmic:
-        low, high = min(one.y for one in points) / 1.12, max(one.y for one in points) * 1.12
-    else:
-        highest = max(point.y for point in points)
-        bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
-        low, high = 0.0, max([highest, *bands]) * 1.04 or 1.0
-    return Axis(low, high, top + _HEIGHT, top, y.words, y.title, y.is_logarithmic)
+def _holding(every: Sequence[Series], y: Axis) -> Axis:
+    points = [point for series in every for point in series.drawn]
+    highest = max(point.y for point in points)
+    if y.low != y.high:
+        return y
+    if y.is_logarithmic:
+        return replace(y, low=min(point.y for point in points) / 1.12, high=highest * 1.12)
+    bands = [min(point.high or 0.0, _HIGHEST_BAND * highest) for point in points]
+    return replace(y, high=max([highest, *bands]) * 1.04 or 1.0)
 
 
 def _of_names(axis: Axis, names: Sequence[str]) -> tuple[Axis, list[float]]:

@@ -90,7 +90,7 @@ def drawn(course: Course) -> str:
     times, errors = zip(*((night.seconds, night.error) for night in course.nights), strict=True)
     room = max(_LONGEST_BAR * _HALF * median(errors), _LEAST)
     low, high = min(times) / math.exp(room), max(times) * math.exp(room)
-    y = replace(chart.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
+    y = replace(chart.TIMES, low=low, high=high, is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
     flags = [mark.flag for mark in sorted(course.marks, key=lambda mark: -abs(mark.change))]

@@ -74,7 +74,7 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
     every = [*ceilings, *points, *before]
     highest = max(point.y for series in every for point in series.drawn)
     # With room for the label of the highest ceiling.
-    y = replace(chart.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
+    y = replace(chart.of_rates("FLOP/s"), low=lowest, high=highest * _MARGIN)
     return chart.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
 
 
