@@ -15,13 +15,13 @@ from rich.text import Text
 
 from warpgauge.records.counters import MAX_ERROR
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.reports.formats.json import Number, Seconds, written
+from warpgauge.reports.formats.json import Verdict, verdict_of, written
 from warpgauge.system import contract, layout, text
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import clause, digits, duration, inert, of_limit, percent, plural
 from warpgauge.verdict import evaluation as judged
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.evaluation import MEMORY, SpeedUp
 from warpgauge.verdict.note import listed
 
@@ -175,35 +175,19 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
         )
 
 
-class Side(msgspec.Struct, frozen=True):
-    """One kernel at one point. `error` says why there is no result, e.g. that it is wrong, or null.
-
-    `counters`: max_error is the largest error of an element against the reference in double
-    precision, limit_fraction the fraction of the roofline; unknown ones are absent.
-    """
-
-    seconds: Seconds | None
-    error: str | None
-    counters: dict[str, Number | None]
-
-
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """Both kernels at one point. `axes` holds each axis's value as written in the name.
 
-    `outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided. The others
-    have no speed-up, and `reason` says why. `bound`: the candidate is slower by at most this
-    fraction, with 99 % confidence. `pairs`: how many pairs of processes were compared.
+    `verdict.outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided.
+    The others have no speed-up. A side whose state in `verdict.rows` is measured is right. Of the
+    counters, max_error is the largest error of an element against the reference in double
+    precision.
     """
 
     axes: dict[str, str]
-    outcome: Outcome
     within_memory_limit: bool
-    base: Side
-    candidate: Side
     speed_up: SpeedUp | None = None
-    bound: Number | None = None
-    pairs: int | None = None
-    reason: str = ""
+    verdict: Verdict
 
 
 class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/2"):
@@ -239,7 +223,7 @@ def json(found: judged.Evaluation) -> str:
         exit_status=found.exit_status,
         gpu_name=found.gpu_name,
         memory_limit_bytes=found.memory_limit,
-        points=tuple(map(_point_of, found.points)),
+        points=tuple(_point_of(found.comparison, point) for point in found.points),
         geometric_mean=found.geometric_mean,
         base_alone=found.alone[0],
         candidate_alone=found.alone[1],
@@ -248,21 +232,13 @@ def json(found: judged.Evaluation) -> str:
     return written(document)
 
 
-def _point_of(point: judged.Point) -> Point:
-    verdict = point.verdict
-    parts = (part.partition(":") for part in verdict.name.split("/")[1:])
-    sides = ((point.base, verdict.baseline_seconds), (point.candidate, verdict.candidate_seconds))
-    base, candidate = (Side(seconds, row.error, {**row.counters}) for row, seconds in sides)
+def _point_of(comparison: Comparison, point: judged.Point) -> Point:
+    parts = (part.partition(":") for part in point.verdict.name.split("/")[1:])
     return Point(
         axes={axis: value for axis, _, value in parts},
-        outcome=verdict.outcome,
         within_memory_limit=point.is_within_memory,
-        base=base,
-        candidate=candidate,
         speed_up=point.speed_up,
-        bound=verdict.bound,
-        pairs=verdict.processes and min(verdict.processes),
-        reason=verdict.reason,
+        verdict=verdict_of(comparison, point.verdict),
     )
 
 
