@@ -131,7 +131,7 @@ def test_times_that_the_checker_does_not_confirm_are_errors(files: Files, side: 
     status, evaluated = files.evaluated()
     assert status is ExitStatus.NOT_MEASURED
     assert [point["verdict"]["outcome"] for point in evaluated["points"]] == ["IMPROVED", "ERROR"]
-    assert "did not see" in evaluated["points"][1][side]["error"]
+    assert "did not see" in evaluated["points"][1]["verdict"]["reason"]
     assert evaluated["headline"].startswith("FAILED at 1 of 2 points")
     run = json.loads(next((files.root / "build" / "runs").glob("*.json")).read_text())
     assert len(run["benchmarks"]) >= 2

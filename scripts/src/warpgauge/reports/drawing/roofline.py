@@ -99,16 +99,9 @@ def _ceilings(
     """Yield the name and the line of each bandwidth, which is a slope, and of each arithmetic rate.
 
     A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
-    without flops have the same one, unless rows of another intensity have the same rate.
+    without flops have the same one.
     """
-
-    def is_limited_by_bytes(row: _Row) -> bool:
-        others = (other for other in rows if not _agree(other.x, row.x))
-        return not any(_agree(other.limit, row.limit) for other in others) and any(
-            _agree(copy, row.bandwidth) for copy in copies
-        )
-
-    slopes = [row for row in rows if is_limited_by_bytes(row)]
+    slopes = [row for row in rows if any(_agree(copy, row.bandwidth) for copy in copies)]
     levels = [row for row in rows if row not in slopes]
     bandwidths = _groups([row.bandwidth for row in slopes] or copies, _ONE_SLOPE)
     groups = _groups([row.limit for row in levels], _SAME)

@@ -55,7 +55,7 @@ def unmarked(comparison: Comparison, limit: int) -> str:
     gpu = views.gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{View(comparison).check}** · {told}{_BETWEEN}"
-    return finished(f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}")
+    return finished(f"{verdict}{tables(comparison, limit - len(verdict))}")
 
 
 def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
@@ -112,19 +112,17 @@ class Section:
         return (f"{self.head}{text}", len(shown)) if shown else ("", 0)
 
 
-def tables(
-    comparison: Comparison, limit: int, sources: Sources = _NO_LINKS, *, moved: bool = False
-) -> str:
+def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> str:
     """Return what follows the top, the most important first, in at most `limit` characters.
 
-    Names of changed rows lead to `sources`. With `moved`, reasons include their tables.
+    Names of changed rows lead to `sources`.
     """
     view = View(comparison)
     closing = _next(view)
     texts: list[str] = []
     left_out = Counter[str]()
     room = limit - _RESERVE - len(closing)
-    for section in _sections(view, sources, moved=moved):
+    for section in _sections(view, sources):
         # After the first line that does not fit, none is added.
         text, shown = ("", 0) if left_out else section.filled(room)
         texts.append(text)
@@ -134,7 +132,7 @@ def tables(
     return "".join([*texts, _left_out(left_out), closing])
 
 
-def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]:
+def _sections(view: View, sources: Sources) -> Iterator[Section]:
     slower, changed = view.of("slower"), view.of("slower", "faster")
     others = [row for row in (*view.unmeasured, *view.of(ACCEPTED)) if row is not view.decisive]
     new, within = view.of("new"), view.of(WITHIN)
@@ -147,7 +145,7 @@ def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]
     is_long = len(slower) > 1 or len(changed) > _SHOWN
     title = summary("", f"{_counted(changed)}: each with its interval")
     yield rows.folded(title) if is_long else rows
-    yield from _why(view, moved=moved)
+    yield _why(view)
     yield _measured(view.comparison)
     yield _table("new benchmark{s}", new, _NEW).folded(summary("", _counted(new)))
     yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary("", _counted(within)))
@@ -200,19 +198,12 @@ def _table(
     return Section(noun, head, lines)
 
 
-def _why(view: View, *, moved: bool) -> Iterator[Section]:
-    """Yield the paragraphs on slowdowns, and with `moved` what moved."""
-    reasons = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
-    texts = [cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in reasons]
+def _why(view: View) -> Section:
+    paragraphs = [row.verdict.why.paragraph for row in view.rows if row.verdict.why is not None]
+    texts = [cut(" ".join(inert(words).split()), _LONGEST_REASON) for words in paragraphs]
     lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
     title = f"Why it is slower: {plural(len(lines), 'benchmark')}"
-    yield _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
-    for row, why in reasons if moved else ():
-        lines = []
-        for line in why.moved:
-            words = (line.cause, line.what, f"{line.before} → {line.after}")
-            lines.append(f"- {' '.join(filter(None, map(code, words)))}")
-        yield Section("line{s} on what moved", "", lines).folded(summary(row, ": what moved"))
+    return _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
 
 
 def _measured(comparison: Comparison) -> Section:
