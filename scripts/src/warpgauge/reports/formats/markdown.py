@@ -143,12 +143,12 @@ def _sections(view: View, sources: Sources) -> Iterator[Section]:
     yield _shown_or_folded(Section(noun, "", lines), _counted(others))
     rows = _table("changed benchmark{s}", changed, _CHANGED, sources)
     is_long = len(slower) > 1 or len(changed) > _SHOWN
-    title = summary("", f"{_counted(changed)}: each with its interval")
+    title = summary(f"{_counted(changed)}: each with its interval")
     yield rows.folded(title) if is_long else rows
     yield _why(view)
     yield _measured(view.comparison)
-    yield _table("new benchmark{s}", new, _NEW).folded(summary("", _counted(new)))
-    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary("", _counted(within)))
+    yield _table("new benchmark{s}", new, _NEW).folded(summary(_counted(new)))
+    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary(_counted(within)))
 
 
 def _counted(rows: Sequence[Row]) -> str:
@@ -158,7 +158,7 @@ def _counted(rows: Sequence[Row]) -> str:
 
 def _shown_or_folded(section: Section, title: str) -> Section:
     is_long = len(section.lines) > _SHOWN
-    return section.folded(summary("", title)) if is_long else section
+    return section.folded(summary(title)) if is_long else section
 
 
 def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
@@ -219,7 +219,7 @@ def _measured(comparison: Comparison) -> Section:
     decision = views.rule(comparison)
     below = decision and f"\n{prose(decision, longest=OUR_OWN)}\n"
     section = Section("line{s} on how it was measured", "", lines)
-    return section.folded(summary("", title), below)
+    return section.folded(summary(title), below)
 
 
 def _next(view: View) -> str:
@@ -236,7 +236,7 @@ def _next(view: View) -> str:
         return text
     title = "To reproduce on a machine with this GPU" + (", or to accept" if slower else "")
     commands = again(comparison, [row.verdict for row in changed])
-    return f"{text}{_OPEN}{summary('', title)}\n\n{commands}{_CLOSE}"
+    return f"{text}{_OPEN}{summary(title)}\n\n{commands}{_CLOSE}"
 
 
 def _left_out(counts: Mapping[str, int]) -> str:
