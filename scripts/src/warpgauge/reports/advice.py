@@ -14,7 +14,6 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.markdown_text import prose
 from warpgauge.reports.view import is_other_project, is_recorded, worst
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
@@ -23,8 +22,6 @@ from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 from warpgauge.verdict.note import MOVED_ALIKE
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
-
-_MOST_AGAIN = 5  # rows for which a report has a command
 
 # Characters; a longer filter is omitted, so that the command measures everything.
 _LONGEST_PATTERN = 280
@@ -208,20 +205,8 @@ def _commit(side: Record) -> str:
     return short(commit) if is_full(commit) else ""
 
 
-def again(comparison: Comparison, rows: Sequence[Verdict]) -> str:
-    """Return a command for each of the first rows, and how to accept a change, as Markdown."""
-    # One command for all of them would be wider than a comment.
-    commands = dict.fromkeys(_command(comparison, [row]) for row in rows[:_MOST_AGAIN])
-    text = "\n".join(["```sh", *commands, "```\n"])
-    slower = [verdict for verdict in rows if verdict.outcome is Outcome.REGRESSION]
-    if not slower:
-        return text
-    recorded = " ".join(map(str, _accept(comparison)))
-    return text + (f"\n{prose(recorded)}\n" if recorded else "") + _entry(comparison, slower[0])
-
-
-def _entry(comparison: Comparison, worst: Verdict) -> str:
-    """Return a draft of the policy entry that accepts the worst row."""
+def policy_entry(comparison: Comparison, worst: Verdict) -> str:
+    """Return a draft of the policy entry that accepts the worst row, as Markdown, or ""."""
     # An entry accepts a row only up to its percentage, so it must cover the whole interval.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:

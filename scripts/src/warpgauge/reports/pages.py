@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,9 +55,9 @@ def templates() -> Environment:
     return made
 
 
-def element(template: str, values: Mapping[str, object]) -> str:
+def element(template: str, values: Mapping[str, object]) -> Markup:
     """Return a part of a page."""
-    return templates().get_template(template).render(**values)
+    return Markup(templates().get_template(template).render(**values))
 
 
 def render(
@@ -142,27 +142,7 @@ class Gpu:
     commit: str = ""
     run_url: str = ""
 
-    @property
-    def history(self) -> str:
-        return f"history of {plural(self.nights, 'night')}" if self.nights else "no history yet"
 
-
-def index(gpus: Sequence[Gpu], heads: Sequence[str], checks: Iterable[Sequence[str]]) -> str:
-    """Return the first page of the site; `checks` are the lines of the kept self-checks."""
-    title = "warpgauge: nightly results by GPU"
-    return _of_site(title, gpus=gpus, heads=heads, checks=[*checks])
-
-
-def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
-    """Return a GPU's first page, with the number of `benchmarks` of each family."""
-    families = [(name, plural(count, "benchmark")) for name, count in sorted(benchmarks.items())]
-    return _of_site(gpu.name, gpu=gpu, families=families)
-
-
-def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
-    """Return the history of a family's benchmarks, one picture each."""
-    return _of_site(f"{gpu.name}: {family}", gpu=gpu, pictures=[*map(Markup, pictures)])
-
-
-def _of_site(title: str, **values: object) -> str:
+def of_site(title: str, **values: object) -> str:
+    """Return a page of the nightly site; the template says what each kind of page shows."""
     return render("site.html", title, {"report": REPORT, **values}, mark=MARK)

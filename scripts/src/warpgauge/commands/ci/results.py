@@ -238,7 +238,9 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    index = site.index(rows, *self_check.table(root / "baselines"))
+    heads, checks = self_check.table(root / "baselines")
+    title = "warpgauge: nightly results by GPU"
+    index = site.of_site(title, gpus=rows, heads=heads, checks=[*checks])
     _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
@@ -256,9 +258,11 @@ def _write_gpu(out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | 
         row = site.Gpu(gpu.slug, gpu.name, count, *told)
         _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
     for family, those in families.items():
-        _write(folder / f"{family}.html", site.of_family(row, family, map(course.drawn, those)))
+        pictures = [*map(course.drawn, those)]
+        page = site.of_site(f"{gpu.name}: {family}", gpu=row, pictures=pictures)
+        _write(folder / f"{family}.html", page)
     counts = {family: len(those) for family, those in families.items()}
-    _write(folder / site.INDEX, site.of_gpu(row, counts))
+    _write(folder / site.INDEX, site.of_site(gpu.name, gpu=row, families=counts))
     return row
 
 

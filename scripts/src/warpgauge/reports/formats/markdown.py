@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from warpgauge.records.model import Source
 from warpgauge.reports import view as views
-from warpgauge.reports.advice import again, next_step
+from warpgauge.reports.advice import next_step, policy_entry
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
     OUR_OWN,
@@ -118,7 +118,7 @@ def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> 
     Names of changed rows lead to `sources`.
     """
     view = View(comparison)
-    closing = _next(view)
+    closing = _next(comparison)
     texts: list[str] = []
     left_out = Counter[str]()
     room = limit - _RESERVE - len(closing)
@@ -222,21 +222,15 @@ def _measured(comparison: Comparison) -> Section:
     return section.folded(summary(title), below)
 
 
-def _next(view: View) -> str:
-    """Return the next step, and how to reproduce the changes."""
-    comparison, changed = view.comparison, view.of("slower", "faster")
-    if views.is_recorded(comparison):
-        return ""
-    slower = views.worst(comparison) is not None
-    ours = comparison.candidate.source is Source.RUN
-    # For regressions the folded part has the next steps.
-    advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
-    text = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
-    if not ours or not changed:
-        return text
-    title = "To reproduce on a machine with this GPU" + (", or to accept" if slower else "")
-    commands = again(comparison, [row.verdict for row in changed])
-    return f"{text}{_OPEN}{summary(title)}\n\n{commands}{_CLOSE}"
+def _next(comparison: Comparison) -> str:
+    """Return the next steps, for a regression of our own run behind a line."""
+    steps, slowest = next_step(comparison), views.worst(comparison)
+    if not steps or slowest is None or comparison.candidate.source is not Source.RUN:
+        advice = prose(" ".join(map(str, steps)), longest=OUR_OWN)
+        return f"{advice}\n\n" if advice else ""
+    blocks = [f"{prose(step.words)}\n\n```sh\n{step.command}\n```\n" for step in steps]
+    text = "\n".join([*blocks, policy_entry(comparison, slowest)])
+    return f"{_OPEN}{summary('To reproduce, or to accept')}\n\n{text}{_CLOSE}"
 
 
 def _left_out(counts: Mapping[str, int]) -> str:
