@@ -96,40 +96,34 @@ def _tail(row: _Row) -> Iterator[Point | None]:
 def _ceilings(
     rows: Sequence[_Row], copies: set[float], lowest: float
 ) -> Iterator[tuple[str, list[Point]]]:
-    """Yield the name and the line of each bandwidth, which is a slope, and of each arithmetic rate.
+    """Yield the name and the line of the bandwidth, which is a slope, and of each arithmetic rate.
 
-    A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
-    without flops have the same one.
+    A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if that
+    is the one of the fastest rows without flops.
     """
-    slopes = [row for row in rows if any(_agree(copy, row.bandwidth) for copy in copies)]
-    levels = [row for row in rows if row not in slopes]
-    bandwidths = _groups([row.bandwidth for row in slopes] or copies, _ONE_SLOPE)
-    groups = _groups([row.limit for row in levels], _SAME)
-    steepest = bandwidths[-1][-1] if bandwidths else float("inf")
+    bandwidth = max(copies, default=float("inf"))
+    levels = [row for row in rows if abs(row.bandwidth / bandwidth - 1) > _ONE_SLOPE]
+    groups = _groups(row.limit for row in levels)
     roof = groups[-1][-1] if groups else float("inf")
-    ridges = [group[-1] / steepest for group in groups] if bandwidths else []
+    ridges = [group[-1] / bandwidth for group in groups] if copies else []
     xs = [*(row.x for row in rows), *ridges]
     low, high = min(xs) / _MARGIN, max(xs) * _MARGIN
-    for *_, rate in reversed(bandwidths):
-        # From the height of the lowest point to the highest level.
-        ends = max(low, lowest / rate), min(high, roof / rate)
-        if ends[0] < ends[1]:
-            yield f"bandwidth, {quantity(rate, 'B/s')}", [Point(x, x * rate) for x in ends]
+    # From the height of the lowest point to the highest level.
+    start, end = max(low, lowest / bandwidth), min(high, roof / bandwidth)
+    if start < end and copies:
+        name = f"bandwidth, {quantity(bandwidth, 'B/s')}"
+        yield name, [Point(x, x * bandwidth) for x in (start, end)]
     for group in reversed(groups):
         name, rate = _shared_words(group, levels), group[-1]
-        start = Point(max(low, rate / steepest), rate, label=name)
-        yield f"{name}, {quantity(rate, 'FLOP/s')}", [start, Point(high, rate)]
+        ridge = Point(max(low, rate / bandwidth), rate, label=name)
+        yield f"{name}, {quantity(rate, 'FLOP/s')}", [ridge, Point(high, rate)]
 
 
-def _agree(one: float, other: float) -> bool:
-    return abs(one / other - 1) <= _SAME
-
-
-def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
-    """Group values in ascending order, each within the fraction `apart` of its group's lowest."""
+def _groups(values: Iterable[float]) -> list[list[float]]:
+    """Group values in ascending order, each within `_SAME` of its group's lowest."""
     groups: list[list[float]] = []
     for value in sorted(values):
-        if groups and value <= (1 + apart) * groups[-1][0]:
+        if groups and value <= (1 + _SAME) * groups[-1][0]:
             groups[-1].append(value)
         else:
             groups.append([value])
