@@ -229,7 +229,7 @@ def _next(comparison: Comparison) -> str:
         advice = prose(" ".join(map(str, steps)), longest=OUR_OWN)
         return f"{advice}\n\n" if advice else ""
     blocks = [f"{prose(step.words)}\n\n```sh\n{step.command}\n```\n" for step in steps]
-    text = "\n".join([*blocks, policy_entry(comparison, slowest)])
+    text = "\n".join(blocks) + policy_entry(comparison, slowest)
     return f"{_OPEN}{summary('To reproduce, or to accept')}\n\n{text}{_CLOSE}"
 
 
