@@ -83,5 +83,4 @@ def _events(nights: Sequence[Night]) -> Iterator[Mark]:
         for fact, kind in _EVENTS.items():
             old, new = before.facts.get(fact, ""), after.facts.get(fact, "")
             if old != new:
-                words = f"{kind}: {old or 'unknown'} → {new or 'unknown'}"
-                yield Mark(index, kind=kind, tooltip=words)
+                yield Mark(index, 0.0, kind, f"{kind}: {old or 'unknown'} → {new or 'unknown'}")
