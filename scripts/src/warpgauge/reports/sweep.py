@@ -101,11 +101,6 @@ def plain(sweep: Sweep) -> str:
 
 def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    return chart.document(drawn(sweep), MARK)
-
-
-def drawn(sweep: Sweep) -> str:
-    """Return the SVG element, as for `svg`."""
     shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
     measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
@@ -132,7 +127,8 @@ def drawn(sweep: Sweep) -> str:
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
     up = chart.of_rates(_DRAWN[rate]) if rate else TIMES
-    return chart.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
+    every = [*_ceilings(sweep, shown, rate), *curves]
+    return chart.document(chart.drawn(every, title, sweep.axis, up), MARK)
 
 
 def _curve(variant: Variant) -> _Curve:
