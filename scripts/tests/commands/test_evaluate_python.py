@@ -116,7 +116,7 @@ def test_a_faster_function_is_told_at_each_point(files: Files) -> None:
     status, evaluated = files.evaluated()
     assert status is ExitStatus.OK
     assert [point["axes"] for point in evaluated["points"]] == [{"n": "8"}, {"n": "64"}]
-    assert {point["outcome"] for point in evaluated["points"]} == {"IMPROVED"}
+    assert {point["verdict"]["outcome"] for point in evaluated["points"]} == {"IMPROVED"}
     assert (evaluated["base"], evaluated["candidate"]) == ("base.py", "mine.py")
     assert files.settings["base"] == files.settings["inputs"] == str(files.root / "base.py")
     assert files.settings["function"] == "kernel"
@@ -130,8 +130,8 @@ def test_times_that_the_checker_does_not_confirm_are_errors(files: Files, side: 
     files.faults[side][1] = "the checker did not see its results"
     status, evaluated = files.evaluated()
     assert status is ExitStatus.NOT_MEASURED
-    assert [point["outcome"] for point in evaluated["points"]] == ["IMPROVED", "ERROR"]
-    assert "did not see" in evaluated["points"][1][side]["error"]
+    assert [point["verdict"]["outcome"] for point in evaluated["points"]] == ["IMPROVED", "ERROR"]
+    assert "did not see" in evaluated["points"][1]["verdict"]["reason"]
     assert evaluated["headline"].startswith("FAILED at 1 of 2 points")
     run = json.loads(next((files.root / "build" / "runs").glob("*.json")).read_text())
     assert len(run["benchmarks"]) >= 2

@@ -12,7 +12,7 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 167  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 160  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
@@ -21,12 +21,12 @@ MOST_LINES_OF = {
     "callables": 2250,
     "statistics": 1280,
     "verdict": 3002,
-    "reports": 3985,
+    "reports": 3407,
     "measure": 4763,
     "baselines": 761,
     "external": 1499,
     "why": 2767,
-    "fleet": 797,
+    "fleet": 795,
     "history": 1394,
     "github": 2455,
     "commands": 4797,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from drawn import Drawn
 from warpgauge.reports.drawing import course
-from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
+from warpgauge.reports.drawing.course import Course, Mark, Night
 
 
 def nights(times: list[float], error: float = 0.01) -> list[Night]:
@@ -21,14 +21,12 @@ def nights(times: list[float], error: float = 0.01) -> list[Night]:
             for n, t in enumerate(times)]  # fmt: skip
 
 
-def plotted(
-    times: list[float], *more: list[ChangePoint] | list[Event], error: float = 0.01
-) -> Drawn:
-    return Drawn(course.drawn(Course("a title", nights(times, error), *more)))  # type: ignore[arg-type]
+def plotted(times: list[float], *more: Mark, error: float = 0.01) -> Drawn:
+    return Drawn(course.drawn(Course("a title", nights(times, error), more)))
 
 
-def change(index: int, size: float = 0.02) -> ChangePoint:
-    return ChangePoint(index, size, "a change")
+def change(index: int, size: float = 0.02) -> Mark:
+    return Mark(index, size, tooltip="a change")
 
 
 def lines(drawn: Drawn, kind: str) -> list[tuple[float, float, float]]:
@@ -77,7 +75,7 @@ def test_one_night_that_is_known_badly_does_not_press_the_others_flat() -> None:
 
 
 def test_a_change_stands_between_two_nights_with_the_means_on_either_side() -> None:
-    drawn = plotted([1.0] * 10 + [1.02] * 10 + [0.99] * 5, [change(10), change(20, -0.03)])
+    drawn = plotted([1.0] * 10 + [1.02] * 10 + [0.99] * 5, change(10), change(20, -0.03))
     places = drawn.marks("dot")
     other, one = drawn.shapes("polyline", "ceiling")  # the larger one first
     assert places[9][0] < one[0][0] < places[10][0]
@@ -93,7 +91,7 @@ def test_a_change_stands_between_two_nights_with_the_means_on_either_side() -> N
 @pytest.mark.parametrize("step", [1, 3, 10, 200])
 def test_labels_of_many_changes_do_not_touch_and_the_largest_are_shown(step: int) -> None:
     changes = [change(index, 0.01 + 0.001 * index) for index in range(1, 300, step)]
-    drawn = plotted([1.0] * 300, changes)
+    drawn = plotted([1.0] * 300, *changes)
     drawn.assert_tidy()
     assert len(drawn.shapes("polyline", "ceiling")) == len(changes)
     assert len(drawn.tooltips()) == 300 + len(changes)
@@ -102,8 +100,8 @@ def test_labels_of_many_changes_do_not_touch_and_the_largest_are_shown(step: int
 
 
 def test_what_else_changed_has_a_line_with_its_kind_above_it() -> None:
-    events = [Event(2, "driver", "580 to 590"), Event(5, "GPU")]
-    drawn = plotted([1.0] * 8, [], events)
+    events = [Mark(2, 0.0, "driver", "580 to 590"), Mark(5, 0.0, "GPU")]
+    drawn = plotted([1.0] * 8, *events)
     drawn.assert_tidy()
     places = drawn.marks("dot")
     names = {words: (left + right) / 2 for words, (left, _, right, _) in drawn.boxes()}
@@ -115,6 +113,6 @@ def test_what_else_changed_has_a_line_with_its_kind_above_it() -> None:
 
 def test_events_and_changes_at_either_end_stay_in_the_frame() -> None:
     ends = [0, 1, 7, 8]
-    drawn = plotted([1.0] * 8, [change(at) for at in ends], [Event(at, "GPU") for at in ends])
+    drawn = plotted([1.0] * 8, *map(change, ends), *(Mark(at, kind="GPU") for at in ends))
     drawn.assert_tidy()
     assert all(drawn.holds(corner) for one in drawn.shapes("polyline", "ceiling") for corner in one)

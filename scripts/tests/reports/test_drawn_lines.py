@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drawn import Drawn
-from warpgauge.reports.drawing import lines
-from warpgauge.reports.drawing.lines import CEILING, Point, Series, Vertical
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import CEILING, Axis, Point, Series
 
 
 def plotted(
     series: Sequence[Series], title: str = "a title", y: str = "GB/s", *, log_y: bool = False
 ) -> Drawn:
-    return Drawn(lines.drawn(series, title, "n", Vertical(y, is_logarithmic=log_y)))
+    return Drawn(chart.drawn(series, title, "n", Axis(y, is_logarithmic=log_y)))
 
 
 def line(ys: Sequence[float | None], name: str = "a/b", scatter: float = 0.1) -> Series:
@@ -129,9 +129,7 @@ def test_texts_lie_within_the_picture_and_on_no_other() -> None:
     name = "gemm/" + "w" * 80
     for count in (1, 30):
         many = [line([1.0, 2e6], f"{name}{index}") for index in range(count)]
-        Drawn(
-            lines.drawn(many, "t" * 200, "n", Vertical("GB/s", "{:,.3f} GB/s".format))
-        ).assert_tidy()
+        Drawn(chart.drawn(many, "t" * 200, "n", Axis("GB/s", "{:,.3f} GB/s".format))).assert_tidy()
 
 
 def test_lines_of_the_same_colour_have_other_marks() -> None:

@@ -168,15 +168,6 @@ def test_a_text_of_a_megabyte_is_cut() -> None:
     assert len(render(with_text("<&" * 500_000)).encode()) < 2_000_000
 
 
-def test_names_with_strange_axes_are_no_sweep_or_one_that_is_cut() -> None:
-    long, values = "x" * 1_000_000, (64, 128, 256, 512)
-    rows = [verdict(f"a/{long}/{long}:{n}") for n in values]
-    rows += [verdict(f"b/n:{n * '9'}/m:x/n:1/:3") for n in (30, 500, 5000)]
-    page = render(comparison(rows))
-    assert len(page.encode()) < 200_000
-    assert re.findall("<summary>(.)", page) == ["a"]
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -222,46 +213,6 @@ def test_a_reason_is_in_the_data_of_its_row() -> None:
     ((paragraph, moved),) = (one["why"] for one in data if one["why"])
     assert paragraph.startswith("gemm/naive/n:64 is 30\N{NO-BREAK SPACE}% slower.")
     assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
-
-
-def sweeps(found: Comparison) -> str:
-    return render(found).partition('id="sweeps"')[2].partition("</section>")[0]
-
-
-def test_a_family_is_drawn_along_an_axis_of_four_values_with_its_baseline() -> None:
-    rows = [verdict(f"gemm/{kind}/f32/n:{n}", ratio=0.1, seconds=n * 1e-9, bytes_per_second=1e9)
-            for kind in ("a", "b") for n in (64, 128, 256, 512, 1024)]  # fmt: skip
-    rows += [verdict("gemm/once/f32/n:64"), *(verdict(f"copy/a/n:{n}") for n in (1, 2, 3))]
-    rows[1] = verdict("gemm/a/f32/n:128", Outcome.ERROR)
-    found = comparison(rows)
-    picture = sweeps(found)
-    assert re.findall("<summary>([^<]*):", picture) == ["gemm over n"]
-    assert "gemm/a/f32</text>" in picture
-    assert "gemm/once" not in picture
-    assert "baseline, pale</text>" in picture
-    # The line of the one that failed in the middle is broken: single points.
-    assert picture.count('points="') - picture.count('<polyline class="wg-bar') > 2
-
-
-def test_a_family_is_drawn_along_numbers_and_not_along_text() -> None:
-    rows = [verdict(f"scale/a/order:{order}/alpha:{alpha}", seconds=1e-6)
-            for order in ("row", "column", "tiled")
-            for alpha in ("1e-9", "0.5", "1", "2")]  # fmt: skip
-    picture = sweeps(comparison(rows))
-    assert re.findall("<summary>([^<]*):", picture) == ["scale over alpha"]
-    assert "scale/a/order:row</text>" in picture
-
-
-def test_times_that_no_benchmark_takes_are_in_the_table_alone() -> None:
-    rows = [
-        verdict(f"a/b/n:{n}", seconds=1e-9 * n, bytes_per_second=1e9, limit_fraction=0.5)
-        for n in (64, 128, 256, 512)
-    ]
-    rows[1] = replace(rows[1], candidate_seconds=1e308)
-    rows[2] = replace(rows[2], baseline_seconds=5e-324)
-    found = comparison(rows)
-    assert sweeps(found) == ""
-    assert render(found).count("<tr id=") == 4
 
 
 @pytest.mark.parametrize("rate", [5e-324, 1e300, 1.7e308, float("inf"), float("nan")])

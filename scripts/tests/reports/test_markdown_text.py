@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
-from warpgauge.reports.markdown_text import code, finished, prose, summary, table_head, table_row
+from warpgauge.reports.markdown_text import code, finished, prose, table_head, table_row
 from warpgauge.system.text import inert
 
 
@@ -56,16 +56,6 @@ def test_a_row_has_its_cells_whatever_is_in_them(texts: list[str]) -> None:
     assert rendered.count("<tr>") == 2
     assert set(TAG.findall(rendered)) <= set("table thead tbody tr th td code".split())
     assert not ALIVE.search(outside_code(rendered))
-
-
-@given(HOSTILE)
-@example("</summary><script>")
-@example("\n\n# title")
-def test_a_summary_is_one_line_of_html_without_foreign_tags(text: str) -> None:
-    line = summary(text, " · 3 unchanged")
-    assert line.isprintable()
-    assert set(TAG.findall(line)) <= {"summary", "code"}
-    assert not ALIVE.search(outside_code(line))
 
 
 def test_a_long_text_is_cut() -> None:

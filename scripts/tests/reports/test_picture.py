@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from comparisons import verdict
 from drawn import SVG, Drawn
 from hostile_text import HOSTILE
-from warpgauge.reports.drawing import course, lines, picture, roofline
-from warpgauge.reports.drawing.course import ChangePoint, Course, Event, Night
-from warpgauge.reports.drawing.lines import Point, Series, Vertical
+from warpgauge.reports import pages
+from warpgauge.reports.drawing import chart, course, roofline
+from warpgauge.reports.drawing.chart import Axis, Point, Series
+from warpgauge.reports.drawing.course import Course, Mark, Night
 from warpgauge.verdict.comparison import Outcome, Verdict
 
 
@@ -25,20 +26,20 @@ def rated(name: str) -> Verdict:
 
 
 PICTURES = {
-    "lines": lines.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Vertical("y")),
+    "lines": chart.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Axis("y")),
     "roofline": roofline.drawn([rated("a/b")], "t"),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
-    "lines": lambda name, told: lines.drawn(
-        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Vertical(name)
+    "lines": lambda name, told: chart.drawn(
+        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Axis(name)
     ),
     "roofline": lambda name, told: roofline.drawn(
         [rated(f"{name}/{told}"), rated(name), rated("a/b")], told, {name: "#x"}
     ),
     "course": lambda name, told: course.drawn(
         Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
-               [ChangePoint(1, 1.0, told)], [Event(1, name, told)])
+               [Mark(1, 1.0, "", told), Mark(1, 0.0, name, told)])
     ),
 }  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
@@ -58,10 +59,10 @@ def test_a_picture_for_a_page_has_no_name_no_style_and_no_address(drawn: str) ->
 
 @each
 def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
-    file = picture.document(drawn, "some mark")
+    file = chart.document(drawn, "some mark")
     document = ElementTree.fromstring(file)
     (rules,) = document.iter(f"{SVG}style")
-    assert rules.text == picture.style()
+    assert rules.text == pages.style()
     assert "some mark" in file
     assert len(list(document.iter())) == len(list(ElementTree.fromstring(drawn).iter())) + 1
 
@@ -69,9 +70,9 @@ def test_a_file_of_one_is_complete_and_carries_its_mark(drawn: str) -> None:
 @each
 def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> None:
     used = {kind for kinds in re.findall(r'class="([^"]*)"', drawn) for kind in kinds.split()}
-    ruled = set(re.findall(r"\.([\w-]+)", picture.style()))
+    ruled = set(re.findall(r"\.([\w-]+)", pages.style()))
     assert used <= ruled
-    light, dark = picture.style().split("@media", 1)
+    light, dark = pages.style().split("@media", 1)
     wanted = set(re.findall(r"var\((--\w+)\)", dark))
     for part in (light, dark.split("}", 1)[0]):
         assert wanted == set(re.findall(r"(--\w+):", part))
@@ -100,7 +101,7 @@ def lightness(colour: str) -> float:
 
 
 def test_texts_and_marks_stand_out_from_light_and_dark_paper() -> None:
-    light, dark = picture.style().split("@media", 1)
+    light, dark = pages.style().split("@media", 1)
     for rules in (light, dark.split("}", 1)[0]):
         colours = dict(re.findall(r"--(\w+):(#\w{6})", rules))
         paper = lightness(colours.pop("paper"))

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pytest
 
-from warpgauge.reports.drawing import small
+from warpgauge.reports import pages
 from warpgauge.reports.drawing.course import Course, Night
 from warpgauge.verdict.comparison import Change
+
+small: Any = pages.templates().get_template("parts.html").module
+WIDTH = 150
 
 
 def numbers(pattern: str, drawn: str) -> list[float]:
@@ -25,16 +29,16 @@ def test_a_change_lies_in_its_interval_and_slower_is_right_of_the_tolerance() ->
     drawn = small.bar(Change(0.02, 0.015, 0.025), 0.01, "slower")
     ((at,), (low,), (high,)) = (dots(drawn), numbers(r"M([\d.]+) 7", drawn),
                                 numbers(r'7H([\d.]+)"', drawn))  # fmt: skip
-    (left,), (width,) = numbers(r' x="([\d.]+)"', drawn), numbers(r'x="\S+ width="([\d.]+)', drawn)
-    assert left < small.WIDTH / 2 < left + width < low < at < high
+    (left,), (right,) = numbers(r"M([\d.]+) 0V", drawn), numbers(r"V14H([\d.]+)V0", drawn)
+    assert left < WIDTH / 2 < right < low < at < high
     (mirrored,) = dots(small.bar(Change(-0.02, -0.025, -0.015), 0.01, "faster"))
-    assert mirrored + at == pytest.approx(small.WIDTH, abs=0.1)
+    assert mirrored + at == pytest.approx(WIDTH, abs=0.1)
 
 
 @pytest.mark.parametrize("ratio", [-1.0, 0.26, 3.83, 1e300, math.inf])
 def test_a_change_beyond_the_scale_is_at_its_edge(ratio: float) -> None:
     (at,) = dots(small.bar(Change(ratio, ratio, ratio), 0.01, "slower"))
-    assert at == (4.0 if ratio < 0 else small.WIDTH - 4)
+    assert at == (4.0 if ratio < 0 else WIDTH - 4)
 
 
 def test_a_strip_has_a_dot_for_each_place_however_many_changes_there_are() -> None:

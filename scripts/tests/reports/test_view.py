@@ -12,11 +12,11 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Source
+from warpgauge.reports.formats.github import place
 from warpgauge.reports.view import (
     View,
     headline,
     how_found,
-    place,
     rank,
     rounded_up,
     rule,
@@ -140,7 +140,7 @@ def test_a_resource_that_differs_is_the_likely_cause_whatever_else_does() -> Non
 def test_another_environment_may_be_the_cause_of_what_a_baseline_alone_shows() -> None:
     assert cause(slower(), COMMIT, DRIVER, CPU) == "perhaps driver 575.1 → 580.2"
     host = cause(slower(clock=Clock.HOST), DRIVER, CPU)
-    assert host == "perhaps driver 575.1 → 580.2; perhaps CPU one → other"
+    assert host == "perhaps driver 575.1 → 580.2; perhaps cpu model one → other"
 
 
 def test_the_environment_is_a_cause_only_where_it_differed_between_both_builds() -> None:

@@ -104,11 +104,11 @@ def _numbers(result: Returned) -> tuple[float, float | None, float | None]:
 
 def _plain(bench: Benchmark, rows: Rows) -> Shown:
     """Show numbers of any unit; what the axes cannot have is a gap."""
-    from warpgauge.reports.drawing import lines, picture
+    from warpgauge.reports.drawing import chart
     from warpgauge.reports.sweep import MARK
 
     above = 0.0 if bench.y_log else -math.inf
-    curves: list[list[lines.Point | None]] = [[] for _ in bench.line_names]
+    curves: list[list[chart.Point | None]] = [[] for _ in bench.line_names]
     cells = [[*bench.x_names, *bench.line_names]]
     for x, results in rows:
         numbers = [_numbers(result) for result in results]
@@ -116,18 +116,18 @@ def _plain(bench: Benchmark, rows: Rows) -> Shown:
         for curve, (y, *bounds) in zip(curves, numbers, strict=True):
             low, high = (end if end and above < end < math.inf else None for end in bounds)
             is_drawn = isinstance(x[0], (int, float)) and x[0] > 0 and above < y < math.inf
-            curve.append(lines.Point(x[0], y, low, high, f"{x[0]}: {y:.6g}") if is_drawn else None)
+            curve.append(chart.Point(x[0], y, low, high, f"{x[0]}: {y:.6g}") if is_drawn else None)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines_of_table = ("  ".join(map(str.rjust, line, widths)) for line in cells)
     table = "\n".join([f"{bench.plot_name}:", *lines_of_table])
     content = io.StringIO()
     csv.writer(content, lineterminator="\n").writerows(cells)
-    series = list(map(lines.Series, bench.line_names, curves, range(len(curves))))
+    series = list(map(chart.Series, bench.line_names, curves, range(len(curves))))
     if not any(line.drawn for line in series):
         return table, {".csv": content.getvalue()}
-    up = lines.Vertical(bench.ylabel, is_logarithmic=bench.y_log)
-    drawn = lines.drawn(series, bench.plot_name, bench.xlabel or bench.x_names[0], up)
-    return table, {".csv": content.getvalue(), ".svg": picture.document(drawn, MARK)}
+    up = chart.Axis(bench.ylabel, is_logarithmic=bench.y_log)
+    drawn = chart.drawn(series, bench.plot_name, bench.xlabel or bench.x_names[0], up)
+    return table, {".csv": content.getvalue(), ".svg": chart.document(drawn, MARK)}
 
 
 def _timed(bench: Benchmark, rows: Rows) -> Shown:

@@ -258,10 +258,10 @@ class _Comparing:
             return ""
         if options.against:
             root = kernels.path.absolute().parent if kernels else self.measuring.root
-            commit = git.commit_of(root, options.against)
-            if machine_context.source(root) == {"commit": commit, "dirty": "false"}:
-                raise UserError(f"commit {short(commit)} is this tree: name an earlier one")
-            return commit
+            asked = git.commit_of(root, options.against)
+            if machine_context.source(root) == {"commit": asked, "dirty": "false"}:
+                raise UserError(f"commit {short(asked)} is this tree: name an earlier one")
+            return asked
         for session in given.baseline.sessions.values() if given else ():
             if commit := session.context.get("commit"):
                 return commit

@@ -187,7 +187,7 @@ exit status:
         "candidate's peak device memory exceeds this, e.g. 512MiB or 2GB")
 
     output = group(parser, "output", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --format json")
-    add_formats(output, "evaluation", ("terminal", "markdown", "json"))
+    add_formats(output, "evaluation", ("terminal", "json"))
     return parser
 
 

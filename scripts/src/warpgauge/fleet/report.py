@@ -9,12 +9,10 @@ from functools import partial
 
 import msgspec
 import numpy as np
-from markupsafe import Markup
 from rich.console import Console
 
 from warpgauge.fleet.judging import Kind, Model, Outlier, Report
 from warpgauge.reports import pages as site
-from warpgauge.reports.drawing.small import strip
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import Count, written
 from warpgauge.statistics.fleets import FEWEST_UNITS
@@ -149,11 +147,11 @@ def _table_row(outlier: Outlier) -> tuple[str | list[str], ...]:
     return _named(outlier), _slowest(outlier), slow, [*group, *outlier.advice]
 
 
-def _strip(model: Model) -> Markup:
-    """Return a dot for each GPU: its median change over the fleet's median."""
+def _strip(model: Model) -> list[float]:
+    """Return the median change of each GPU over the fleet's median."""
     if model.found is None:
-        return Markup("")
-    return Markup(strip([math.expm1(np.nanmedian(its)) for its in model.found.gpus.excess], 0.0))
+        return []
+    return [math.expm1(np.nanmedian(its)) for its in model.found.gpus.excess]
 
 
 def _heat_map(model: Model) -> dict[str, object]:

@@ -185,7 +185,7 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
     room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part, _ in compared)
     share = min(room // max(len(compared), 1), report.LIMIT)
     for part, found in compared:
-        title = summary("", f"{part.gpu.name}: all results")
+        title = summary(f"{part.gpu.name}: all results")
         begin, end = (f"<details>{title}\n\n", "\n</details>\n\n") if several else ("", "")
         begin += "".join(f"{line}\n\n" for line in part.top[:-1]) if several else ""
         tables = report.tables(found, share - len(begin) - len(end), part.sources)

@@ -30,7 +30,7 @@ from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import only_session
-from warpgauge.reports.view import place
+from warpgauge.reports.formats.github import place
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import clause, cut, inert
 from warpgauge.verdict import note as notes_of

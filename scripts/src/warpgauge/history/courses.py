@@ -14,7 +14,7 @@ from warpgauge.history import changes
 from warpgauge.history.changes import Cause, Change
 from warpgauge.history.lines import History, Night, Times
 from warpgauge.reports.drawing import course
-from warpgauge.reports.drawing.course import Course, Event
+from warpgauge.reports.drawing.course import Course, Mark
 from warpgauge.system.git import short
 from warpgauge.system.text import duration, percent
 
@@ -73,14 +73,14 @@ def _course(times: Times, row: int, points: Sequence[Change]) -> Course:
         whose = "" if cause is Cause.UNKNOWN else f", by the {cause.value}"
         text = f"{percent(change)} from {place} on{whose}"
         index = int(np.searchsorted(measured, point.index))
-        marks.append(course.ChangePoint(index, change, text))
-    events = _events([times.nights[column] for column in measured])
-    return Course(times.names[row], shown, marks, [*events])
+        marks.append(Mark(index, change, tooltip=text))
+    marks += _events([times.nights[column] for column in measured])
+    return Course(times.names[row], shown, marks)
 
 
-def _events(nights: Sequence[Night]) -> Iterator[Event]:
+def _events(nights: Sequence[Night]) -> Iterator[Mark]:
     for index, (before, after) in enumerate(pairwise(nights), 1):
         for fact, kind in _EVENTS.items():
             old, new = before.facts.get(fact, ""), after.facts.get(fact, "")
             if old != new:
-                yield Event(index, kind, f"{kind}: {old or 'unknown'} → {new or 'unknown'}")
+                yield Mark(index, 0.0, kind, f"{kind}: {old or 'unknown'} → {new or 'unknown'}")

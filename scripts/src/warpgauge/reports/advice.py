@@ -14,7 +14,6 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.markdown_text import prose
 from warpgauge.reports.view import is_other_project, is_recorded, worst
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
@@ -23,8 +22,6 @@ from warpgauge.verdict.comparison_settings import ENOUGH_FILES
 from warpgauge.verdict.note import MOVED_ALIKE
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
-
-_MOST_AGAIN = 5  # rows for which a report has a command
 
 # Characters; a longer filter is omitted, so that the command measures everything.
 _LONGEST_PATTERN = 280
@@ -56,28 +53,24 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if slowest is not None:
         return (Step("Measure both sides again in fresh processes to confirm this."),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
-    failed = [row for row in rows.values() if row.error is not None and not row.skipped]
-    errors = {one.name: one for one in _of(comparison, Outcome.ERROR)}
-    for row in failed if ours and not is_refused else ():
-        listed = not row.counters.get(counters.NOT_LISTED)
-        if row.name in errors and not listed and is_other_project(comparison):
-            words = "Correct the program, or leave it out"
-            if not is_harmless(row.name):
-                return (Step(f"{words} with --programs."),)
-            return (Step(f"{words}:", f"{_measured(comparison)} --programs='-^{row.name}$'"),)
-        if row.name in errors:
-            again = _command(comparison, [errors[row.name]])
-            return (Step("To reproduce the failure:", again),)
-    gone = [one for one in _of(comparison, Outcome.MISSING) if one.name not in rows]
+    for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
+        row = rows.get(failed.name)
+        if row is not None and row.error is not None and not row.skipped:
+            if row.counters.get(counters.NOT_LISTED) and is_other_project(comparison):
+                if not is_harmless(row.name):
+                    return (Step("Correct the program, or leave it out with --programs."),)
+                without = f"{_measured(comparison)} --programs='-^{row.name}$'"
+                return (Step("Correct the program, or leave it out:", without),)
+            return (Step("To reproduce the failure:", _command(comparison, [failed])),)
+    gone = any(one.name not in rows for one in _of(comparison, Outcome.MISSING))
     if gone and not in_pairs and not is_refused:
         words = "Restore the missing benchmarks, or remove them from the baseline in"
         return (Step(f"{words} the same commit."),)
     if undecided := _of(comparison, Outcome.INCONCLUSIVE):
         return (_bound(comparison, undecided),)
     if comparison.count(Outcome.IMPROVED) and ours and not in_pairs:
-        return (
-            Step("To keep the gain as the baseline:", f"{_bench(comparison.candidate)} --record"),
-        )
+        record = f"{_bench(comparison.candidate)} --record"
+        return (Step("To keep the gain as the baseline:", record),)
     return ()
 
 
@@ -93,7 +86,7 @@ def first_steps(run: Record) -> tuple[Step, ...]:
     if MANIFEST in context:
         pair = Step("To compare two kernels:", "scripts/warpgauge evaluate BASE CANDIDATE")
     elif BUILD_DIR in context:
-        pair = Step("To compare two builds:", "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER")
+        pair = Step("To compare two builds:", _ab(["BASE_FOLDER", "CANDIDATE_FOLDER"]))
     else:
         pair = Step("To compare with another commit:", f"{_bench(run)} --against main")
     return record, pair
@@ -105,26 +98,28 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
         words = f"Measure {ENOUGH_FILES} processes per side, in turns, and give all their files:"
         return Step(words, "compare.py --processes A*.json -- B*.json")
-    if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not _base(comparison):
-        programs = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER"
-        return Step("Measure both sides in turns:", programs)
+    base, placeholders = _base(comparison), ["BASE_FOLDER", "CANDIDATE_FOLDER"]
+    if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
+        return Step("Measure both sides in turns:", _ab(placeholders))
     if comparison.candidate.source is not Source.RUN:
         words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
         return Step(words)
     screened = [one for one in undecided if not one.in_pairs]
     words = "To bound them" + (":" if screened else ", in more pairs or on a quieter machine:")
-    context = newest(comparison.candidate).context
-    commit = _base(comparison)
-    if commit is None:
-        commit = _commit(comparison.baseline) or "COMMIT"
-    bench = _bench(comparison.candidate) + (f" --against {commit}" if commit else "")
+    context, command = newest(comparison.candidate).context, _bench(comparison.candidate)
+    commit = base if base is not None else _commit(comparison.baseline) or "COMMIT"
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
-        bench = f"{_bench(comparison.candidate)} --budget 5m"
+        command += " --budget 5m"
     elif is_other_project(comparison) or BUILD_DIR in context:
-        folders = _folders(comparison) or ["BASE_FOLDER", "CANDIDATE_FOLDER"]
-        bench = shlex.join(["scripts/warpgauge", "ab", *folders])
-    return Step(words, bench + _selected(comparison, screened or undecided))
+        command = _ab(_folders(comparison) or placeholders)
+    elif commit:
+        command += f" --against {commit}"
+    return Step(words, command + _selected(comparison, screened or undecided))
+
+
+def _ab(folders: Sequence[str]) -> str:
+    return shlex.join(["scripts/warpgauge", "ab", *folders])
 
 
 def _accept(comparison: Comparison) -> tuple[Step, ...]:
@@ -141,9 +136,9 @@ def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 
 
 def _measured(comparison: Comparison) -> str:
-    base, folders = _base(comparison), _folders(comparison)
-    if folders:
-        return shlex.join(["scripts/warpgauge", "ab", *folders])
+    if folders := _folders(comparison):
+        return _ab(folders)
+    base = _base(comparison)
     return _bench(comparison.candidate) + (f" --against {base}" if base else "")
 
 
@@ -209,20 +204,8 @@ def _commit(side: Record) -> str:
     return short(commit) if is_full(commit) else ""
 
 
-def again(comparison: Comparison, rows: Sequence[Verdict]) -> str:
-    """Return a command for each of the first rows, and how to accept a change, as Markdown."""
-    # One command for all of them would be wider than a comment.
-    commands = dict.fromkeys(_command(comparison, [row]) for row in rows[:_MOST_AGAIN])
-    text = "\n".join(["```sh", *commands, "```\n"])
-    slower = [verdict for verdict in rows if verdict.outcome is Outcome.REGRESSION]
-    if not slower:
-        return text
-    recorded = " ".join(map(str, _accept(comparison)))
-    return text + (f"\n{prose(recorded)}\n" if recorded else "") + _entry(comparison, slower[0])
-
-
-def _entry(comparison: Comparison, worst: Verdict) -> str:
-    """Return a draft of the policy entry that accepts the worst row."""
+def policy_entry(comparison: Comparison, worst: Verdict) -> str:
+    """Return a draft of the policy entry that accepts the worst row, as Markdown, or ""."""
     # An entry accepts a row only up to its percentage, so it must cover the whole interval.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
     if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:

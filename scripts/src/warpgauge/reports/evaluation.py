@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation on a terminal, as Markdown and as JSON: the result, and a row per point.
+"""An evaluation on a terminal and as JSON: the result, and a row per point.
 
 Docstrings of the JSON's types are the descriptions in its published schema.
 """
@@ -7,71 +7,64 @@ Docstrings of the JSON's types are the descriptions in its published schema.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import MAX_ERROR
-from warpgauge.records.row import Row
-from warpgauge.reports import markdown_text
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.reports.formats.json import Fraction, Number, Seconds, written
-from warpgauge.system import contract, layout
+from warpgauge.reports.formats.json import Verdict, verdict_of, written
+from warpgauge.system import contract, layout, text
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import (
-    clause,
-    digits,
-    duration,
-    inert,
-    of_limit,
-    percent,
-    plural,
-    quantity,
-)
+from warpgauge.system.text import clause, digits, duration, inert, of_limit, percent, plural
 from warpgauge.verdict import evaluation as judged
-from warpgauge.verdict.comparison import Outcome
-from warpgauge.verdict.evaluation import MEMORY
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.evaluation import MEMORY, SpeedUp
+from warpgauge.verdict.note import listed
 
 _HEADING = (
-    *("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit"),
+    "correct",
+    "memory",
+    "→",
+    "time",
+    "→",
+    "speed-up",
+    "95 % interval",
+    "of limit",
     "result",
 )
 _DISPENSABLE = (7, 1, 2, 6)  # columns that a narrow terminal drops, in this order
-
-_WORDS = {
-    Outcome.IMPROVED: "faster",
-    Outcome.PASS: "equal",
-    Outcome.REGRESSION: "slower",
-    Outcome.INCONCLUSIVE: "undecided",
-}
-_STYLES = {"faster": "green", "equal": "", "slower": "red"}
+_STYLES = {Outcome.IMPROVED: "green", Outcome.PASS: "", Outcome.REGRESSION: "red"}
+_NO_AXES = "(no axes)"
 
 
 def headline(evaluation: judged.Evaluation) -> str:
     """Return the result in one line: correctness and memory before speed."""
     points = evaluation.points
-    wrong = sum(not one.is_right for one in points)
-    large = sum(not one.is_within_memory for one in points if one.is_right)
-    lost = sum(not one.is_measured for one in points if one.is_right)
+    right = [point for point in points if point.is_right]
+    wrong = len(points) - len(right)
+    large = sum(not point.is_within_memory for point in right)
+    lost = sum(not point.is_measured for point in right)
     slower, faster = map(evaluation.count, (Outcome.REGRESSION, Outcome.IMPROVED))
     undecided = evaluation.count(Outcome.INCONCLUSIVE)
     of = f"of {plural(len(points), 'point')}"
-    refusal = evaluation.comparison.refusal
-    found = (
-        # Before a refused comparison, which may follow from it.
-        (wrong, f"FAILED at {wrong} {of}: wrong result, or none."),
-        (refusal is not None, f"NOT COMPARED: {refusal}"),
-        (large, f"OVER THE MEMORY LIMIT at {large} {of}."),
-        (lost or not points, f"NOT MEASURED at {lost} {of}."),
-        (slower, f"SLOWER at {slower} {of}, faster at {faster}."),
-        (undecided, f"UNDECIDED at {undecided} {of}, faster at {faster}."),
-        (faster, f"FASTER at {faster} {of}, slower at none."),
-        (True, f"EQUAL at {plural(len(points), 'point')}."),
-    )
-    return next(words for holds, words in found if holds)
+    if wrong:  # before a refused comparison, which may follow from it
+        return f"FAILED at {wrong} {of}: wrong result, or none."
+    if evaluation.comparison.refusal is not None:
+        return f"NOT COMPARED: {evaluation.comparison.refusal}"
+    if large:
+        return f"OVER THE MEMORY LIMIT at {large} {of}."
+    if lost or not points:
+        return f"NOT MEASURED at {lost} {of}."
+    for count, result in ((slower, "SLOWER"), (undecided, "UNDECIDED")):
+        if count:
+            return f"{result} at {count} {of}, faster at {faster}."
+    if faster:
+        return f"FASTER at {faster} {of}, slower at none."
+    return f"EQUAL at {plural(len(points), 'point')}."
 
 
 def plain(evaluation: judged.Evaluation) -> str:
@@ -82,10 +75,10 @@ def plain(evaluation: judged.Evaluation) -> str:
 def render(evaluation: judged.Evaluation, console: Console) -> None:
     """Print the report to a terminal, or to what has its width."""
     style = {ExitStatus.OK: "bold green", ExitStatus.REGRESSION: "bold red"}
-    text = Text(headline(evaluation))
-    verdict = text.plain.split(" at ")[0].split(":")[0]
-    text.stylize(style.get(evaluation.exit_status, "bold yellow"), 0, len(verdict))
-    print_text(console, text)
+    line = Text(headline(evaluation))
+    verdict = line.plain.split(" at ")[0].split(":")[0]
+    line.stylize(style.get(evaluation.exit_status, "bold yellow"), 0, len(verdict))
+    print_text(console, line)
     console.print()
     print_facts(console, _facts(evaluation))
     if evaluation.points:
@@ -101,86 +94,63 @@ def render(evaluation: judged.Evaluation, console: Console) -> None:
         print_text(console, sentence if index else f"\n{sentence}")
 
 
-def markdown(evaluation: judged.Evaluation) -> str:
-    """Return the report as Markdown, with names and reasons as code."""
-    lines = [f"**{markdown_text.prose(headline(evaluation))}**\n"]
-    facts = [f"- {key}: {markdown_text.code(value)}" for key, value in _facts(evaluation)]
-    lines += ["\n".join(facts) + "\n"]
-    if evaluation.points:
-        table = markdown_text.table_head(("point", *_HEADING), range(1, len(_HEADING)))
-        rows = map(_cells, evaluation.points)
-        cells = (
-            (markdown_text.name(row.name), *map(markdown_text.unbroken, row.cells)) for row in rows
-        )
-        lines += [table + "".join(f"{markdown_text.table_row(row)}\n" for row in cells)]
-    if mean := _mean(evaluation):
-        lines += [f"**{mean}**\n"]
-    lines += [f"- {markdown_text.prose(one)}" for one in _remarks(evaluation)]
-    return markdown_text.finished("\n".join(lines).rstrip("\n") + "\n")
-
-
 def _facts(evaluation: judged.Evaluation) -> list[tuple[str, str]]:
-    facts = [*zip(("base", "candidate"), evaluation.names, strict=True)]
-    if gpu := evaluation.gpu_name:
-        facts += [("GPU", gpu)]
+    base, candidate = evaluation.names
+    facts = {"base": base, "candidate": candidate, "GPU": evaluation.gpu_name or ""}
     if evaluation.memory_limit is not None:
-        facts += [("memory limit", quantity(evaluation.memory_limit, "B"))]
-    return [(key, inert(value)) for key, value in facts]
+        facts["memory limit"] = text.quantity(evaluation.memory_limit, "B")
+    return [(key, inert(value)) for key, value in facts.items() if value]
 
 
 def _cells(point: judged.Point) -> Cells:
     speed_up, verdict = point.speed_up, point.verdict
-    sides = point.base.counters, point.candidate.counters
-    memory = (quantity(one[MEMORY], "B") if MEMORY in one else "" for one in sides)
+    memory = (row.counters.get(MEMORY) for row in (point.base, point.candidate))
     seconds = verdict.baseline_seconds, verdict.candidate_seconds
-    return Cells(
-        inert(verdict.name.partition("/")[2]) or "(no axes)",
-        (
-            _correct(point.base, point.candidate),
-            *memory,
-            *("" if one is None else duration(one) for one in seconds),
-            "" if speed_up is None else f"{digits(speed_up.ratio)}×",
-            "" if speed_up is None else _interval(speed_up),
-            of_limit(point.candidate.counters.get("limit_fraction")),
-            result := _result(point),
-        ),
-        _STYLES.get(result, "yellow"),
+    is_large = point.is_right and not point.is_within_memory
+    result = "equal" if verdict.outcome is Outcome.PASS else verdict.outcome.word
+    cells = (
+        _correct(point),
+        *("" if size is None else text.quantity(size, "B") for size in memory),
+        *("" if time is None else duration(time) for time in seconds),
+        *(("", "") if speed_up is None else _speed_up_words(speed_up)),
+        of_limit(point.candidate.counters.get("limit_fraction")),
+        "over limit" if is_large else result,
     )
+    style = "yellow" if is_large else _STYLES.get(verdict.outcome, "yellow")
+    return Cells(inert(_axes(point)), cells, style)
 
 
-def _result(point: judged.Point) -> str:
-    if point.is_right and not point.is_within_memory:
-        return "over limit"
-    return _WORDS.get(point.verdict.outcome, point.verdict.outcome.name)
+def _axes(point: judged.Point) -> str:
+    return point.verdict.name.partition("/")[2] or _NO_AXES
 
 
-def _correct(base: Row, candidate: Row) -> str:
+def _correct(point: judged.Point) -> str:
     """Return "yes" and the largest error against the reference, or "no" if a row failed."""
-    if base.error is not None or candidate.error is not None:
-        return "no"
-    error = candidate.counters.get(MAX_ERROR)
-    return "yes" if error is None else f"yes, {error:.2g}"
+    error = point.candidate.counters.get(MAX_ERROR)
+    yes = "yes" if error is None else f"yes, {error:.2g}"
+    return yes if point.is_right else "no"
 
 
-def _interval(speed_up: judged.SpeedUp) -> str:
-    return f"{digits(speed_up.low)} … {digits(speed_up.high)}"
+def _speed_up_words(speed_up: SpeedUp) -> tuple[str, str]:
+    """Return the factor and its interval."""
+    return f"{digits(speed_up.ratio)}×", f"{digits(speed_up.low)} … {digits(speed_up.high)}"
 
 
 def _mean(evaluation: judged.Evaluation) -> str:
     """Return a sentence on the mean, or "" without one."""
-    mean = evaluation.geometric_mean
-    known = sum(one.speed_up is not None for one in evaluation.points)
+    if evaluation.geometric_mean is None:
+        return ""
+    known = sum(point.speed_up is not None for point in evaluation.points)
     some = "" if known == len(evaluation.points) else f" of {plural(known, 'point')}"
-    words = f"Geometric mean of the speed-ups{some}"
-    return f"{words}: {digits(mean.ratio)}× (95 % interval {_interval(mean)})." if mean else ""
+    factor, interval = _speed_up_words(evaluation.geometric_mean)
+    return f"Geometric mean of the speed-ups{some}: {factor} (95 % interval {interval})."
 
 
 def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
     """Yield why points have no result, what was not measured, and what to do about it."""
     reasons: dict[str, list[str]] = {}
     for point in evaluation.points:
-        name = point.verdict.name.partition("/")[2] or "(no axes)"
-        reason = point.verdict.reason
+        name, reason = _axes(point), point.verdict.reason
         if reason == evaluation.comparison.refusal:
             reason = point.candidate.error or point.base.error or ""
         if reason:
@@ -189,16 +159,15 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
             unknown = "its peak device memory is unknown, so it is not within the limit"
             reasons.setdefault(unknown, []).append(name)
     for reason, names in reasons.items():
-        yield inert(f"{_few(names)}: {clause(reason)}.")
+        yield inert(f"{text.plain(listed(names))}: {clause(reason)}.")
     for side, lonely in zip(("base", "candidate"), evaluation.alone, strict=True):
         if lonely:
-            yield inert(f"Only the {side} has {_few(lonely)}: not measured.")
+            yield f"Only the {side} has {text.plain(listed(lonely))}: not measured."
     for note in evaluation.comparison.notes:
         yield str(note)
-    verdicts = [one.verdict for one in evaluation.points]
-    undecided = [one for one in verdicts if one.outcome is Outcome.INCONCLUSIVE]
-    bounds = [one.bound for one in undecided if one.bound is not None]
-    if bounds:
+    verdicts = [point.verdict for point in evaluation.points]
+    undecided = [one.bound for one in verdicts if one.outcome is Outcome.INCONCLUSIVE]
+    if bounds := [bound for bound in undecided if bound is not None]:
         most = percent(max(bounds), sign=False)
         yield (
             f"Undecided points may be slower by up to {most}. Measure longer, with a larger "
@@ -206,56 +175,22 @@ def _remarks(evaluation: judged.Evaluation) -> Iterator[str]:
         )
 
 
-def _few(points: Sequence[str]) -> str:
-    """Return names such as ``n:8, n:16 and 3 more``."""
-    shown = ", ".join(points[:3])
-    return f"{shown} and {len(points) - 3} more" if len(points) > 3 else shown
-
-
-class SpeedUp(msgspec.Struct, frozen=True):
-    """The base's time over the candidate's, above 1 if faster, with its 95 % interval."""
-
-    ratio: Fraction
-    low: Fraction
-    high: Fraction | None
-
-
-class Side(msgspec.Struct, frozen=True):
-    """One kernel at one point. `verified`: all verifications of its results passed.
-
-    `max_error` is the largest error of an element against the reference in double precision.
-    `limit_fraction` is the fraction of the roofline. Unknown values are null. `error` says why
-    there is no result.
-    """
-
-    verified: bool
-    max_error: Number | None = None
-    seconds: Seconds | None = None
-    peak_device_bytes: Number | None = None
-    limit_fraction: Number | None = None
-    error: str | None = None
-
-
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """Both kernels at one point. `axes` holds each axis's value as written in the name.
 
-    `outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided. The others
-    have no speed-up, and `reason` says why. `bound`: the candidate is slower by at most this
-    fraction, with 99 % confidence. `pairs`: how many pairs of processes were compared.
+    `verdict.outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided.
+    The others have no speed-up. A side whose state in `verdict.rows` is measured is right. Of the
+    counters, max_error is the largest error of an element against the reference in double
+    precision.
     """
 
     axes: dict[str, str]
-    outcome: Outcome
     within_memory_limit: bool
-    base: Side
-    candidate: Side
     speed_up: SpeedUp | None = None
-    bound: Number | None = None
-    pairs: int | None = None
-    reason: str = ""
+    verdict: Verdict
 
 
-class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/1"):
+class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/2"):
     """The output of scripts/warpgauge evaluate --format json.
 
     Times are seconds per operation. A later warpgauge may add keys within a version of the format:
@@ -288,8 +223,8 @@ def json(found: judged.Evaluation) -> str:
         exit_status=found.exit_status,
         gpu_name=found.gpu_name,
         memory_limit_bytes=found.memory_limit,
-        points=tuple(map(_point_of, found.points)),
-        geometric_mean=_speed_up_of(found.geometric_mean),
+        points=tuple(_point_of(found.comparison, point) for point in found.points),
+        geometric_mean=found.geometric_mean,
         base_alone=found.alone[0],
         candidate_alone=found.alone[1],
         notes=tuple(map(str, found.comparison.notes)),
@@ -297,46 +232,22 @@ def json(found: judged.Evaluation) -> str:
     return written(document)
 
 
-def _point_of(point: judged.Point) -> Point:
-    verdict = point.verdict
-    parts = (part.partition(":") for part in verdict.name.split("/")[1:])
-    sides = ((point.base, verdict.baseline_seconds), (point.candidate, verdict.candidate_seconds))
-    base, candidate = (
-        Side(
-            verified=row.error is None,
-            max_error=row.counters.get(MAX_ERROR),
-            seconds=seconds,
-            peak_device_bytes=row.counters.get(MEMORY),
-            limit_fraction=row.counters.get("limit_fraction"),
-            error=row.error,
-        )
-        for row, seconds in sides
-    )
+def _point_of(comparison: Comparison, point: judged.Point) -> Point:
+    parts = (part.partition(":") for part in point.verdict.name.split("/")[1:])
     return Point(
         axes={axis: value for axis, _, value in parts},
-        outcome=verdict.outcome,
         within_memory_limit=point.is_within_memory,
-        base=base,
-        candidate=candidate,
-        speed_up=_speed_up_of(point.speed_up),
-        bound=verdict.bound,
-        pairs=verdict.processes and min(verdict.processes),
-        reason=verdict.reason,
+        speed_up=point.speed_up,
+        verdict=verdict_of(comparison, point.verdict),
     )
 
 
-def _speed_up_of(found: judged.SpeedUp | None) -> SpeedUp | None:
-    return None if found is None else SpeedUp(found.ratio, found.low, found.high)
-
-
-_FIRST = rb"(?:FASTER|EQUAL|SLOWER|UNDECIDED|FAILED|OVER THE MEMORY|NOT MEASURED|NOT COMPARED)"
-
+_FIRST = rb"\A(?:FASTER|EQUAL|SLOWER|UNDECIDED|FAILED|OVER THE MEMORY|NOT MEASURED|NOT COMPARED)"
 _OWN = rb'"warpgauge_format"\s*:\s*"evaluation/'
 FORMATS = {
-    one.name: one
-    for one in (
-        Format(TERMINAL, plain, "evaluation in plain text", re.compile(rb"\A" + _FIRST)),
-        Format("markdown", markdown, "Markdown of an evaluation", re.compile(rb"\A\*\*" + _FIRST)),
+    form.name: form
+    for form in (
+        Format(TERMINAL, plain, "evaluation in plain text", re.compile(_FIRST)),
         Format("json", json, "JSON of an evaluation", re.compile(_OWN)),
     )
 }

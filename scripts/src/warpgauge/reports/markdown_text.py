@@ -94,10 +94,9 @@ def finished(markdown: str) -> str:
     return _CODE.sub(lambda part: part[0] if part[1] else unbroken_units(part[0]), markdown)
 
 
-def summary(name: str, words: str) -> str:
-    """Return the visible line of a folded part, in HTML: a foreign `name`, then our own words."""
-    foreign = f"<code>{html.escape(cut(inert(name), _LONGEST_CODE))}</code>" if name else ""
-    return f"<summary>{foreign}{html.escape(words)}</summary>"
+def summary(words: str) -> str:
+    """Return the visible line of a folded part, in HTML."""
+    return f"<summary>{html.escape(words)}</summary>"
 
 
 def table_row(cells: Iterable[str]) -> str:

@@ -8,21 +8,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from rich.cells import cell_len, set_cell_size
 
-from warpgauge.reports.drawing import picture
-from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, unbroken_units
+from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, span, unbroken_units
 from warpgauge.system.text import plain as without_marks
 
 
 @cache
-def _templates() -> Environment:
+def style() -> str:
+    """Return the one stylesheet of all pages and pictures.
+
+    Its colours are for light and dark paper, and colour-blind readers can tell those of series
+    apart (Okabe, Ito).
+    """
+    return Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates, whose texts are escaped unless they are `Markup`."""
     made = Environment(
         loader=PackageLoader("warpgauge.reports"),
         autoescape=True,
@@ -33,7 +46,18 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"breakable": breakable, "anchor": anchor}
+    # Of pictures: the classes of `style`, a number of pixels, and a text that has no room for more.
+    made.filters["wg"] = lambda kinds: " ".join(f"wg-{kind}" for kind in kinds.split())
+    made.filters["px"] = lambda pixels: Markup(f"{pixels:.2f}")
+    made.filters["on_scale"] = lambda change: Markup(f"{on_scale(change):.1f}")
+    made.globals |= {"span": span, "plural": plural}
+    made.filters["label"] = lambda words, longest: escape(shortened(words, longest))
     return made
+
+
+def element(template: str, values: Mapping[str, object]) -> Markup:
+    """Return a part of a page."""
+    return Markup(templates().get_template(template).render(**values))
 
 
 def render(
@@ -43,17 +67,16 @@ def render(
 
     `values` are those of the template; texts in them are escaped unless they are `Markup`.
     """
-    style = picture.style()
     sources = [f"script-src {hash_of(script)}"] if script else []
-    sources = ["default-src 'none'", *sources, f"style-src {hash_of(style)}"]
+    sources = ["default-src 'none'", *sources, f"style-src {hash_of(style())}"]
     return (
-        _templates()
+        templates()
         .get_template(template)
         .render(
             title=title,
             mark=mark,
             policy="; ".join([*sources, "base-uri 'none'", "form-action 'none'"]),
-            style=Markup(style),
+            style=Markup(style()),
             script=Markup(script),
             **values,
         )
@@ -70,6 +93,22 @@ def plain(text: str) -> str:
     """Return inert text of readable length, not yet escaped."""
     words = without_marks(cut(text, LONGEST_TEXT))
     return unbroken_units(cut(inert(words), LONGEST_TEXT))
+
+
+def shortened(words: str, longest: int) -> str:
+    """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
+    shown = inert(words[: longest + 1])
+    return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
+
+
+def on_scale(change: float) -> float:
+    """Return the pixel of a change in a small picture, which is 150 pixels wide.
+
+    The scale is linear only around zero (the inverse hyperbolic sine, of a width of 5 %), so that
+    1 % and 25 % are both visible; what is farther is drawn at the edge.
+    """
+    share = math.asinh(change / 0.05) / math.asinh(0.25 / 0.05)
+    return 75 + 71 * min(max(share, -1.0), 1.0)
 
 
 def _finalized(value: object) -> object:
@@ -103,27 +142,7 @@ class Gpu:
     commit: str = ""
     run_url: str = ""
 
-    @property
-    def history(self) -> str:
-        return f"history of {plural(self.nights, 'night')}" if self.nights else "no history yet"
 
-
-def index(gpus: Sequence[Gpu], heads: Sequence[str], checks: Iterable[Sequence[str]]) -> str:
-    """Return the first page of the site; `checks` are the lines of the kept self-checks."""
-    title = "warpgauge: nightly results by GPU"
-    return _of_site(title, gpus=gpus, heads=heads, checks=[*checks])
-
-
-def of_gpu(gpu: Gpu, benchmarks: Mapping[str, int]) -> str:
-    """Return a GPU's first page, with the number of `benchmarks` of each family."""
-    families = [(name, plural(count, "benchmark")) for name, count in sorted(benchmarks.items())]
-    return _of_site(gpu.name, gpu=gpu, families=families)
-
-
-def of_family(gpu: Gpu, family: str, pictures: Iterable[str]) -> str:
-    """Return the history of a family's benchmarks, one picture each."""
-    return _of_site(f"{gpu.name}: {family}", gpu=gpu, pictures=[*map(Markup, pictures)])
-
-
-def _of_site(title: str, **values: object) -> str:
+def of_site(title: str, **values: object) -> str:
+    """Return a page of the nightly site; the template says what each kind of page shows."""
     return render("site.html", title, {"report": REPORT, **values}, mark=MARK)

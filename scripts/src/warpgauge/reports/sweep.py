@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from warpgauge.records.counters import RATES, speed
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import CEILING, TIMES, Point, Series
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import CEILING, TIMES, Point, Series
 from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
@@ -101,11 +101,6 @@ def plain(sweep: Sweep) -> str:
 
 def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    return picture.document(drawn(sweep), MARK)
-
-
-def drawn(sweep: Sweep) -> str:
-    """Return the SVG element, as for `svg`."""
     shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
     measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
@@ -131,8 +126,9 @@ def drawn(sweep: Sweep) -> str:
         curves.append(Series(name, line, at))
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
-    up = lines.of_rates(_DRAWN[rate]) if rate else TIMES
-    return lines.drawn([*_ceilings(sweep, shown, rate), *curves], title, sweep.axis, up)
+    up = chart.of_rates(_DRAWN[rate]) if rate else TIMES
+    every = [*_ceilings(sweep, shown, rate), *curves]
+    return chart.document(chart.drawn(every, title, sweep.axis, up), MARK)
 
 
 def _curve(variant: Variant) -> _Curve:

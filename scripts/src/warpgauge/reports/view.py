@@ -7,18 +7,16 @@ Foreign text among our words is marked (`text.foreign`), and each format quotes 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from warpgauge.records.counters import SOURCE_LINE, Clock
+from warpgauge.records.counters import Clock
 from warpgauge.records.model import PROCESSES, PROGRAMS, Record, Source, by_family
-from warpgauge.records.sessions import newest
-from warpgauge.reports.causes import causes
+from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import (
@@ -35,11 +33,13 @@ from warpgauge.system.text import (
     plural,
 )
 from warpgauge.verdict.comparison import (
+    KERNEL,
+    SAME_CODE,
     UNMEASURED,
-    Change,
     Comparison,
     Evidence,
     Outcome,
+    ResourceChange,
     Verdict,
     exit_status,
 )
@@ -67,6 +67,25 @@ NO_CAUSE = "no cause found"
 
 # The largest bound, as a fraction, that is printed exactly.
 _NO_BOUND = 9.99
+
+_LONGEST_VALUE = 60  # characters of a value that differs
+
+# Context keys whose difference can change all times, and those that change host times only.
+_OF_EVERY_TIME = (
+    "driver_version", "cuda_driver_version", "runtime_version", "cublas_version", "nccl_version",
+    "nccl_environment", "nvcc_version", "flags", "library_build_type", "ecc", "power_limit_watts",
+    "sm_clock_target_hz", "max_sm_clock_hz", "peer_link",
+)  # fmt: skip
+_OF_HOST_TIME = (
+    "host_compiler", "library_version", "cpu_model", "kernel_release", "host_name", "mhz_per_cpu",
+    "num_cpus", "cpu_scaling_enabled",
+)  # fmt: skip
+
+# Resources by how well they explain a change of time: a spill before the registers it saved.
+_TELLING = (
+    "local_bytes", KERNEL, "kernels", "registers", "blocks_per_sm", "shared_bytes",
+    "peak_device_bytes",
+)  # fmt: skip
 
 
 def check_word(status: ExitStatus) -> str:
@@ -136,7 +155,7 @@ class Row:
             "" if one.baseline_seconds is None else duration(one.baseline_seconds),
             "" if one.candidate_seconds is None else duration(one.candidate_seconds),
             "" if change is None else percent(change.ratio),
-            "" if change is None else interval(change),
+            "" if change is None else " … ".join(map(percent_number, (change.low, change.high))),
             "" if one.bound is None else rounded_up(one.bound),
             of_limit(one.limit_fraction),
         )
@@ -219,7 +238,7 @@ class View:
     def every_row(self) -> list[Row]:
         """The rows in the order of the file, refused ones too."""
         found = self.comparison
-        return [Row(one, tuple(causes(found, one))) for one in found.verdicts]
+        return [Row(one, tuple(_causes(found, one))) for one in found.verdicts]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -249,6 +268,40 @@ class View:
         return min(self.unmeasured, key=gravity, default=None) or next(iter(faster), None)
 
 
+def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    """Yield the likely causes of a change in words, the one that explains most first.
+
+    These are resources that differ, else the environment, and whether the code is the same.
+    """
+    if not verdict.is_changed and not verdict.accepted:
+        return
+    slower = verdict.change is None or verdict.change.ratio > 0.0
+
+    def weight(one: ResourceChange) -> tuple[bool, int]:
+        explains = one.key == KERNEL or one.worse is slower
+        return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
+
+    for one in sorted(verdict.resources, key=weight):
+        # GitHub takes a number of seven digits for a commit.
+        is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
+        both = f"{one.before} → {one.after}"
+        yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
+    # Pairs of a commit with the baseline's commit ran in one environment.
+    alike = verdict.in_pairs and not are_paired(comparison.baseline, comparison.candidate)
+    if verdict.is_changed and not verdict.resources and not alike:
+        of_host = verdict.clock is Clock.HOST
+        for differs in comparison.differences:
+            if differs.key in _OF_EVERY_TIME or (of_host and differs.key in _OF_HOST_TIME):
+                what = differs.key.removesuffix("_version").replace("_", " ")
+                yield f"perhaps {what} {_differs(differs.baseline, differs.candidate)}"
+    if verdict.same_machine_code:
+        yield SAME_CODE
+
+
+def _differs(before: str, after: str) -> str:
+    return foreign(f"{cut(before, _LONGEST_VALUE)} → {cut(after, _LONGEST_VALUE)}")
+
+
 def headline(comparison: Comparison) -> str:
     """Return ``2 slower · 1 faster · 123 within tolerance (at most +0.96 %)`` and the like.
 
@@ -257,9 +310,7 @@ def headline(comparison: Comparison) -> str:
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return f"Not compared: {foreign(comparison.refusal, LONGEST_TEXT)}"
     counts = Counter(map(word, comparison.verdicts))
-    bounds = _largest_bounds(comparison)
-    is_faster = bool(bounds) and max(bounds.values()) < 0.0
-    shown = {WITHIN: f"{NOT_SLOWER if is_faster else WITHIN}{_bounds(comparison, bounds)}"}
+    shown = {WITHIN: _within(comparison)}
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
     parts = [f"{counts[name]} {shown.get(name, name)}" for name in order if counts[name]]
     parts += ["not built" for _ in comparison.not_built[:1]]
@@ -267,21 +318,19 @@ def headline(comparison: Comparison) -> str:
     return " · ".join(parts) or (controls if counts[CONTROL] else "no benchmarks")
 
 
-def _largest_bounds(comparison: Comparison) -> dict[Clock, float]:
+def _within(comparison: Comparison) -> str:
+    """Return ``within tolerance (at most +0.30 %)``, with the largest bound of each clock."""
     found: dict[Clock, float] = {}
     for one in comparison.verdicts:
         if one.is_unchanged and one.bound is not None and not one.is_quiet:
             found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
-    return found
-
-
-def _bounds(comparison: Comparison, found: Mapping[Clock, float]) -> str:
-    """Return the largest bound, `` (at most +0.30 %)``, or one for each clock if both occur."""
     if not found:
-        return ""
+        return WITHIN
+    largest = max(found.values())
+    name = NOT_SLOWER if largest < 0.0 else WITHIN
     if comparison.is_of_plain_files or len(found) == 1:
-        return f" ({at_most(max(found.values()))})"
-    return f" (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
+        return f"{name} ({at_most(largest)})"
+    return f"{name} (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
 
 
 def worst(comparison: Comparison) -> Verdict | None:
@@ -290,28 +339,24 @@ def worst(comparison: Comparison) -> Verdict | None:
     return min(slower, key=rank, default=None)
 
 
-def interval(change: Change) -> str:
-    """Return the ends of the interval in percent: ``+29.9 … +30.1``."""
-    return f"{percent_number(change.low)} … {percent_number(change.high)}"
-
-
 def how_found(comparison: Comparison) -> str:
     """Return a sentence on the evidence for the changed rows, or "" if no row changed."""
     changed = [verdict for verdict in comparison.verdicts if verdict.is_changed]
     counts = Counter(verdict.evidence for verdict in changed)
-    words = {
-        Evidence.LOCK_STEP: "confirmed in lock-step",
-        Evidence.PAIRED: "confirmed in alternating processes of both builds",
-        Evidence.SCREENED: "found against the baseline, not confirmed in pairs",
-    }
+    screened = "found against the baseline, not confirmed in pairs"
     if comparison.is_of_plain_files:
         several = all(min(one.processes or (1,)) > 1 for one in changed)
         how = "several processes" if several else "one process"
-        words[Evidence.SCREENED] = f"found by comparing {how} of each side, not confirmed"
-    parts = [(counts[kind], how) for kind, how in words.items() if counts[kind]]
+        screened = f"found by comparing {how} of each side, not confirmed"
+    words = {
+        Evidence.LOCK_STEP: "confirmed in lock-step",
+        Evidence.PAIRED: "confirmed in alternating processes of both builds",
+        Evidence.SCREENED: screened,
+    }
+    parts = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
     if len(parts) == 1:
-        return f"{parts[0][1].capitalize()}."
-    return f"{'; '.join(f'{count} {how}' for count, how in parts)}." if parts else ""
+        return f"{parts[0].partition(' ')[2].capitalize()}."
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def rule(comparison: Comparison) -> str:
@@ -320,34 +365,31 @@ def rule(comparison: Comparison) -> str:
     if not judged:
         return ""
     pairs = " in pairs of both builds" if all(one.in_pairs for one in judged) else ""
-    least = _of_each_clock(comparison, [(one.clock, one.minimum_effect or 0.0) for one in judged])
-    most = _of_each_clock(
-        comparison,
-        [
-            (one.clock, one.tolerance)
-            for one in comparison.verdicts
-            if one.tolerance is not None and not one.is_accepted
-        ],
-    )
+    least = _of_each_clock(comparison, [(one.clock, one.minimum_effect) for one in judged])
+    bounded = (one for one in comparison.verdicts if not one.is_accepted)
+    most = _of_each_clock(comparison, [(one.clock, one.tolerance) for one in bounded])
     changed = f"Slower or faster: p below {comparison.alpha:g}{pairs} (over the whole suite)"
     within = f" Within tolerance: slower by at most {most}, with 99 % confidence." if most else ""
     return f"{changed} and at least {least}.{within}"
 
 
-def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float]]) -> str:
+def _of_each_clock(comparison: Comparison, sizes: Iterable[tuple[Clock, float | None]]) -> str:
     """Return the range for each clock: ``1 % of device time and 20 % of host time``."""
     groups: dict[str, list[float]] = {}
     for clock, size in sizes:
-        what = "the" if comparison.is_of_plain_files else clock.value
-        groups.setdefault(what, []).append(size)
-    ranges = {
-        what: dict.fromkeys(percent_number(end, sign=False) for end in (min(of), max(of)))
-        for what, of in groups.items()
-    }
-    return " and ".join(f"{' to '.join(ends)} % of {what} time" for what, ends in ranges.items())
+        if size is not None:
+            what = "the" if comparison.is_of_plain_files else clock.value
+            groups.setdefault(what, []).append(size)
+    return " and ".join(
+        f"{_range(min(of), max(of))} % of {what} time" for what, of in groups.items()
+    )
 
 
-def at_most(bound: float, words: str = "at most") -> str:
+def _range(low: float, high: float) -> str:
+    return " to ".join(dict.fromkeys(percent_number(end, sign=False) for end in (low, high)))
+
+
+def at_most(bound: float) -> str:
     """Return the bound, rounded up: ``at most +0.40 %``, or ``more than +999 %``.
 
     Of one below zero: ``at least 5.4 % faster``.
@@ -355,7 +397,7 @@ def at_most(bound: float, words: str = "at most") -> str:
     shown = rounded_up(bound)
     if shown.startswith(MINUS):
         return f"at least {shown.removeprefix(MINUS)} faster"
-    return f"{words} {shown}" if bound <= _NO_BOUND else shown
+    return f"at most {shown}" if bound <= _NO_BOUND else shown
 
 
 def rounded_up(bound: float) -> str:
@@ -385,30 +427,30 @@ def side(record: Record) -> str:
     if not record.sessions:
         return "none"
     context = newest(record).context
-    facts = [str(nearby(record.path))]
+    facts, of = [str(nearby(record.path))], "sessions"
     if record.source is Source.GOOGLE_BENCHMARK:
-        several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
-        facts.append(f"{Source.GOOGLE_BENCHMARK.value}{several}")
-    if context.get("gpu_name"):
-        facts.append(context["gpu_name"])
-    of = "programs" if record.source is Source.GOOGLE_BENCHMARK else "sessions"
+        of_several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
+        facts, of = [*facts, f"{Source.GOOGLE_BENCHMARK.value}{of_several}"], "programs"
+    facts.append(context.get("gpu_name", ""))
     several = f"{len(record.sessions)} {of}, newest " if len(record.sessions) > 1 else ""
     if context.get("date"):
         facts.append(f"{several}{context['date'][:10]}")
-    if context.get("commit"):
-        changed = " and changes" if context.get("dirty") == "true" else ""
-        facts.append(f"commit {short(context['commit'])}{changed}")
-    return inert(" · ".join(facts))
+    if commit := _commit(record):
+        facts.append(f"commit {commit}")
+    return inert(" · ".join(filter(None, facts)))
 
 
 def side_name(record: Record) -> str:
     """Return the commit, or else the path, in a few words, inert."""
     if not record.sessions:
         return "none"
+    return inert(_commit(record) or str(nearby(record.path)))
+
+
+def _commit(record: Record) -> str:
     context = newest(record).context
     changed = " and changes" if context.get("dirty") == "true" else ""
-    commit = f"{short(context['commit'])}{changed}" if context.get("commit") else ""
-    return inert(commit or str(nearby(record.path)))
+    return f"{short(context['commit'])}{changed}" if context.get("commit") else ""
 
 
 def gpu_name(record: Record) -> str:
@@ -437,23 +479,6 @@ def nearby(path: Path) -> Path:
     except OSError:  # the working directory was removed
         return path
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-# Family names for which a file may exist; too long a name would be an OSError.
-_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
-
-
-def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
-    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
-
-    Empty without a file, and for another project's programs, whose families are not ours.
-    """
-    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
-        return {}
-    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
-    line = verdict.counters.get(SOURCE_LINE, 0.0)
-    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
-    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
 
 
 def is_other_project(comparison: Comparison) -> bool:

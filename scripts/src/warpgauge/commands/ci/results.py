@@ -29,7 +29,6 @@ from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
-from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.format import FORMATS
 from warpgauge.reports.formats.github import command
 from warpgauge.reports.formats.markdown import MARK
@@ -238,7 +237,8 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    index = site.index(rows, *self_check.table(root / "baselines"))
+    heads, checks = self_check.table(root / "baselines")
+    index = site.of_site("Nightly results by GPU", gpus=rows, heads=heads, checks=checks)
     _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
@@ -256,15 +256,15 @@ def _write_gpu(out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | 
         row = site.Gpu(gpu.slug, gpu.name, count, *told)
         _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
     for family, those in families.items():
-        _write(folder / f"{family}.html", site.of_family(row, family, map(course.drawn, those)))
-    counts = {family: len(those) for family, those in families.items()}
-    _write(folder / site.INDEX, site.of_gpu(row, counts))
+        page = site.of_site(f"{gpu.name}: {family}", gpu=row, pictures=map(course.drawn, those))
+        _write(folder / f"{family}.html", page)
+    _write(folder / site.INDEX, site.of_site(gpu.name, gpu=row, families=families))
     return row
 
 
-def _families(every: Mapping[str, Course]) -> dict[str, list[Course]]:
+def _families(every: Mapping[str, course.Course]) -> dict[str, list[course.Course]]:
     """Return the courses by family, for families that can get a page."""
-    found: dict[str, list[Course]] = {}
+    found: dict[str, list[course.Course]] = {}
     for name, one in every.items():
         family = name.partition("/")[0]
         if _FAMILY.fullmatch(family) and f"{family}.html" not in (site.INDEX, site.REPORT):

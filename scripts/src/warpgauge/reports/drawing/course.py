@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import DOTS, LEVEL, Flag, Point, Series
-from warpgauge.system.text import duration, percent
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import DOTS, LEVEL, Flag, Point, Series
+from warpgauge.reports.pages import shortened
+from warpgauge.system.text import duration, percent, plural
 
-_LONGEST_DATE = 12
+_LONGEST_DATE, _FEWEST_POINTS = 12, 4
 
 # Half of a 95 % interval of a normal distribution, in standard errors.
 _HALF = 1.96
@@ -37,25 +38,24 @@ class Night:
 
 
 @dataclass(frozen=True)
-class ChangePoint:
-    """A change of times from the night `index` on, as a fraction."""
+class Mark:
+    """What changed from the night `index` on: the times by the fraction `change`, or a `kind`.
+
+    Kinds are "GPU", "driver" and "machine".
+    """
 
     index: int
-    change: float
+    change: float = 0.0
+    kind: str = ""
     tooltip: str = ""
 
     @property
-    def kind(self) -> str:
-        return "slower" if self.change > 0 else "faster"
-
-
-@dataclass(frozen=True)
-class Event:
-    """A change of the `kind` "GPU", "driver" or "machine" at the night `index`."""
-
-    index: int
-    kind: str
-    tooltip: str = ""
+    def flag(self) -> Flag:
+        if self.kind:
+            label, style = shortened(self.kind, _LONGEST_DATE), "faint"
+        else:
+            label, style = percent(self.change), "slower" if self.change > 0 else "faster"
+        return Flag(self.index - 0.5, label, style, self.tooltip)
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,25 @@ class Course:
 
     title: str
     nights: Sequence[Night]
-    changes: Sequence[ChangePoint] = ()
-    events: Sequence[Event] = ()
+    marks: Sequence[Mark] = ()
+
+    @property
+    def has_a_line(self) -> bool:
+        """Whether a line shows more than numbers do."""
+        return len(self.nights) >= _FEWEST_POINTS
+
+    @property
+    def trend(self) -> str:
+        change = self.nights[-1].seconds / self.nights[0].seconds - 1
+        return f"{plural(len(self.nights), 'night')}, from the first to the last {percent(change)}"
+
+    @property
+    def small_line(self) -> list[tuple[float, float]]:
+        """The corners of the line in a picture of 150 by 18 pixels."""
+        times = [math.log(night.seconds) for night in self.nights]
+        low, length = min(times), max(max(times) - min(times), 0.01)
+        step = 144 / (len(times) - 1)
+        return [(3 + step * n, 15 - 12 * (time - low) / length) for n, time in enumerate(times)]
 
 
 def drawn(course: Course) -> str:
@@ -73,24 +90,14 @@ def drawn(course: Course) -> str:
     times, errors = zip(*((night.seconds, night.error) for night in course.nights), strict=True)
     room = max(_LONGEST_BAR * _HALF * median(errors), _LEAST)
     low, high = min(times) / math.exp(room), max(times) * math.exp(room)
-    y = replace(lines.TIMES, ends=(low, high), is_logarithmic=high / low > _LOGARITHMIC)
+    y = replace(chart.TIMES, low=low, high=high, is_logarithmic=high / low > _LOGARITHMIC)
     points = [_point(index, night) for index, night in enumerate(course.nights)]
     # The labels of the largest changes have room first.
-    largest_first = sorted(course.changes, key=lambda change: -abs(change.change))
-    flags = [
-        Flag(one.index - 0.5, percent(one.change), one.kind, one.tooltip) for one in largest_first
-    ]
-    flags += [
-        Flag(one.index - 0.5, _short(one.kind), "faint", one.tooltip) for one in course.events
-    ]
+    flags = [mark.flag for mark in sorted(course.marks, key=lambda mark: -abs(mark.change))]
     every = [Series("a night, with its 95 % interval", points, 0, DOTS),
              Series("mean between changes", [*_levels(course)], None, LEVEL)]  # fmt: skip
-    names = [_short(night.date) for night in course.nights]
-    return lines.drawn(every, course.title, "night", y, names=names, flags=flags)
-
-
-def _short(words: str) -> str:
-    return picture.shortened(words, _LONGEST_DATE)
+    names = [shortened(night.date, _LONGEST_DATE) for night in course.nights]
+    return chart.drawn(every, course.title, "night", y, names=names, flags=flags)
 
 
 def _point(index: int, night: Night) -> Point:
@@ -103,7 +110,7 @@ def _point(index: int, night: Night) -> Point:
 
 def _levels(course: Course) -> Iterator[Point | None]:
     """Yield the ends of lines at the geometric mean between neighbouring changes."""
-    inner = sorted({one.index for one in course.changes if 0 < one.index < len(course.nights)})
-    for first, end in pairwise([0, *inner, len(course.nights)]):
+    steps = {mark.index for mark in course.marks if mark.change}
+    for first, end in pairwise(sorted({0, *steps, len(course.nights)})):
         mean = math.exp(fmean(math.log(night.seconds) for night in course.nights[first:end]))
         yield from (Point(first - 0.5, mean), Point(end - 0.5, mean), None)

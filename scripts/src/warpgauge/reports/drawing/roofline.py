@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import by_family
-from warpgauge.reports.drawing import lines, picture
-from warpgauge.reports.drawing.lines import BEFORE, CEILING, DOTS, Point, Series
+from warpgauge.reports.drawing import chart
+from warpgauge.reports.drawing.chart import BEFORE, CEILING, DOTS, Point, Series
+from warpgauge.reports.pages import shortened
 from warpgauge.system.text import of_limit, quantity
 from warpgauge.verdict.comparison import Verdict
 
@@ -19,6 +20,7 @@ from warpgauge.verdict.comparison import Verdict
 _SAME, _ONE_SLOPE = 0.03, 0.1
 
 _MARGIN = 1.6  # from the outermost points to the ends of the ceilings, as a factor
+_LONGEST_WORDS = 30  # letters of a ceiling's name
 _MOST_POINTS = 400  # more are not distinguishable
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -62,7 +64,7 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
         for at, (family, members) in enumerate(sorted(families.items()))
     ]
     tails = [point for row in rows for point in _tail(row)]
-    before = [Series("", tails, None, BEFORE)] if tails else []
+    before = [Series("from the baseline", tails, None, BEFORE)] if tails else []
     lowest = min(point.y for one in (*points, *before) for point in one.drawn) / _MARGIN
     # Colours of their own tell which ceiling is which.
     ceilings = [
@@ -72,8 +74,8 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
     every = [*ceilings, *points, *before]
     highest = max(point.y for series in every for point in series.drawn)
     # With room for the label of the highest ceiling.
-    y = replace(lines.of_rates("FLOP/s"), ends=(lowest, highest * _MARGIN))
-    return lines.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
+    y = replace(chart.of_rates("FLOP/s"), low=lowest, high=highest * _MARGIN)
+    return chart.drawn(every, title, "arithmetic intensity, FLOP/B", y, decimal=True)
 
 
 def _point(row: _Row, links: Mapping[str, str]) -> Point:
@@ -94,47 +96,34 @@ def _tail(row: _Row) -> Iterator[Point | None]:
 def _ceilings(
     rows: Sequence[_Row], copies: set[float], lowest: float
 ) -> Iterator[tuple[str, list[Point]]]:
-    """Yield the name and the line of each bandwidth, which is a slope, and of each arithmetic rate.
+    """Yield the name and the line of the bandwidth, which is a slope, and of each arithmetic rate.
 
-    A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if rows
-    without flops have the same one, unless rows of another intensity have the same rate.
+    A row states its fraction of a limit, but not which limit. It is taken for the bandwidth if that
+    is the one of the fastest rows without flops.
     """
-
-    def is_limited_by_bytes(row: _Row) -> bool:
-        others = (other for other in rows if not _agree(other.x, row.x))
-        return not any(_agree(other.limit, row.limit) for other in others) and any(
-            _agree(copy, row.bandwidth) for copy in copies
-        )
-
-    slopes = [row for row in rows if is_limited_by_bytes(row)]
-    levels = [row for row in rows if row not in slopes]
-    bandwidths = _groups([row.bandwidth for row in slopes] or copies, _ONE_SLOPE)
-    groups = _groups([row.limit for row in levels], _SAME)
-    steepest = bandwidths[-1][-1] if bandwidths else float("inf")
+    bandwidth = max(copies, default=float("inf"))
+    levels = [row for row in rows if abs(row.bandwidth / bandwidth - 1) > _ONE_SLOPE]
+    groups = _groups(row.limit for row in levels)
     roof = groups[-1][-1] if groups else float("inf")
-    ridges = [group[-1] / steepest for group in groups] if bandwidths else []
+    ridges = [group[-1] / bandwidth for group in groups] if copies else []
     xs = [*(row.x for row in rows), *ridges]
     low, high = min(xs) / _MARGIN, max(xs) * _MARGIN
-    for *_, rate in reversed(bandwidths):
-        # From the height of the lowest point to the highest level.
-        ends = max(low, lowest / rate), min(high, roof / rate)
-        if ends[0] < ends[1]:
-            yield f"bandwidth, {quantity(rate, 'B/s')}", [Point(x, x * rate) for x in ends]
+    # From the height of the lowest point to the highest level.
+    start, end = max(low, lowest / bandwidth), min(high, roof / bandwidth)
+    if start < end and copies:
+        name = f"bandwidth, {quantity(bandwidth, 'B/s')}"
+        yield name, [Point(x, x * bandwidth) for x in (start, end)]
     for group in reversed(groups):
         name, rate = _shared_words(group, levels), group[-1]
-        start = Point(max(low, rate / steepest), rate, label=name)
-        yield f"{name}, {quantity(rate, 'FLOP/s')}", [start, Point(high, rate)]
+        ridge = Point(max(low, rate / bandwidth), rate, label=name)
+        yield f"{name}, {quantity(rate, 'FLOP/s')}", [ridge, Point(high, rate)]
 
 
-def _agree(one: float, other: float) -> bool:
-    return abs(one / other - 1) <= _SAME
-
-
-def _groups(values: Iterable[float], apart: float) -> list[list[float]]:
-    """Group values in ascending order, each within the fraction `apart` of its group's lowest."""
+def _groups(values: Iterable[float]) -> list[list[float]]:
+    """Group values in ascending order, each within `_SAME` of its group's lowest."""
     groups: list[list[float]] = []
     for value in sorted(values):
-        if groups and value <= (1 + apart) * groups[-1][0]:
+        if groups and value <= (1 + _SAME) * groups[-1][0]:
             groups[-1].append(value)
         else:
             groups.append([value])
@@ -151,4 +140,4 @@ def _shared_words(group: Sequence[float], levels: Sequence[_Row]) -> str:
         else:
             others |= parts
     words = " ".join(sorted(set.intersection(*mine) - others)) or "limit"
-    return picture.shortened(words, picture.LONGEST_NAME // 2)
+    return shortened(words, _LONGEST_WORDS)

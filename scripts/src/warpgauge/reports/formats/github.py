@@ -12,12 +12,14 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+from warpgauge.records.counters import SOURCE_LINE
 from warpgauge.reports.format import Format
-from warpgauge.reports.view import View, headline, place
+from warpgauge.reports.view import View, headline, is_other_project
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert, plain
-from warpgauge.verdict.comparison import UNMEASURED, Comparison
+from warpgauge.verdict.comparison import UNMEASURED, Comparison, Verdict
 from warpgauge.verdict.note import SKIPPED
 
 # The most annotations of a kind that GitHub shows for a step.
@@ -32,6 +34,8 @@ _KINDS = {
 }
 _PLAIN = {"title": "warpgauge"}
 
+# Family names for which a file may exist; too long a name would be an OSError.
+_FAMILY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 _IN_MESSAGE = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n"})
 _IN_PROPERTY = str.maketrans({char: f"%{ord(char):02X}" for char in "%\r\n:,"})
@@ -57,6 +61,19 @@ def commands_stopped(say: Callable[[str], None]) -> Iterator[None]:
         # Starts a new line, because a program may have been killed in the middle of one.
         say("")
         say(f"::{token}::")
+
+
+def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, object]:
+    """Return `file`, ``benchmarks/<family>.cu`` or .cpp below `root`, and `line` if known.
+
+    Empty without a file, and for another project's programs, whose families are not ours.
+    """
+    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
+        return {}
+    files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
+    line = verdict.counters.get(SOURCE_LINE, 0.0)
+    told = {"line": int(line)} if 1 <= line < 1e9 and line == int(line) else {}
+    return next(({"file": file, **told} for file in files if (root / file).is_file()), {})
 
 
 def render(comparison: Comparison) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
@@ -20,32 +19,15 @@ from markupsafe import Markup
 
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.sessions import newest
-from warpgauge.reports import pictures
+from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.drawing import course, roofline, small
+from warpgauge.reports.drawing import course, roofline
 from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.drawing.small import has_a_line
 from warpgauge.reports.format import Format
 from warpgauge.reports.pages import anchor, plain
 from warpgauge.reports.pages import render as page
-from warpgauge.reports.view import (
-    CONTROL,
-    EXIT_MEANINGS,
-    WITHIN,
-    Row,
-    View,
-    differences_beside,
-    gpu_name,
-    headline,
-    how_found,
-    rank,
-    rounded_up,
-    rule,
-    side,
-    side_name,
-)
+from warpgauge.reports.view import CONTROL, WITHIN, Group, Row, View
 from warpgauge.system import text
-from warpgauge.system.text import plural
 from warpgauge.verdict.comparison import KERNEL, Comparison, exit_status
 from warpgauge.verdict.note import RECORDED
 
@@ -61,57 +43,41 @@ _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
 _NO_HISTORIES: Mapping[str, Course] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Rows below one title of the table, or those of a family, which are folded."""
-
-    word: str
-    title: str
-    rows: Sequence[Row]
-    id: str = ""
-    family: str = ""
-
-    @property
-    def most(self) -> str:
-        """The largest bound."""
-        bounds = [row.verdict.bound for row in self.rows if row.verdict.bound is not None]
-        return rounded_up(max(bounds)) if bounds else ""
-
-
 def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HISTORIES) -> str:
     """Return the file's text. `histories` are courses over the nights by benchmark name."""
     view = View(comparison)
     # All rows, refused ones too, the worst first, by their keys in links.
-    rows = view.rows or sorted(view.every_row, key=lambda row: rank(row.verdict))
+    rows = view.rows or sorted(view.every_row, key=lambda row: views.rank(row.verdict))
     keys = dict(zip((row.name for row in rows), _keys(row.name for row in rows), strict=True))
     known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
     data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
     told = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
-    of_roofline = " · ".join(filter(None, ("Roofline", gpu_name(comparison.candidate))))
+    of_roofline = " · ".join(filter(None, ("Roofline", views.gpu_name(comparison.candidate))))
     links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
+    groups = [group for group in view.groups if group.word != CONTROL]
+    if view.is_refused and rows:
+        groups = [Group("not compared", "", tuple(rows))]
     values = {
         "view": view,
-        "headline": headline(comparison),
+        "headline": views.headline(comparison),
         "facts": _facts(comparison),
         "sides": [
-            {"title": side_name(its), "words": side(its)}
+            {"title": views.side_name(its), "words": views.side(its)}
             for its in (comparison.baseline, comparison.candidate)
         ],
         "keys": keys,
-        "groups": [*_groups(view, rows)],
-        "controls": [_Group(CONTROL, "", view.of(CONTROL))] if view.of(CONTROL) else [],
-        "bar": _bar,
-        "strip": _strip,
-        "histories": {name: its for name, its in known.items() if its and has_a_line(its)},
-        "course": lambda its: Markup(course.drawn(its)),
-        "sparkline": lambda its: Markup(small.sparkline(its)),
-        "roofline": Markup(roofline.drawn(comparison.verdicts, of_roofline, links)),
-        "sweeps": [(title, Markup(drawn)) for title, drawn in pictures.sweeps(comparison)],
-        "differences": differences_beside(comparison),
+        "groups": groups,
+        "folded": _FOLDED,
+        "controls": view.of(CONTROL),
+        "most": _most,
+        "histories": {name: its for name, its in known.items() if its and its.has_a_line},
+        "course": course.drawn,
+        "roofline": roofline.drawn(comparison.verdicts, of_roofline, links),
+        "differences": views.differences_beside(comparison),
         "notes": _notes(comparison),
         "data": Markup(told),
     }
-    title = f"{view.check}: {text.plain(headline(comparison))}"
+    title = f"{view.check}: {text.plain(views.headline(comparison))}"
     script = Path(__file__).with_name("report.js").read_text(encoding="utf-8")
     return page("comparison.html", title, values, mark=MARK, script=script)
 
@@ -126,33 +92,10 @@ def _keys(names: Iterable[str]) -> list[str]:
     return [*found]
 
 
-def _groups(view: View, rows: Sequence[Row]) -> Iterator[_Group]:
-    """Yield what changed by cause, what is open, and then the rest by family."""
-    if view.is_refused and rows:
-        yield _Group("refused", "not compared", rows, "refused")
-    seen = {CONTROL}
-    for group in view.groups:
-        first = "" if group.word in seen else group.word.replace(" ", "-")
-        seen.add(group.word)
-        if group.word in _FOLDED:
-            yield _Group(group.word, f"{group.word}, {plural(len(group.rows), 'row')}", (), first)
-            for family, members in view.families(group.word).items():
-                yield _Group(group.word, "", members, family=family)
-        elif group.word != CONTROL:
-            yield _Group(group.word, group.title, group.rows, first)
-
-
-def _bar(row: Row) -> Markup:
-    change = row.verdict.change
-    kind = row.word if row.verdict.is_changed else "open"
-    return Markup(change and small.bar(change, row.verdict.tolerance or 0.0, kind))
-
-
-def _strip(rows: Sequence[Row]) -> Markup:
-    """Return the changes of rows; the ground is the most common tolerance."""
-    changes = [row.verdict.change.ratio for row in rows if row.verdict.change is not None]
-    tolerances = sorted(row.verdict.tolerance or 0.0 for row in rows)
-    return Markup(small.strip(changes, tolerances[len(rows) // 2]) if changes else "")
+def _most(rows: Sequence[Row]) -> str:
+    """Return the largest bound, or ""."""
+    bounds = [row.verdict.bound for row in rows if row.verdict.bound is not None]
+    return views.rounded_up(max(bounds)) if bounds else ""
 
 
 def _facts(comparison: Comparison) -> list[str]:
@@ -161,33 +104,32 @@ def _facts(comparison: Comparison) -> list[str]:
     date = newest(comparison.candidate).context.get("date", "") if sessions else ""
     when = date[:16].replace("T", " ")
     marks = [str(note) for note in comparison.notes if note.kind == RECORDED]
-    facts = (gpu_name(comparison.candidate), when, how_found(comparison).rstrip("."), *marks)
-    return [fact for fact in facts if fact]
+    how = views.how_found(comparison).rstrip(".")
+    return [*filter(None, (views.gpu_name(comparison.candidate), when, how, *marks))]
 
 
 def _notes(comparison: Comparison) -> list[str]:
     status = exit_status(comparison)
     notes = [str(note) for note in comparison.every_note if note.kind != RECORDED]
-    notes += [rule(comparison)]
+    notes += [views.rule(comparison)]
     notes += [" ".join(map(str, next_step(comparison)))]
-    return [*filter(None, notes), f"Exit status {status:d}: {EXIT_MEANINGS[status]}."]
+    return [*filter(None, notes), f"Exit status {status:d}: {views.EXIT_MEANINGS[status]}."]
 
 
 def _data(comparison: Comparison, row: Row) -> dict[str, object]:
     """Return what the script shows of a row."""
     one = row.verdict
     change = one.change
-    sides = [side.rows.get(one.name) for side in (comparison.baseline, comparison.candidate)]
+    sides = [its.rows.get(one.name) for its in (comparison.baseline, comparison.candidate)]
     pairs = [pair.log_ratio for pair in sides[1].pairs] if sides[1] else []
     medians = [
-        [_numbers(times) for times in side.process_medians.values()] if side else []
-        for side in sides
+        [_numbers(times) for times in its.process_medians.values()] if its else [] for its in sides
     ]
     counters = (one.baseline_counters, one.counters)
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
              for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
-    kernels = [side.label if side else "" for side in sides]
+    kernels = [its.label if its else "" for its in sides]
     if not any(kernels):
         known = (its for its in one.resources if its.key == KERNEL)
         kernels = next(([its.before, its.after] for its in known), [])
@@ -201,9 +143,9 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
         "kernels": [*map(plain, kernels)],
         "counters": [
-            [RESOURCES.get(key, plain(key)), *_numbers(side.get(key) for side in counters)]
+            [RESOURCES.get(key, plain(key)), *_numbers(its.get(key) for its in counters)]
             for key in {**RESOURCES, **one.counters, **one.baseline_counters}
-            if any(key in side for side in counters)
+            if any(key in its for its in counters)
         ],
     }
 

@@ -202,7 +202,7 @@ def document(comparison: judged.Comparison) -> Comparison:
         counts={outcome: comparison.count(outcome) for outcome in Outcome},
         baseline=_side(comparison.baseline),
         candidate=_side(comparison.candidate),
-        verdicts=tuple(_verdict(comparison, verdict) for verdict in comparison.verdicts),
+        verdicts=tuple(verdict_of(comparison, verdict) for verdict in comparison.verdicts),
         differences=comparison.differences,
         notes=tuple(Note(note.kind, str(note)) for note in comparison.notes),
         method=None if method is None else Note(method.kind, str(method)),
@@ -215,7 +215,8 @@ def _side(record: Record) -> Side:
     return Side(str(nearby(record.path)), record.source, sessions)
 
 
-def _verdict(comparison: judged.Comparison, verdict: judged.Verdict) -> Verdict:
+def verdict_of(comparison: judged.Comparison, verdict: judged.Verdict) -> Verdict:
+    """Return the JSON of one benchmark."""
     rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
     apart: dict[str, Any] = {
         "processes": verdict.processes and Processes(*verdict.processes),

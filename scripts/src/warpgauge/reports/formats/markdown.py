@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from warpgauge.records.model import Source
-from warpgauge.reports.advice import again, next_step
+from warpgauge.reports import view as views
+from warpgauge.reports.advice import next_step, policy_entry
 from warpgauge.reports.format import Format
 from warpgauge.reports.markdown_text import (
     OUR_OWN,
@@ -22,21 +23,7 @@ from warpgauge.reports.markdown_text import (
     table_row,
     unbroken,
 )
-from warpgauge.reports.view import (
-    ACCEPTED,
-    NO_CAUSE,
-    WITHIN,
-    Row,
-    View,
-    differences_beside,
-    gpu_name,
-    headline,
-    how_found,
-    is_recorded,
-    rule,
-    side,
-    worst,
-)
+from warpgauge.reports.view import ACCEPTED, WITHIN, Row, View
 from warpgauge.system.text import cut, inert, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison
 
@@ -65,18 +52,18 @@ def render(comparison: Comparison, limit: int = LIMIT) -> str:
 
 def unmarked(comparison: Comparison, limit: int) -> str:
     """Return the report without the mark."""
-    gpu = gpu_name(comparison.candidate)
+    gpu = views.gpu_name(comparison.candidate)
     told = _BETWEEN.join(top(comparison)) + (f" On {code(gpu)}." if gpu else "")
     verdict = f"**{View(comparison).check}** · {told}{_BETWEEN}"
-    return finished(f"{verdict}{tables(comparison, limit - len(verdict), moved=True)}")
+    return finished(f"{verdict}{tables(comparison, limit - len(verdict))}")
 
 
 def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
     """Return the decisive row and its cause, if there is one, then the verdict in numbers."""
-    if comparison.refusal is not None and worst(comparison) is None:
-        return [shown_as(headline(comparison), code)]
+    if comparison.refusal is not None and views.worst(comparison) is None:
+        return [shown_as(views.headline(comparison), code)]
     row = View(comparison).decisive
-    numbers = f"**{headline(comparison)}**. {how_found(comparison)}".rstrip()
+    numbers = f"**{views.headline(comparison)}**. {views.how_found(comparison)}".rstrip()
     return [*([_in_a_line(row, sources)] if row else []), numbers]
 
 
@@ -125,19 +112,17 @@ class Section:
         return (f"{self.head}{text}", len(shown)) if shown else ("", 0)
 
 
-def tables(
-    comparison: Comparison, limit: int, sources: Sources = _NO_LINKS, *, moved: bool = False
-) -> str:
+def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> str:
     """Return what follows the top, the most important first, in at most `limit` characters.
 
-    Names of changed rows lead to `sources`. With `moved`, reasons include their tables.
+    Names of changed rows lead to `sources`.
     """
     view = View(comparison)
-    closing = _next(view)
+    closing = _next(comparison)
     texts: list[str] = []
     left_out = Counter[str]()
     room = limit - _RESERVE - len(closing)
-    for section in _sections(view, sources, moved=moved):
+    for section in _sections(view, sources):
         # After the first line that does not fit, none is added.
         text, shown = ("", 0) if left_out else section.filled(room)
         texts.append(text)
@@ -147,7 +132,7 @@ def tables(
     return "".join([*texts, _left_out(left_out), closing])
 
 
-def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]:
+def _sections(view: View, sources: Sources) -> Iterator[Section]:
     slower, changed = view.of("slower"), view.of("slower", "faster")
     others = [row for row in (*view.unmeasured, *view.of(ACCEPTED)) if row is not view.decisive]
     new, within = view.of("new"), view.of(WITHIN)
@@ -158,12 +143,12 @@ def _sections(view: View, sources: Sources, *, moved: bool) -> Iterator[Section]
     yield _shown_or_folded(Section(noun, "", lines), _counted(others))
     rows = _table("changed benchmark{s}", changed, _CHANGED, sources)
     is_long = len(slower) > 1 or len(changed) > _SHOWN
-    title = summary("", f"{_counted(changed)}: each with its interval")
+    title = summary(f"{_counted(changed)}: each with its interval")
     yield rows.folded(title) if is_long else rows
-    yield from _why(view, moved=moved)
+    yield _why(view)
     yield _measured(view.comparison)
-    yield _table("new benchmark{s}", new, _NEW).folded(summary("", _counted(new)))
-    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary("", _counted(within)))
+    yield _table("new benchmark{s}", new, _NEW).folded(summary(_counted(new)))
+    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary(_counted(within)))
 
 
 def _counted(rows: Sequence[Row]) -> str:
@@ -173,13 +158,13 @@ def _counted(rows: Sequence[Row]) -> str:
 
 def _shown_or_folded(section: Section, title: str) -> Section:
     is_long = len(section.lines) > _SHOWN
-    return section.folded(summary("", title)) if is_long else section
+    return section.folded(summary(title)) if is_long else section
 
 
 def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
     groups: dict[str, list[Row]] = {}
     for row in slower:
-        groups.setdefault(_brief(row) or NO_CAUSE, []).append(row)
+        groups.setdefault(_brief(row) or views.NO_CAUSE, []).append(row)
     lines = []
     for cause, (first, *more) in groups.items():
         rest = f" and {len(more)} more" if more else ""
@@ -213,52 +198,39 @@ def _table(
     return Section(noun, head, lines)
 
 
-def _why(view: View, *, moved: bool) -> Iterator[Section]:
-    """Yield the paragraphs on slowdowns, and with `moved` what moved."""
-    reasons = [(row.name, row.verdict.why) for row in view.rows if row.verdict.why is not None]
-    texts = [cut(" ".join(inert(why.paragraph).split()), _LONGEST_REASON) for _, why in reasons]
+def _why(view: View) -> Section:
+    paragraphs = [row.verdict.why.paragraph for row in view.rows if row.verdict.why is not None]
+    texts = [cut(" ".join(inert(words).split()), _LONGEST_REASON) for words in paragraphs]
     lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
     title = f"Why it is slower: {plural(len(lines), 'benchmark')}"
-    yield _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
-    for row, why in reasons if moved else ():
-        lines = []
-        for line in why.moved:
-            words = (line.cause, line.what, f"{line.before} → {line.after}")
-            lines.append(f"- {' '.join(filter(None, map(code, words)))}")
-        yield Section("line{s} on what moved", "", lines).folded(summary(row, ": what moved"))
+    return _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
 
 
 def _measured(comparison: Comparison) -> Section:
     """Return both sides, what differs between them, the notes, and the decision rule."""
-    notes, differences = comparison.every_note, differences_beside(comparison)
+    notes, differences = comparison.every_note, views.differences_beside(comparison)
     sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
-    lines = [f"- {what}: {code(side(record))}" for what, record in sides.items()]
+    lines = [f"- {what}: {code(views.side(record))}" for what, record in sides.items()]
     lines += [f"- {note.words(code)}" for note in notes]
     lines += [f"- {code(key)}: {code(old)} → {code(new)}" for key, old, new in differences]
     title = "How it was measured"
     for count, noun in ((len(notes), "note"), (len(differences), "difference")):
         title += f" · {plural(count, noun)}" if count else ""
-    decision = rule(comparison)
+    decision = views.rule(comparison)
     below = decision and f"\n{prose(decision, longest=OUR_OWN)}\n"
     section = Section("line{s} on how it was measured", "", lines)
-    return section.folded(summary("", title), below)
+    return section.folded(summary(title), below)
 
 
-def _next(view: View) -> str:
-    """Return the next step, and how to reproduce the changes."""
-    comparison, changed = view.comparison, view.of("slower", "faster")
-    if is_recorded(comparison):
-        return ""
-    slower = worst(comparison) is not None
-    ours = comparison.candidate.source is Source.RUN
-    # For regressions the folded part has the next steps.
-    advice = "" if ours and slower else " ".join(map(str, next_step(comparison)))
-    text = f"{prose(advice, longest=OUR_OWN)}\n\n" if advice else ""
-    if not ours or not changed:
-        return text
-    title = "To reproduce on a machine with this GPU" + (", or to accept" if slower else "")
-    commands = again(comparison, [row.verdict for row in changed])
-    return f"{text}{_OPEN}{summary('', title)}\n\n{commands}{_CLOSE}"
+def _next(comparison: Comparison) -> str:
+    """Return the next steps, for a regression of our own run behind a line."""
+    steps, slowest = next_step(comparison), views.worst(comparison)
+    if not steps or slowest is None or comparison.candidate.source is not Source.RUN:
+        advice = prose(" ".join(map(str, steps)), longest=OUR_OWN)
+        return f"{advice}\n\n" if advice else ""
+    blocks = [f"{prose(step.words)}\n\n```sh\n{step.command}\n```\n" for step in steps]
+    text = "\n".join(blocks) + policy_entry(comparison, slowest)
+    return f"{_OPEN}{summary('To reproduce, or to accept')}\n\n{text}{_CLOSE}"
 
 
 def _left_out(counts: Mapping[str, int]) -> str:

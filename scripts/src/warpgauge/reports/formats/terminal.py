@@ -13,27 +13,16 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, by_family, skips
-from warpgauge.records.row import Row
+from warpgauge.records.model import Record, Source, by_family, skips
+from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.format import Format
-from warpgauge.reports.plain_files import cpu_changes, geometric_mean
-from warpgauge.reports.view import (
-    CONTROL,
-    WITHIN,
-    Group,
-    View,
-    differences_beside,
-    headline,
-    how_found,
-    rule,
-    side,
-)
+from warpgauge.reports.view import CONTROL, WITHIN, Group, View
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, plural
+from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 
@@ -65,12 +54,12 @@ def render(
     """
     view = View(comparison)
     line = Text(view.check, _CHECK_STYLES.get(view.check, "bold yellow"))
-    print_text(console, line.append(f"  {text.plain(headline(comparison))}", "bold"))
-    if said := how_found(comparison):
+    print_text(console, line.append(f"  {text.plain(views.headline(comparison))}", "bold"))
+    if said := views.how_found(comparison):
         print_text(console, said)
     console.print()
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidate))
-    print_facts(console, [(name, side(record)) for name, record in sides])
+    print_facts(console, [(name, views.side(record)) for name, record in sides])
     if view.rows:
         console.print()
         _table(view, console, show_all)
@@ -78,7 +67,7 @@ def render(
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
-    if differences := differences_beside(comparison):
+    if differences := views.differences_beside(comparison):
         print_text(console, "\nDifferences between the two", style="bold")
         shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
         print_facts(console, shown)
@@ -91,7 +80,7 @@ def render(
         print_text(console, "\nNotes", style="bold")
         for note in notes:
             print_text(console, str(note), indent=2)
-    decision, longer = rule(comparison), len(comparison.every_note) - len(notes)
+    decision, longer = views.rule(comparison), len(comparison.every_note) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
     hidden += ["the decision rule"] if decision and not verbose else []
     if verbose and decision:
@@ -119,10 +108,10 @@ def _table(view: View, console: Console, show_all: bool) -> None:
     extras += ["of limit"] if any(row.numbers.limit for row in rows) else []
     extras = [extra for extra in extras if console.width >= _LEAST_WIDTHS[extra]]
     extras += ["at most"] if show_all else []
-    cpu = cpu_changes(view.comparison)
-    extras += ["CPU"] if any(row.name in cpu for row in rows) else []
+    logs, cpu_logs = _of_google_benchmark(view.comparison)
+    extras += ["CPU"] if any(row.name in cpu_logs for row in rows) else []
     heading = Cells("benchmark", (*_HEADINGS, *extras))
-    cells = {row.name: _cells(row, extras, cpu.get(row.name, "")) for row in rows}
+    cells = {row.name: _cells(row, extras, cpu_logs.get(row.name)) for row in rows}
     dispensable = [*_DISPENSABLE]
     if "CPU" in extras:
         dispensable.insert(0, heading.cells.index("CPU"))
@@ -138,8 +127,9 @@ def _table(view: View, console: Console, show_all: bool) -> None:
             causes = () if group.cause else row.causes
             if said := text.plain("; ".join((*causes, *row.reasons))):
                 print_text(console, said, indent=6, style="dim")
-    if words := geometric_mean(view.comparison):
-        print_text(console, words)
+    if len(logs) > 1:
+        of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
+        print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
     for line in more:
         print_text(console, f"… and {line} (--format json=FILE lists all)")
     if not show_all:
@@ -178,9 +168,36 @@ def _listed(
     return shown, [f"{count} more {word}" for word, count in more.items() if count]
 
 
-def _cells(row: views.Row, extras: Sequence[str], cpu: str) -> Cells:
+def _of_google_benchmark(comparison: Comparison) -> tuple[dict[str, float], dict[str, float]]:
+    """Return log ratios of times and of CPU times by name, if both sides are its own files.
+
+    Its compare.py shows them, too.
+    """
+    sides = (comparison.baseline, comparison.candidate)
+    times, cpu_times = dict[str, float](), dict[str, float]()
+    if any(its.source is not Source.GOOGLE_BENCHMARK for its in sides):
+        return times, cpu_times
+    for one in comparison.verdicts:
+        if one.baseline_seconds and one.candidate_seconds:
+            times[one.name] = math.log(one.candidate_seconds) - math.log(one.baseline_seconds)
+            before, after = (its.rows[one.name].cpu_seconds for its in sides)
+            if before and after:
+                cpu_times[one.name] = math.log(after) - math.log(before)
+    return times, cpu_times
+
+
+def _mean(logs: Mapping[str, float]) -> str:
+    return _change(statistics.fmean(logs.values()))
+
+
+def _change(log_ratio: float) -> str:
+    return percent(math.expm1(min(log_ratio, LARGEST_LOG)))
+
+
+def _cells(row: views.Row, extras: Sequence[str], cpu_log: float | None) -> Cells:
     shown = row.numbers
     rate = speed(row.verdict.counters)
+    cpu = "" if cpu_log is None else _change(cpu_log)
     more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound, "CPU": cpu}
     numbers = (shown.old, shown.new, shown.change, shown.interval)
     return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
