@@ -372,7 +372,8 @@ def test_the_example_of_the_action_gives_it_what_it_needs() -> None:
     action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
     required = {key for key, told in action["inputs"].items() if told.get("required")}
     (text,) = [one for one in workflows.blocks() if "/.github/actions/gate@" in one]
-    (step,) = workflows.parsed(text)
+    (job,) = workflows.parsed(text)["jobs"].values()
+    (step,) = [one for one in job["steps"] if "/.github/actions/gate@" in one.get("uses", "")]
     assert required <= step["with"].keys() <= action["inputs"].keys()
 
 
