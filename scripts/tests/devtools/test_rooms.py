@@ -21,15 +21,15 @@ MOST_LINES_OF = {
     "callables": 2250,
     "statistics": 1280,
     "verdict": 3002,
-    "reports": 3407,
+    "reports": 3411,
     "measure": 4763,
     "baselines": 761,
     "external": 1499,
-    "why": 2767,
+    "why": 2768,
     "fleet": 795,
     "history": 1394,
     "github": 2455,
-    "commands": 4797,
+    "commands": 4807,
 }
 
 # What each room may import, beside itself.

@@ -86,5 +86,5 @@ def test_without_a_build_the_programs_are_taken_to_be_of_this_commit(clone: GitR
     assert "--no-build" not in clone.output()[1]
     head = clone.commit(SUITE)
     clone.bench("--processes=3", "--no-build")
-    assert f"build/release is taken to be built from commit {head[:10]}" in (clone.output()[1])
+    assert f"build/release is assumed to be a build of commit {head[:10]}" in (clone.output()[1])
     assert measured(clone) == (head, "false")

@@ -13,14 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
 from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, span, unbroken_units
 from warpgauge.system.text import plain as without_marks
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @cache
@@ -36,6 +39,8 @@ def style() -> str:
 @cache
 def templates() -> Environment:
     """Return the templates, whose texts are escaped unless they are `Markup`."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # which a terminal needs not
+
     made = Environment(
         loader=PackageLoader("warpgauge.reports"),
         autoescape=True,
