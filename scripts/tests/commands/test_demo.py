@@ -14,7 +14,7 @@ from warpgauge.reports.format import FORMATS
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 
-MARK = "Recorded on an NVIDIA H200 on 2026-11-22: this is not your machine."
+MARK = "Recorded on an NVIDIA H200 on 2026-11-22: not on your machine."
 
 
 @pytest.fixture(autouse=True)
@@ -57,8 +57,8 @@ def test_a_document_carries_the_mark_itself(
 ) -> None:
     assert demo.main([f"--format={name}"], tmp_path) is ExitStatus.OK
     out, err = capsys.readouterr()
-    assert "this is not your machine" in (out.partition("</header>")[0] if name == "html" else out)
-    assert err.count("this is not your machine") == 2
+    assert "not on your machine" in (out.partition("</header>")[0] if name == "html" else out)
+    assert err.count("not on your machine") == 2
     if name == "json":
         assert json.loads(out)["exit_status"] == ExitStatus.REGRESSION
 

@@ -73,6 +73,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "histories": {name: its for name, its in known.items() if its and its.has_a_line},
         "course": course.drawn,
         "roofline": roofline.drawn(comparison.verdicts, of_roofline, links),
+        "steps": next_step(comparison),
         "differences": views.differences_beside(comparison),
         "notes": _notes(comparison),
         "data": Markup(told),
@@ -112,7 +113,6 @@ def _notes(comparison: Comparison) -> list[str]:
     status = exit_status(comparison)
     notes = [str(note) for note in comparison.every_note if note.kind != RECORDED]
     notes += [views.rule(comparison)]
-    notes += [" ".join(map(str, next_step(comparison)))]
     return [*filter(None, notes), f"Exit status {status:d}: {views.EXIT_MEANINGS[status]}."]
 
 

@@ -59,7 +59,7 @@
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
   const short = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 4});
-  const counted = value => value === null ? '–' : Number.isInteger(value) ? String(value) : short.format(value);
+  const counted = value => value === null ? '–' : Number.isInteger(value) && value < 1e6 ? String(value) : short.format(value);
   const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
