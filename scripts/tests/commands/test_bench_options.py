@@ -76,7 +76,6 @@ CONTRADICTIONS = {
     "--self-check": [
         *("--record", "--against=HEAD", "--inject=a=1.05", "--out=x.json", "--format=json"),
     ],
-    "--self-check=earlier": ["--processes=5"],
     "--against=main": ["--no-confirm", "x.toml"],
     "x.toml": ["--build-dir=.", "--suite=full", "--isolate=auto"],
     "bench_x.py": ["--build-dir=.", "--no-build"],
@@ -99,10 +98,9 @@ def test_what_contradicts_itself_is_refused(option: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("more", "budget_s"),
-    [([], SELF_CHECK_SECONDS), (["--budget=60s"], 60.0), (["build/runs/x"], None)],
+    [([], SELF_CHECK_SECONDS), (["--budget=60s"], 60.0)],
 )
 def test_a_self_check_ends_within_a_budget(more: list[str], budget_s: float | None) -> None:
-    """Earlier ones are only judged again."""
     assert parse(["--self-check", *more]).budget_s == budget_s
 
 

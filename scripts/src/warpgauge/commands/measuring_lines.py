@@ -109,10 +109,9 @@ def bench() -> Parser:
     instead = group(parser, "instead of a comparison", "%(prog)s --record")
     instead.add_argument("--record", action="store_true", help="add this run to the baseline of "
         "this GPU model")
-    instead.add_argument("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the "
-        "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks "
-        "(14 pairs, and more within --budget, by default 6 minutes); "
-        "with FOLDER, judge an earlier self-check again; with several, show their sums")
+    instead.add_argument("--self-check", action="store_true", help="test the gate: compare this "
+        "build with itself, with 1 to 10 %% of extra work in most benchmarks (14 pairs, and more "
+        "within --budget, by default 6 minutes)")
     instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
         help="continue an interrupted run: the latest, or the one of this journal")
     instead.add_argument("--list", action="store_true", help="list the benchmarks that would run, "
