@@ -117,11 +117,9 @@ def test_a_misspelt_option_is_answered_with_the_nearest_one() -> None:
 
 # What a command takes of an option: how many words, of what kind, and what stands for them.
 Taken = tuple[object, object, object]
-# Files there, which are processes; a number of processes to be run everywhere else. And an axis
-# that may come without values. And a branch or a folder, where a workflow gives a folder. And two
-# folders of programs, where others select programs by name.
+# An axis that may come without values, a branch or a folder where a workflow gives a folder, and two
+# folders of programs where others select programs by name.
 OTHERWISE = {
-    ("warpgauge compare", "--processes"),
     ("warpgauge sweep", "--axis"),
     ("warpgauge compare", "--history"),
     ("warpgauge ci gate", "--programs"),

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpgauge.commands import upstream
-from warpgauge.commands.command_lines import PROCESSES
 from warpgauge.commands.command_lines import compare as command_line
 from warpgauge.commands.main import STATISTICS
 from warpgauge.records.benchmark_filter import matching, normal, require_match
@@ -40,7 +39,7 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
 
     from warpgauge.commands.output import Formats, unpaired_comparison
     from warpgauge.history import show as history
-    from warpgauge.records.load import load, load_processes
+    from warpgauge.records.load import load
     from warpgauge.reports.formats.terminal import render
     from warpgauge.system.layout import Output
     from warpgauge.verdict.comparison import exit_status
@@ -50,14 +49,12 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
     if options.history is not None and not formats.have_a_page:
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
-    formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
+    formats.check(baselines, inputs)
     for sentence in _remarks(options, theirs):
         print(sentence, file=sys.stderr)
     baseline: Record | None
     if options.sides:
         baseline, candidate = upstream.load(options.sides, FEWEST_PROCESSES)
-    elif options.processes:
-        baseline, candidate = map(load_processes, options.processes)
     else:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
@@ -143,14 +140,10 @@ def judged(baseline: Record, candidate: Record, options: Namespace, baselines: P
 def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespace, Namespace]:
     """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
-    `processes` holds the files of both sides, or is empty. `sides` are those of a command line of
-    Google Benchmark's compare.py (`upstream`), or None.
-    --processes comes last: argparse does not support a list that ends at ``--``, followed by
-    another list.
+    `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
     """
     parser = command_line(prog)
-    end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
-    theirs, ours, for_programs = upstream.split(argv[:end])
+    theirs, ours, for_programs = upstream.split(argv)
     options = parser.parse_args(ours)
     if theirs.dump_to_json is not None:
         options.format = [*options.format, f"json={theirs.dump_to_json}"]
@@ -162,23 +155,10 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespa
         options.filter = options.filter or normal(upstream.filter_of(options.sides))
     elif unknown := [*options.more, *for_programs]:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    if end == len(argv) and not options.processes:
-        if options.baseline is None:
-            parser.error("name a run, or the accepted times and the times to judge")
-        if options.candidate is None:
-            options.baseline, options.candidate = None, options.baseline
-        if options.baseline == options.candidate == STANDARD_INPUT:
-            parser.error("standard input can be read only once: give a file instead of one '-'")
-        return options, theirs
-    files = list(argv[end + 1 :])
-    middle = files.index("--") if "--" in files else len(files)
-    sides = files[:middle], files[middle + 1 :]
-    if not all(sides) or any(word.startswith("-") for side in sides for word in side):
-        parser.error(
-            f"{PROCESSES} comes last, and needs the files of both sides: "
-            f"{PROCESSES} A.json … -- B.json …"
-        )
-    if options.baseline is not None:
-        parser.error(f"{PROCESSES} names all files: omit {inert(str(options.baseline))}")
-    options.processes = [list(map(Path, side)) for side in sides]
+    if options.baseline is None:
+        parser.error("name a run, or the accepted times and the times to judge")
+    if options.candidate is None:
+        options.baseline, options.candidate = None, options.baseline
+    if options.baseline == options.candidate == STANDARD_INPUT:
+        parser.error("standard input can be read only once: give a file instead of one '-'")
     return options, theirs

@@ -258,7 +258,7 @@ class Bench(MeasuringCommand):
                 print_line(self.results, line)
             return ExitStatus.OK
         if base is None:
-            for line in (*self.options.formats.unwritten, *without_baseline(probe, run)):
+            for line in without_baseline(probe, run):
                 note(line)
         return status
 

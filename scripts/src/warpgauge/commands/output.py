@@ -72,22 +72,6 @@ class Formats:
         """Whether standard output is free for everything that a person reads."""
         return self.shown.name == TERMINAL
 
-    @property
-    def of_times(self) -> Formats:
-        """Those that need no comparison."""
-        shown = self.shown if self.shown.left_out else FORMATS[TERMINAL]
-        return Formats(shown, tuple((form, path) for form, path in self.files if form.left_out))
-
-    @property
-    def unwritten(self) -> tuple[str, ...]:
-        """One sentence for each requested format that lacks a comparison to write."""
-        on_output = () if self.is_for_people or self.shown.left_out else (self.shown.name,)
-        asked = (f"{form.name}={path}" for form, path in self.files if form.left_out is None)
-        return tuple(
-            f"--format {inert(form)} is not written: there is no comparison."
-            for form in (*on_output, *asked)
-        )
-
     def of(self, what: str) -> Formats:
         """Return the same formats, with `what` appended to the names of their files."""
         files = tuple((form, path.with_stem(f"{path.stem}-{what}")) for form, path in self.files)
@@ -172,24 +156,20 @@ class Conclusion:
         """Return `run` compared with `base`, without showing it."""
         return judge.judge(base, run, self.settings)
 
-    def compared(self, comparison: Comparison) -> ExitStatus:
-        """Show a comparison. Raises UserError for a report that cannot be written."""
-
-        def show() -> None:
-            report.render(comparison, self.console)
-
+    def compared(
+        self, comparison: Comparison, show: Callable[[], None] | None = None
+    ) -> ExitStatus:
+        """Show a comparison, with `show` if given. Raises UserError if a report is not written."""
+        shown = show or partial(report.render, comparison, self.console)
         try:
-            return self.formats.deliver(comparison, exit_status(comparison), show)
+            return self.formats.deliver(comparison, exit_status(comparison), shown)
         finally:
             self._write_page(comparison)
 
     def values(self, run: Record) -> ExitStatus:
         """Show values that cannot be compared with anything. Raises UserError, as `compared`."""
-        report.render_values(run, self.console)
-        alone = unpaired_comparison(run, self.settings.allow)
-        self._write_page(alone)
-        self.formats.of_times.deliver(alone, exit_status(alone), lambda: None)
-        return ExitStatus.NOT_MEASURED
+        show = partial(report.render_values, run, self.console)
+        return self.compared(unpaired_comparison(run, self.settings.allow), show)
 
     def _write_page(self, found: Comparison) -> None:
         """Write the automatic HTML page: it replaces no other file, and its failure only shows."""

@@ -145,24 +145,23 @@ def remarks(both: tuple[Side, Side], processes: int) -> Iterator[str]:
 
 def _run(both: tuple[Side, Side], processes: int, scratch: Path) -> list[Record | None]:
     """Return the record of each side that is a program. Raises UserError if one fails."""
-    from warpgauge.records.load import load_processes
+    from warpgauge.records.load import load as read
     from warpgauge.system import process
 
-    files: list[list[Path]] = [[], []]
     programs = [(at, side) for at, side in enumerate(both) if side.is_program]
     for turn in range(processes):
         for at, side in programs:
-            file = scratch / f"{at}-{turn}.json"
+            file = scratch / str(at) / f"{turn}.json"
+            file.parent.mkdir(exist_ok=True)
             out = [f"--benchmark_out={file}", "--benchmark_out_format=json"]
             ending = process.run([*side.command, *out], math.inf, scratch)
             if ending.status != 0:
                 raise UserError(f"{side.path}: {ending.described()}; run it by hand")
             if not file.exists():
                 raise UserError(f"{side.path}: wrote no result; give a Google Benchmark program")
-            files[at].append(file)
     return [
-        replace(load_processes(of), path=side.path) if of else None
-        for of, side in zip(files, both, strict=True)
+        replace(read(scratch / str(at)), path=side.path) if side.is_program else None
+        for at, side in enumerate(both)
     ]
 
 
