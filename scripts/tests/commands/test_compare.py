@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,12 +17,16 @@ import pytest
 from builders import STEADY, Json, failed, google, google_row, row, run, scaled, write
 from forked import Forked
 from warpgauge.commands.compare import parse
-from warpgauge.commands.compare import starter as main
+from warpgauge.commands.main import main as warpgauge
 from warpgauge.records.sessions import FEWEST_OF_A_PASS
 from warpgauge.system.errors import UserError
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
 SAME = run([row("a/b"), row("a/c")])
+
+
+def main(argv: Sequence[str]) -> int:
+    return warpgauge(["compare", *argv])
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +87,7 @@ def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> 
     done = command(base, path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"compare.py: {path}, row 1 ('a/b'): 'real_time' is NaN; measure it again\n"
+        f"compare: {path}, row 1 ('a/b'): 'real_time' is NaN; measure it again\n"
     )
 
 
@@ -101,7 +106,7 @@ def test_bad_usage_is_one_sentence_and_status_2(
     assert main([str(base), str(base), argument]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"compare.py: {said}")
+    assert err.startswith(f"compare: {said}")
 
 
 def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
@@ -126,7 +131,7 @@ def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) 
 
 
 def judging_ends_in(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpgauge.verdict.judge.judge", Mock(side_effect=error))
+    monkeypatch.setattr("warpgauge.commands.compare.judge", Mock(side_effect=error))
 
 
 def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +146,7 @@ def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
     assert main([str(base), str(base)]) == 2
     told = capsys.readouterr().err
     assert "never thought of" in told
-    assert told.endswith("compare.py: this is a bug in warpgauge: please report it\n")
+    assert told.endswith("compare: this is a bug in warpgauge: please report it\n")
 
 
 def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
@@ -225,7 +230,7 @@ def test_a_command_line_without_a_meaning_is_one_sentence(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    assert capsys.readouterr().err.startswith(f"compare.py: {words}")
+    assert capsys.readouterr().err.startswith(f"compare: {words}")
 
 
 def test_no_result_is_written_over_a_process(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
 
-_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DEVICE = re.compile(r"[0-9]+|GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MOST_DEVICES = 64
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -160,60 +161,34 @@ def source(text: str) -> Path:
     return Path(text)
 
 
-def run_among(words: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """Return the run file that is among words, and the others. Raises UserError for a second."""
-    runs = [word for word in words if word.endswith(RUN)]
-    if len(runs) > 1:
-        raise UserError(f"{typed(runs[1])} is one too many: name one run file")
-    return (Path(runs[0]) if runs else None), [word for word in words if word not in runs]
+def files_among(words: Sequence[str], names: int) -> tuple[Path | None, Path | None, list[str]]:
+    """Return the run file and the file of benchmarks that are among words, and the others.
 
-
-def file_among(words: Sequence[str], names: int) -> tuple[Path | None, list[str]]:
-    """Return the file of benchmarks that is among words, and the others. Raises UserError.
-
-    The others are at most so many `names` of benchmarks.
+    The others are at most so many `names` of benchmarks. Raises UserError.
     """
+    runs = [word for word in words if word.endswith(RUN)]
     files = [word for word in words if word.endswith(PYTHON)]
-    others = [word for word in words if not word.endswith(PYTHON)]
-    if surplus := [*files[1:], *others[names:]]:
+    others = [word for word in words if not word.endswith((RUN, PYTHON))]
+    if surplus := [*runs[1:], *files[1:], *others[names:]]:
         raise UserError(f"{typed(surplus[0])} is one too many: name one file and one benchmark")
     if files and any(f"{MANIFEST}:" in f"{word}:" for word in others):
         raise contradiction(FILE, f"a manifest (*{MANIFEST})")
-    return (Path(files[0]) if files else None), others
+    return (Path(runs[0]) if runs else None), (Path(files[0]) if files else None), others
 
 
 def positive(text: str) -> int:
-    """Parse an integer of at least 1."""
-    if (value := index(text)) == 0:
-        raise ArgumentTypeError("must be at least 1")
-    return value
-
-
-def index(text: str) -> int:
-    """Parse an integer of at least 0."""
-    if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"{text!r} is not a non-negative integer")
-    return int(text)
-
-
-def between(text: str, low: float, high: float, wanted: str) -> float:
-    """Parse a number between `low` and `high`, which is `wanted`."""
-    with contextlib.suppress(ValueError):
-        if low < (value := float(text)) < high:
-            return value
-    raise ArgumentTypeError(f"{text!r} is not {wanted}")
-
-
-seconds = partial(between, low=0.0, high=math.inf, wanted="a positive number of seconds")
+    if text.isascii() and text.isdigit() and (value := int(text)):
+        return value
+    raise ArgumentTypeError(f"{text!r} is not a positive integer")
 
 
 def duration(text: str) -> float:
     """Parse ``90``, ``90s``, ``1.5m`` or ``1h`` as seconds."""
     value, unit = (text[:-1], text[-1]) if text[-1:] in _SECONDS else (text, "s")
     with contextlib.suppress(ValueError):
-        if 1.0 <= (found := float(value) * _SECONDS[unit]) < math.inf:
+        if 0.0 < (found := float(value) * _SECONDS[unit]) < math.inf:
             return found
-    raise ArgumentTypeError(f"{text!r} is not a time of at least 1 s, e.g. 90s, 5m or 1h")
+    raise ArgumentTypeError(f"{text!r} is not a positive time, e.g. 90s, 5m or 1h")
 
 
 def size(text: str) -> int:
@@ -224,31 +199,22 @@ def size(text: str) -> int:
     raise ArgumentTypeError(f"{text!r} is not a memory size, e.g. 512MiB or 2GB")
 
 
-def one_device(text: str) -> int | str:
-    if _UUID.fullmatch(text):
-        return text
-    if text.isascii() and text.isdigit():
-        return int(text)
+def one_device(text: str, most: int = 1) -> int | str:
+    """Parse a device, or up to `most` to be measured together, which stay a list such as 0,1."""
+    named = text.split(",")
+    if all(map(_DEVICE.fullmatch, named)) and len({*named}) == len(named) <= most:
+        return int(text) if text.isdigit() else text
+    several = ", or several, e.g. 0,1" if most > 1 else ""
     raise ArgumentTypeError(
-        f"{text!r} is neither a GPU index nor a UUID as `nvidia-smi -L` prints it"
+        f"{text!r} is neither a GPU index nor a UUID as `nvidia-smi -L` prints it{several}"
     )
 
 
-def devices(text: str) -> int | str:
-    """Parse one device, or several to be measured together, which stay a list such as 0,1."""
-    named = [one_device(device) for device in text.split(",")]
-    if len({*named}) < len(named):
-        raise ArgumentTypeError(f"{text!r} names a GPU twice")
-    return ",".join(map(str, named)) if len(named) > 1 else named[0]
+devices = partial(one_device, most=_MOST_DEVICES)
 
 
 def devices_or_all(text: str) -> int | str:
-    if text == EVERY_GPU:
-        return text
-    try:
-        return devices(text)
-    except ArgumentTypeError as fault:
-        raise ArgumentTypeError(f"{fault}, nor {EVERY_GPU}") from None
+    return text if text == EVERY_GPU else devices(text)
 
 
 def revision(text: str) -> str:
@@ -277,7 +243,10 @@ def input_file(text: str) -> Path:
 
 def percentage(text: str) -> float:
     """Parse a percentage as a fraction."""
-    return between(text, 0.0, 100.0, "a percentage between 0 and 100") / 100.0
+    with contextlib.suppress(ValueError):
+        if 0.0 < (value := float(text)) < 100.0:
+            return value / 100.0
+    raise ArgumentTypeError(f"{text!r} is not a percentage between 0 and 100")
 
 
 def folder(text: str) -> Path:
@@ -429,8 +398,8 @@ _SHARED = {
     "--no-build": _flag("use build/release without building", "build"),
     "--processes": _valued("N", positive),
     "--budget": _valued("TIME", duration, dest="budget_s"),
-    "--timeout": _valued("SECONDS", seconds, "kill a benchmark after this many seconds; default "
-        f"{DEADLINE_S:g}", dest="timeout_s", default=DEADLINE_S),
+    "--timeout": _valued("TIME", duration, "kill a benchmark after this time; default "
+        f"{DEADLINE_S:g}s", dest="timeout_s", default=DEADLINE_S),
     "--isolate": {"default": "", "choices": ("always", "auto"),
         "help": "run the programs without network, with read-only files and without the secrets in "
         "the environment (fixtures/process/isolation.hpp says what stays open); on a machine that "

@@ -31,20 +31,13 @@ _ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
-    "--budget": ("--processes", "--record", "--no-confirm"),
-    "--list": ("--self-check",),
+    "--budget": ("--processes", "--record", "--no-confirm", "--build-dir"),
     "--record": ("--against", "--filter", "--inject"),
-    "--self-check": "--record --against --inject --out --format".split(),
-    "--against": ("--no-confirm",),
-    # External kernels have no suites, and are of one program.
-    _MANIFEST: ("--build-dir", "--suite", "--isolate"),
+    "--self-check": ("--against", "--inject", "--out", "--format"),
+    "--against": ("--no-confirm", "--build-dir"),
+    # External kernels have no suites and no commits, and are of one program.
+    _MANIFEST: ("--build-dir", "--suite", "--isolate", "--against"),
 }
-# Options that need another commit, with those that cannot build it, and the command that can.
-_OF_ONE_BUILD = (
-    ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--against", _MANIFEST, "use scripts/warpgauge evaluate to compare two kernels"),
-)
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -65,13 +58,10 @@ def parse(argv: Sequence[str]) -> Options:
     given = parser.given(values)
     options = options_of(values)
     given += [_MANIFEST] if options.kernels is not None else []
-    for option, other, instead in _OF_ONE_BUILD:
-        if option in given and other in given:
-            raise UserError(f"{option} cannot be combined with {other}: {instead}")
     for option, others in _CONTRADICTIONS.items():
         refuse_together(given, option, *others)
-    if values.resume is not None:  # all others are taken from the interrupted run
-        refuse_together(given, "--resume", *(word for word in given if word != "--resume"))
+    if values.resume is not None and given != ["--resume"]:
+        raise UserError("--resume takes all other options from the interrupted run: omit yours")
     require_portable("--inject", options.injected_regex)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, because the programs may be of another commit")
@@ -111,23 +101,19 @@ def _listed(one: Bench) -> ExitStatus:
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
         folder = options.build_dir or one.root / "build" / "release"
-        remedy = "scripts/bench builds what this machine can run"
-        if options.build_dir is None and not manifest.read(folder).programs:
-            sources = [*one.root.glob("benchmarks/*.cu"), *one.root.glob("benchmarks/*.cpp")]
-            families = sorted(path.stem for path in sources)
-            asked = [name for name in families if selection.may_match(options.filter, name)]
-            measuring.tell_not_built(asked or families, remedy)
-            return ExitStatus.NOT_MEASURED
+        if not manifest.read(folder).programs:
+            fault = f"nothing is built in {os.path.relpath(folder)}: scripts/bench builds it"
+            raise UserError(fault, ExitStatus.NOT_MEASURED)
         everything = measuring.found(folder)
-        absent = discovery.not_built(selection.chosen(everything, options.filter))
-        if absent:
-            measuring.tell_not_built(absent, remedy if options.build_dir is None else "")
-        built = [binary for binary in everything if binary.is_built]
-        if absent and not any(binary.names for binary in selection.chosen(built, options.filter)):
-            return ExitStatus.NOT_MEASURED
-        programs = selection.wanted(built, options.filter, suites=True)
-        _print(name for program in programs for name in program.names)
-        faulty = [program for program in programs if program.fault is not None]
+        programs = selection.chosen(everything, options.filter)
+        if absent := discovery.not_built(programs):
+            remedy = "" if options.build_dir else "scripts/bench builds what this machine can run"
+            measuring.tell_not_built(absent, remedy)
+        else:
+            programs = selection.wanted(everything, options.filter, suites=True)
+        built = [program for program in programs if program.is_built]
+        _print(name for program in built for name in program.names)
+        faulty = [program for program in built if program.fault is not None]
         for program in faulty:
             measuring.note(inert(f"{program.path.name}: {program.fault}"))
         return ExitStatus.NOT_MEASURED if absent or faulty else ExitStatus.OK

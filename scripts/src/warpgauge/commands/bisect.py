@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import file_among
+from warpgauge.commands.arguments import files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
@@ -40,7 +40,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.bisect().parse_args(argv)
-    given.file, given.rows = file_among(given.rows, len(given.rows))
+    _, given.file, given.rows = files_among(given.rows, len(given.rows))
     if not given.rows:
         raise UserError("the name of a benchmark is missing: add it after the file")
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.

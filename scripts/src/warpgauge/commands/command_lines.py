@@ -50,8 +50,8 @@ counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 
 # fmt: off
-def compare(prog: str = "warpgauge compare") -> Parser:
-    parser = Parser(prog=prog, description=_COMPARE, epilog=f"""\
+def compare() -> Parser:
+    parser = Parser(prog="warpgauge compare", description=_COMPARE, epilog=f"""\
 The command lines of Google Benchmark's compare.py are understood: benchmarks,
 filters and benchmarksfiltered, of files or programs, with -a, -d and --no-color.
 

@@ -9,44 +9,37 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from warpgauge.commands import upstream
-from warpgauge.commands.command_lines import compare as command_line
-from warpgauge.commands.main import STATISTICS
+from warpgauge.baselines import store
+from warpgauge.commands import command_lines, upstream
+from warpgauge.commands.output import Formats, unpaired_comparison
+from warpgauge.history import courses
+from warpgauge.history import show as history
 from warpgauge.records.benchmark_filter import matching, normal, require_match
-from warpgauge.system import entry_point, environment, streams
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Source
+from warpgauge.reports.drawing.course import Course
+from warpgauge.reports.format import FORMATS
+from warpgauge.reports.formats import html, terminal
+from warpgauge.reports.view import gpu_name
+from warpgauge.system import streams
 from warpgauge.system.errors import UserError
+from warpgauge.system.layout import Output
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
-
-if TYPE_CHECKING:
-    from warpgauge.records.model import Record
-    from warpgauge.reports.drawing.course import Course
-    from warpgauge.verdict.comparison import Comparison
-
-
-def starter(argv: Sequence[str]) -> int:
-    """Run scripts/compare.py, and return its exit status."""
-    return entry_point.run("compare.py", lambda: main(argv, environment.ROOT, "compare.py"))
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import exit_status
+from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
+from warpgauge.verdict.judge import judge
 
 
-def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
+def main(argv: Sequence[str], root: Path) -> int:
     """Compare as `argv` asks, and return the exit status. Raises UserError."""
-    options, theirs = parse(argv, prog)
-    environment.ensure(STATISTICS)
-
-    from warpgauge.commands.output import Formats, unpaired_comparison
-    from warpgauge.history import show as history
-    from warpgauge.records.load import load
-    from warpgauge.reports.formats.terminal import render
-    from warpgauge.system.layout import Output
-    from warpgauge.verdict.comparison import exit_status
-    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-
+    options, theirs = parse(argv)
     formats, baselines = Formats.parse(options.format), root / "baselines"
-    if options.history is not None and not formats.have_a_page:
+    if options.history is not None and "html" not in str(options.format):
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, inputs)
@@ -54,7 +47,7 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
         print(sentence, file=sys.stderr)
     baseline: Record | None
     if options.sides:
-        baseline, candidate = upstream.load(options.sides, FEWEST_PROCESSES)
+        baseline, candidate = upstream.load(options.sides)
     else:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
@@ -65,15 +58,27 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
         rows = {name: candidate.rows[name] for name in matching(options.filter, candidate.rows)}
         comparison = unpaired_comparison(replace(candidate, rows=rows), options.allow)
     else:
-        comparison = judged(baseline, candidate, options, baselines)
+        gc.freeze()  # both records live to the end, so the collector need not scan them repeatedly
+        require_match(options.filter, baseline, candidate)
+        settings = ComparisonSettings(
+            filter=options.filter or None,
+            minimum_effect=options.min_effect,
+            process_scatter=options.process_scatter or PROCESS_SCATTER,
+            allow=frozenset(options.allow),
+            policy=policy.of(baseline, candidate, baselines, options.policy),
+            today=date.today(),
+        )
+        comparison = judge(baseline, candidate, settings)
     faults: list[str] = []
     if options.history is not None:
-        formats = formats.with_history(_history(candidate, options.history, root, faults))
+        render = partial(html.render, histories=_history(candidate, options.history, root, faults))
+        page = replace(html.FORMAT, render=render)
+        formats = Formats.parse(options.format, {**FORMATS, page.name: page})
 
     def show() -> None:
         console = Output(highlight=False, color_system="auto" if theirs.color else None)
         with console.capture() as output:
-            render(comparison, console, show_all=options.verbose, verbose=options.verbose)
+            terminal.render(comparison, console, show_all=options.verbose, verbose=options.verbose)
         streams.write(output.get())
 
     status = formats.deliver(comparison, exit_status(comparison), show)
@@ -82,21 +87,12 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
 
 def _baseline(run: Record, baselines: Path) -> Record | None:
     """Return the baseline of the run's GPU model; None if there is none."""
-    from warpgauge.baselines import store
-    from warpgauge.records.load import load
-    from warpgauge.records.model import Source
-    from warpgauge.reports.view import gpu_name
-
     gpu = gpu_name(run)
     path = store.find(baselines, gpu) if gpu and run.source is not Source.BASELINE else None
     return load(path) if path else None
 
 
 def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[str, Course]:
-    from warpgauge.baselines import store
-    from warpgauge.history import courses
-    from warpgauge.reports.view import gpu_name
-
     if not (gpu := gpu_name(run)):
         raise UserError(f"{run.path} names no GPU, so it has no history: omit --history")
     return courses.of_model(store.slug(gpu), given, root, faults)
@@ -104,10 +100,8 @@ def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[
 
 def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
     """Yield what a user of Google Benchmark's compare.py may not expect."""
-    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-
     if options.sides:
-        yield from upstream.remarks(options.sides, FEWEST_PROCESSES)
+        yield from upstream.remarks(options.sides)
     if theirs.dump_to_json is not None:
         yield "-d writes warpgauge's own JSON (--format json), which has other fields."
     if theirs.utest or theirs.alpha is not None:
@@ -115,34 +109,12 @@ def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
         yield f"--utest, --no-utest and --alpha have no effect: {words}."
 
 
-def judged(baseline: Record, candidate: Record, options: Namespace, baselines: Path) -> Comparison:
-    """Return the comparison of `candidate` with `baseline`.
-
-    `options` are those of compare that say what counts, and `filter`. Raises UserError.
-    """
-    from warpgauge.verdict import policy
-    from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
-    from warpgauge.verdict.judge import judge
-
-    gc.freeze()  # both records live to the end, so the collector need not scan them repeatedly
-    require_match(options.filter, baseline, candidate)
-    settings = ComparisonSettings(
-        filter=options.filter or None,
-        minimum_effect=options.min_effect,
-        process_scatter=options.process_scatter or PROCESS_SCATTER,
-        allow=frozenset(options.allow),
-        policy=policy.of(baseline, candidate, baselines, options.policy),
-        today=date.today(),
-    )
-    return judge(baseline, candidate, settings)
-
-
-def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespace, Namespace]:
+def parse(argv: Sequence[str]) -> tuple[Namespace, Namespace]:
     """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
     `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
     """
-    parser = command_line(prog)
+    parser = command_lines.compare()
     theirs, ours, for_programs = upstream.split(argv)
     options = parser.parse_args(ours)
     if theirs.dump_to_json is not None:

@@ -107,6 +107,7 @@ def bench() -> Parser:
     add_comparison_options(rule)
 
     instead = group(parser, "instead of a comparison", "%(prog)s --record")
+    instead = instead.add_mutually_exclusive_group()
     instead.add_argument("--record", action="store_true", help="add this run to the baseline of "
         "this GPU model")
     instead.add_argument("--self-check", action="store_true", help="test the gate: compare this "

@@ -65,8 +65,6 @@ class Bench(MeasuringCommand):
     share: Share | None = None  # set if this GPU is one of several
 
     command = "scripts/bench"
-    in_tree = "scripts/bench of this tree"
-    on_gpu = "scripts/bench on this GPU"
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""

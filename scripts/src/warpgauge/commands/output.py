@@ -15,9 +15,7 @@ from rich.console import Console
 
 from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
 from warpgauge.records.model import Record, Source
-from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
-from warpgauge.reports.formats import html
 from warpgauge.reports.formats import terminal as report
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
@@ -76,20 +74,6 @@ class Formats:
         """Return the same formats, with `what` appended to the names of their files."""
         files = tuple((form, path.with_stem(f"{path.stem}-{what}")) for form, path in self.files)
         return replace(self, files=files)
-
-    @property
-    def have_a_page(self) -> bool:
-        return html.FORMAT.name in (self.shown.name, *(form.name for form, _ in self.files))
-
-    def with_history(self, courses: Mapping[str, Course]) -> Formats:
-        """Return the same formats; pages show how each benchmark went over the nights."""
-
-        def drawn(form: Format) -> Format:
-            render = partial(html.render, histories=courses)
-            return replace(form, render=render) if form.name == html.FORMAT.name else form
-
-        files = tuple((drawn(form), path) for form, path in self.files)
-        return replace(self, shown=drawn(self.shown), files=files)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""

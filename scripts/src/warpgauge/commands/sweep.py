@@ -15,9 +15,7 @@ from warpgauge.commands.arguments import (
     MANIFEST,
     RUN,
     contradiction,
-    file_among,
-    refuse_together,
-    run_among,
+    files_among,
 )
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import manifest as kernels
@@ -48,11 +46,6 @@ _FORMATS = {
     )
 }
 
-_RUN = f"a run file (*{RUN})"
-
-# Options that are only for measuring.
-_MEASURING = ("--device", "--processes", "--build-dir", "--no-build")
-
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
@@ -69,15 +62,11 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
-    parser = measuring_lines.sweep()
-    given = parser.parse_args(argv)
-    given.measured, words = run_among(given.what)
-    given.file, given.what = file_among(words, len(words))
+    given = measuring_lines.sweep().parse_args(argv)
+    given.measured, given.file, given.what = files_among(given.what, len(given.what))
     given.axis, given.values = given.axis
-    if given.measured is not None:
-        refuse_together([*parser.given(given), _RUN], _RUN, *_MEASURING)
-        if given.values:
-            raise contradiction(_RUN, f"values of --axis {given.axis}")
+    if given.measured is not None and given.values:
+        raise contradiction(f"a run file (*{RUN})", f"values of --axis {given.axis}")
     return options_of(given, _FORMATS, suite=FULL_SUITE)
 
 

@@ -60,8 +60,7 @@ def run(name: str, work: Callable[[], int]) -> int:
 def refused(name: str, fault: UserError | OSError) -> ExitStatus:
     """Print why, and return the exit status."""
     refusal = of_system(fault) if isinstance(fault, OSError) else fault
-    sentence = "\n".join(map(inert, str(refusal).split("\n")))
-    print(f"{name}: {sentence}", file=sys.stderr)
+    print(f"{name}:", "\n".join(map(inert, str(refusal).split("\n"))), file=sys.stderr)
     return refusal.status
 
 
