@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -15,14 +15,12 @@ from pathlib import Path
 from warpgauge.baselines import store
 from warpgauge.commands import command_lines, upstream
 from warpgauge.commands.output import Formats, unpaired_comparison
-from warpgauge.history import courses
-from warpgauge.history import show as history
+from warpgauge.history.lines import left_out
 from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
-from warpgauge.reports.drawing.course import Course
-from warpgauge.reports.format import FORMATS
-from warpgauge.reports.formats import html, terminal
+from warpgauge.reports.format import FORMATS, Format
+from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
 from warpgauge.system import streams
 from warpgauge.system.errors import UserError
@@ -71,8 +69,7 @@ def main(argv: Sequence[str], root: Path) -> int:
         comparison = judge(baseline, candidate, settings)
     faults: list[str] = []
     if options.history is not None:
-        render = partial(html.render, histories=_history(candidate, options.history, root, faults))
-        page = replace(html.FORMAT, render=render)
+        page = _page(candidate, options.history, root, faults)
         formats = Formats.parse(options.format, {**FORMATS, page.name: page})
 
     def show() -> None:
@@ -81,8 +78,7 @@ def main(argv: Sequence[str], root: Path) -> int:
             terminal.render(comparison, console, show_all=options.verbose, verbose=options.verbose)
         streams.write(output.get())
 
-    status = formats.deliver(comparison, exit_status(comparison), show)
-    return status or history.left_out(faults)
+    return formats.deliver(comparison, exit_status(comparison), show) or left_out(faults)
 
 
 def _baseline(run: Record, baselines: Path) -> Record | None:
@@ -92,10 +88,15 @@ def _baseline(run: Record, baselines: Path) -> Record | None:
     return load(path) if path else None
 
 
-def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[str, Course]:
+def _page(run: Record, given: str, root: Path, faults: list[str]) -> Format:
+    """Return the format of pages, with the history of the run's GPU model. Raises UserError."""
+    from warpgauge.history import courses  # takes time and memory, which few comparisons need
+    from warpgauge.reports.formats import html
+
     if not (gpu := gpu_name(run)):
         raise UserError(f"{run.path} names no GPU, so it has no history: omit --history")
-    return courses.of_model(store.slug(gpu), given, root, faults)
+    histories = courses.of_model(store.slug(gpu), given, root, faults)
+    return replace(html.FORMAT, render=partial(html.render, histories=histories))
 
 
 def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
