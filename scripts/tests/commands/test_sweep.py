@@ -330,7 +330,7 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     log = path.with_suffix(".log").read_text()
     assert "bench_external --kernels=" in log
     assert swept(reductions, *asked, str(path)) is ExitStatus.OK
-    with pytest.raises(UserError, match="no kernel has the axis 'm': their axes are 'n'"):
+    with pytest.raises(UserError, match="has the axis 'm': its axes are 'n'"):
         swept(reductions, "kernels.toml", "--axis=m")
     with pytest.raises(UserError, match=r"nowhere\.toml"):
         swept(reductions, "nowhere.toml", "--axis=m")
