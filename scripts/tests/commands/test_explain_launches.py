@@ -217,7 +217,6 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
     ("argv", "said"),
     [
         (["host/copy"], "host/copy"),
-        ([NAME, "--ncu", "report.txt"], "*.ncu-rep"),
         ([NAME, "--trace", "/no/such/folder/a.json"], "No such file or directory"),
         ([NAME, "--device=-1"], "see --help"),
         (["--sass"], "--sass shows one build: name a benchmark"),

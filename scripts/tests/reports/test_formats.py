@@ -106,7 +106,6 @@ def test_a_full_device_keeps_no_other_report_from_being_written(
         ("\x1b[2J", r"'\\x1b\[2J' is not NAME"),
         ("json markdown", "json and markdown cannot share standard output: add =FILE"),
         ("json json", "cannot share standard output"),
-        ("json=x junit=./x", "x would be written twice"),
     ],
 )
 def test_what_contradicts_itself_is_one_sentence(formats: str, words: str) -> None:

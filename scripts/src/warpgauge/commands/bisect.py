@@ -27,8 +27,6 @@ from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 
-_SHOWN = 10  # most commits listed of a range
-
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     began, options = time.monotonic(), parse(argv)
@@ -132,10 +130,7 @@ class _BisectCommand(MeasuringCommand):
         if one.slower is None or one.files is None:
             yield f"  Not certain: {inert(one.why)}."
             yield f"  The cause is one of {plural(len(one.suspects), 'commit')}:"
-            shown = one.suspects if len(one.suspects) <= _SHOWN else one.suspects[: _SHOWN - 1]
-            yield from (f"    {self._named(commit)}" for commit in shown)
-            if shown != one.suspects:
-                yield f"    … up to {self._named(one.suspects[-1])}"
+            yield from (f"    {self._named(commit)}" for commit in one.suspects)
         else:
             (commit,) = one.suspects
             yield f"  Slower since {self._named(commit)}"

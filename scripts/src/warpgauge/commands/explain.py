@@ -80,9 +80,6 @@ def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
     """Return the reports to write, if they can be made and written. Raises UserError."""
     reports = {tool: path for tool, path in ((NCU, own.ncu), (NSYS, own.nsys)) if path}
     for tool, path in reports.items():
-        if path.suffix != (suffix := f".{tool.name}-rep"):
-            what = f"--{tool.name} {typed(str(path))}"
-            raise UserError(f"{what}: its GUI opens only *{suffix}: use this suffix")
         check_report(path, baselines, [], tool.own, f"report of {tool.name}")
     if own.trace is not None:
         check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge explain")

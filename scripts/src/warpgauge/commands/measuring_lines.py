@@ -22,7 +22,6 @@ from warpgauge.commands.arguments import (
     commit,
     devices,
     devices_or_all,
-    family,
     file,
     group,
     injection,
@@ -200,7 +199,7 @@ def sweep() -> Parser:
         "input; 3 something was not measured, or gave no valid result.",
     )
     what = group(parser, "what to measure", "%(prog)s reduce/sum --axis n=4Ki..64Mi")
-    what.add_argument("what", nargs="+", metavar="WHAT", type=family,
+    what.add_argument("what", nargs="+", metavar="WHAT",
         help="family, first part of benchmark names, manifest of kernels (*.toml), or file of "
         "benchmarks in Python (*.py); RUN.json shows that run file without measuring")
     what.add_argument("--axis", metavar="NAME[=VALUE,...]", type=axis, required=True, help="the "

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
+from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, write
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
 from warpgauge.reports.formats import terminal as report
@@ -39,7 +38,7 @@ class Formats:
     def parse(formats: Sequence[str], known: Mapping[str, Format] = FORMATS) -> Formats:
         """Parse options; `known` are the formats of a comparison unless others are given.
 
-        Raises UserError for an unknown name, two formats on standard output, or a file named twice.
+        Raises UserError for an unknown name, or two formats on standard output.
         """
         shown: list[Format] = []
         files: list[tuple[Format, Path]] = []
@@ -60,9 +59,6 @@ class Formats:
             raise UserError(
                 f"--format {both} cannot share standard output: add =FILE to one of them"
             )
-        for path, count in Counter(resolved(path) for _, path in files).items():
-            if count > 1:
-                raise UserError(f"{path} would be written twice: name another file for one of them")
         return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files))
 
     @property

@@ -70,19 +70,11 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def resolved(path: Path) -> Path:
-    """Return the target of `path`, or `path` itself if unknown, as in a loop of links."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return path
-
-
 def write(path: Path, content: str | bytes) -> None:
     """Replace the file that `path` leads to, or write to the stream. Raise UserError."""
     content = content.encode() if isinstance(content, str) else content
     if not is_stream(path):
-        replace_all({resolved(path): content})  # a link stays a link
+        replace_all({path.resolve(): content})  # a link stays a link
         return
     try:
         path.write_bytes(content)

@@ -131,16 +131,13 @@ def load(both: tuple[Side, Side]) -> tuple[Record, Record]:
 
 
 def remarks(both: tuple[Side, Side]) -> Iterator[str]:
-    """Yield a sentence on the programs that `load` runs, and on what has no effect."""
+    """Yield a sentence on the programs that `load` runs."""
     programs = [side for side in both if side.is_program]
     if programs:
         names = " and ".join(dict.fromkeys(inert(str(side.path)) for side in programs))
         times = f"in {plural(FEWEST_PROCESSES, 'process', 'processes')} a side, in turns"
         more = "warpgauge ab OLD_FOLDER NEW_FOLDER measures in pairs until every row is decided"
         yield f"Running {names} {times}; {more}."
-    unused = [word for word in both[0].arguments if not word.startswith(FILTER)]
-    if unused and not programs:
-        yield f"{inert(' '.join(unused))}: no effect, because no side is a program."
 
 
 def _run(both: tuple[Side, Side], scratch: Path) -> list[Record | None]:
