@@ -79,7 +79,6 @@ CONTRADICTIONS = {
     "--against=main": ["--no-confirm", "x.toml"],
     "x.toml": ["--build-dir=.", "--suite=full", "--isolate=auto"],
     "bench_x.py": ["--build-dir=.", "--no-build"],
-    "--device=all": ["--self-check", "--format=json"],
     "--resume": ["--list", "--filter=x", "--no-build"],
 }
 SAID = {"x.toml": "a manifest", "bench_x.py": "FILE.py"}
@@ -112,7 +111,6 @@ def test_a_self_check_ends_within_a_budget(more: list[str], budget_s: float | No
         (["\x1b[31m\nred", "\x1b[31m\nred"], "unrecognized arguments"),
         (["x", "--out=--"], "argument --out: '--' is not a value"),
         (["x", "-x=--"], "argument -x: '--' is not a value"),
-        (["a\0b"], r"'a\\x00b' holds a NUL"),
     ],
 )
 def test_a_fault_is_a_sentence_and_nothing_is_printed(

@@ -98,11 +98,9 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override] # without a namespace argument
         self, args: Iterable[str] | None = None, namespace: None = None
     ) -> argparse.Namespace:
-        """Parse after rejecting words that would make argparse or file functions crash."""
+        """Parse after rejecting words that would make argparse crash."""
         words = sys.argv[1:] if args is None else [*args]
         for word in words:
-            if "\0" in word:
-                self.error(f"{word!r} holds a NUL")
             if _EMPTY_END.fullmatch(word):
                 self.error(f"argument {word[:-3]}: '--' is not a value")
         if self._subparsers is not None:
@@ -132,13 +130,6 @@ class Parser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings and values.get(action.dest, action.default) != action.default
         ]
-
-
-def refuse_together(given: Collection[str], option: str, *others: str) -> None:
-    """Raise UserError if `option` and one of the `others` are in `given`."""
-    for other in others:
-        if option in given and other in given:
-            raise contradiction(option, other)
 
 
 def contradiction(option: str, other: str) -> UserError:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction, refuse_together
+from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction
 from warpgauge.commands.measuring_command import Options, options_of
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
 from warpgauge.measure import discovery, journal, manifest, selection
@@ -25,9 +25,6 @@ from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert
 
 _MANIFEST = f"a manifest (*{MANIFEST})"
-
-# Formats that cannot be written to one stream twice.
-_ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
 
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
@@ -59,7 +56,9 @@ def parse(argv: Sequence[str]) -> Options:
     options = options_of(values)
     given += [_MANIFEST] if options.kernels is not None else []
     for option, others in _CONTRADICTIONS.items():
-        refuse_together(given, option, *others)
+        for other in others:
+            if option in given and other in given:
+                raise contradiction(option, other)
     if values.resume is not None and given != ["--resume"]:
         raise UserError("--resume takes all other options from the interrupted run: omit yours")
     require_portable("--inject", options.injected_regex)
@@ -71,12 +70,6 @@ def parse(argv: Sequence[str]) -> Options:
         budget_s = SELF_CHECK_SECONDS if options.budget_s is None else options.budget_s
         processes = options.processes or FEWEST_OF_A_CHANGE
         options = replace(options, budget_s=budget_s, processes=processes)
-    if options.device == EVERY_GPU:
-        if values.self_check:
-            raise contradiction("--device all", "--self-check, which tests one GPU")
-        if options.formats.shown.name in _ONE_DOCUMENT:
-            shown = f"--format {options.formats.shown.name} without =FILE"
-            raise contradiction("--device all", shown)
     return options
 
 
