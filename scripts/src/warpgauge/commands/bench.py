@@ -12,7 +12,7 @@ from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction
 from warpgauge.commands.measuring_command import Options, options_of
-from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
+from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench
 from warpgauge.measure import discovery, journal, manifest, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
@@ -130,7 +130,7 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         formats, out = options.formats.of(name), paths.of(name).run
         own = replace(options, device=device, out=out, formats=formats)
         argv = [*one.argv, f"--device={device}"]
-        part = replace(one, options=own, argv=argv, share=Share(built, name))
+        part = replace(one, options=own, argv=argv, shared=built, part=name)
         part.check(paths.of(name))
         parts[inert(f"{name} {model}".strip())] = part
     statuses: dict[str, ExitStatus] = {}

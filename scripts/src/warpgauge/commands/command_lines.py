@@ -266,10 +266,9 @@ def ci_pages() -> Parser:
 
 def ci_gpus() -> Parser:
     parser = _ci("gpus",
-        "Print what a workflow needs to plan its GPU jobs, as lines for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
-        ".github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says that there are "
-        "runners; measured=false if nothing that is measured has changed.")
+        "Print what a workflow needs to plan its GPU jobs, as lines for $GITHUB_OUTPUT: matrix, "
+        "the models of .github/gpus.json; enabled, whether WARPGAUGE_GPU says that there are "
+        "runners; measured, whether anything that is measured has changed.")
     what = group(parser, "arguments", "%(prog)s --gpu nvidia-h200 --base origin/main")
     what.add_argument("checkout", metavar="FOLDER", type=folder, nargs="?", help="another "
         "project's checkout, with .github/gpus.json")

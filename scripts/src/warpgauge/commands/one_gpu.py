@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.advice import first_steps
 from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
+from warpgauge.system.entry_point import telling
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
@@ -50,31 +51,24 @@ _SAME = {"programs": "programs", "gpu": "GPU", "source": "commit"}
 
 
 @dataclass(frozen=True)
-class Share:
-    """What the run of one of several GPUs has from the run of all."""
-
-    built: Built
-    name: str  # in the names of its files
-
-
-@dataclass(frozen=True)
 class Bench(MeasuringCommand):
     """One invocation of scripts/bench on one GPU, or several together."""
 
     before: tuple[Journal, Start] | None = None  # the run to resume
-    share: Share | None = None  # set if this GPU is one of several
+    shared: Built | None = None  # what is measured, if this GPU is one of several
+    part: str = ""  # then its name in the names of files
 
     command = "scripts/bench"
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
-        options, share, commit, resumed = self.options, self.share, self.commit, bool(self.before)
+        options, commit, resumed = self.options, self.commit, bool(self.before)
         paths = self.run_paths()
         self.check(paths)
         with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
-            built = share.built if share else self.built(measuring)
+            built = self.shared or self.built(measuring)
             suite = measuring.suite(built.programs)
-            if share is None:
+            if self.shared is None:
                 held.enter_context(self.alone_in(self.runs))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.watched(measuring, uuid, held)
@@ -157,7 +151,7 @@ class Bench(MeasuringCommand):
             self.options.seed,
             str(paths.run.absolute()),
             str(Path.cwd()),
-            part=self.share.name if self.share else "",
+            part=self.part,
             programs=digest.hexdigest(),
             gpu=suite.known.get("gpu_uuid", ""),
             source=dict(beside.source),
@@ -205,60 +199,55 @@ class Bench(MeasuringCommand):
                 return self.in_pairs(beside, sides, paths, show, unscreened)
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         content, tired = beside.alone(options.screening(confirms=bool(commit)))
-        if tired is not None and options.record:
-            raise tired
-
-        def settled(found: Comparison) -> Comparison:
+        if tired is not None:
             if options.record:
-                return found
-            if tired is not None or not commit:
-                return unconfirmed(found, why if tired is None else "the GPU stays slow")
-            # The pair's run files record what was selected.
-            judge = replace(show, settings=replace(show.settings, filter=None)).judged
-            found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
-
-            def flagged() -> Sides:
-                base, run = map(load.load, paths.confirming)
-                return Sides((beside.base(commit), beside.candidate), (base, run))
-
-            return explain.of_regressions(found, flagged, measuring, paths.why)
-
+                raise tired
+            commit, why = "", "the GPU stays slow"
         shown = os.path.relpath(paths.run)
-        became = f"while {shown} was written: it is either complete or unchanged"
-        try:
+        with telling(f"while {shown} was written: it is either complete or unchanged"):
             run_file.write({paths.run: content})
-            became = f"after {shown} was written"
+        with telling(f"after {shown} was written"):
             measuring.note(f"run file: {shown}")
-            status = self._concluded(base, load.load(paths.run), beside, settled, show)
-        except KeyboardInterrupt as stop:
-            stop.args = (became,)  # says where it came
-            raise
+            run = load.load(paths.run)
+            if base is None:
+                status = show.values(run)
+            else:
+                found = show.judged(base, run)
+                if not options.record:
+                    found = self._confirmed(found, beside, commit, why, paths, show)
+                status = show.compared(found)
+            if options.record:
+                for line in store.record(run.path, self.baselines).lines():
+                    print_line(self.results, line)
+                return ExitStatus.OK
+            if base is None:
+                for line in without_baseline(suite.probe, run):
+                    measuring.note(line)
         if tired is not None:
             raise tired.after(status)
         return status
 
-    def _concluded(
+    def _confirmed(
         self,
-        base: Record | None,
-        run: Record,
+        found: Comparison,
         beside: AbRun,
-        settled: Callable[[Comparison], Comparison],
+        commit: str,
+        why: str,
+        paths: RunPaths,
         show: Conclusion,
-    ) -> ExitStatus:
-        """Judge, settle, and show the result; with --record, add it to the baseline."""
-        note, probe = beside.measuring.note, beside.suite.probe
-        if base is None:
-            status = show.values(run)
-        else:
-            status = show.compared(settled(show.judged(base, run)))
-        if self.options.record:
-            for line in store.record(run.path, self.baselines).lines():
-                print_line(self.results, line)
-            return ExitStatus.OK
-        if base is None:
-            for line in without_baseline(probe, run):
-                note(line)
-        return status
+    ) -> Comparison:
+        """Confirm what was flagged in pairs with `commit`, and explain it; "" says `why` not."""
+        if not commit:
+            return unconfirmed(found, why)
+        # The pair's run files record what was selected.
+        judge = replace(show, settings=replace(show.settings, filter=None)).judged
+        found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
+
+        def flagged() -> Sides:
+            base, run = map(load.load, paths.confirming)
+            return Sides((beside.base(commit), beside.candidate), (base, run))
+
+        return explain.of_regressions(found, flagged, beside.measuring, paths.why)
 
     def _against(
         self, beside: AbRun, commit: str, paths: RunPaths, show: Conclusion, base: Record | None

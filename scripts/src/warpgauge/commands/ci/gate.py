@@ -41,8 +41,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises UserError for bad usage.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
-    given, further = command_lines.ci_gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
-    return argparse.Namespace(**vars(given), further=further)
+    given = command_lines.ci_gate().parse_args(argv[:end])
+    given.further = argv[end + 1 :]
+    return given
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
