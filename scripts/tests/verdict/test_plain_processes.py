@@ -78,7 +78,7 @@ def test_between_single_files_only_large_changes_are_called(
         assert note.kind == "few_files"
         for words in ("At most 1 process of the baseline and the candidate", "15 %", "a folder"):
             assert words in str(note)
-        assert f"at least {ENOUGH_FILES} processes per side" in str(note)
+        assert f"{ENOUGH_FILES} processes per side" in str(note)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_repetitions_are_judged_together_with_the_whole_suite(loaded: Loader) ->
 def test_without_repetitions_on_both_sides_nothing_is_said_within_processes(
     loaded: Loader, sides: tuple[Sequence[float], Sequence[float]]
 ) -> None:
-    assert plain(loaded, *sides).verdicts[0].reason == "1 process a side"
+    assert plain(loaded, *sides).verdicts[0].reason.startswith("1 process a side")
 
 
 @pytest.mark.parametrize(
