@@ -42,7 +42,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
     given = command_lines.ci_gate().parse_args(argv[:end])
-    given.further = argv[end + 1 :]
+    given.further = tuple(argv[end + 1 :])
     return given
 
 
